@@ -1,0 +1,15 @@
+"""The tool on fastmcp, which reads the schema off the function."""
+
+from fastmcp import FastMCP
+from signature import Context, Output, StepId, Verdict, WorkflowId
+from the_tool import TOOL, check
+
+server = FastMCP("fastmcp")
+
+
+@server.tool(description=TOOL["description"])
+def workflow_validate(workflowId: WorkflowId, stepId: StepId, output: Output, context: Context = None) -> Verdict:  # noqa: N803
+    return Verdict(**check(workflowId, stepId, output))
+
+
+server.run("stdio", show_banner=False)

@@ -1,0 +1,25 @@
+"""The `handrail` command, also as `python -m handrail`: runs the command line and, should it break, says so plainly."""
+
+from __future__ import annotations
+
+import sys
+
+from handrail.surfaces.cli.main import cli
+
+EXIT_BUG = 70
+"""Nobody's mistake but ours: sysexits' EX_SOFTWARE."""
+
+
+def main() -> None:
+    try:
+        cli(prog_name="handrail")
+    except Exception:  # noqa: BLE001 - the last line of defence, so that a bug has an exit code of its own
+        import traceback  # noqa: PLC0415 - only when something is broken
+
+        traceback.print_exc()
+        print("handrail: this is a bug in Handrail, not in what you typed", file=sys.stderr)  # noqa: T201
+        sys.exit(EXIT_BUG)
+
+
+if __name__ == "__main__":
+    main()

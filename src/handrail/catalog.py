@@ -1,0 +1,82 @@
+"""The whole tool surface, in listing order: the one place to see it.
+
+Toolsets that a source document names and this version does not have are listed too, so that asking for one gets an
+answer rather than a guess.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.operation import Operation, Toolset
+from handrail.toolsets import dynamic, guide, introspection
+
+CATALOG: tuple[Operation[Any, Any], ...] = (
+    *introspection.OPERATIONS,
+    *guide.OPERATIONS,
+    *dynamic.OPERATIONS,
+)
+
+TOOLSETS: tuple[Toolset, ...] = (introspection.INTROSPECTION, guide.GUIDE, dynamic.DYNAMIC)
+
+ANNOUNCED: dict[str, tuple[str, ...]] = {
+    "journal": ("journal",),
+    "pipeline": ("pipeline",),
+    "plan": (
+        "workflow",
+        "task",
+        "checkpoint",
+        "context",
+        "orchestration",
+        "workspace",
+        "repository",
+        "template",
+        "agent",
+        "message",
+    ),
+    "registry": (
+        "resources",
+        "events",
+        "cancellation",
+        "tx",
+        "bulk",
+        "idempotency",
+        "locks",
+        "diff-patch",
+        "plan-lifecycle",
+        "children",
+        "values",
+        "assist",
+        "blackboard",
+        "bt",
+    ),
+}
+"""Toolsets of each document that are not in this version yet."""
+
+PROFILES: dict[str, tuple[str, ...]] = {
+    "solo": ("introspection", "guide", "journal", "context", "orchestration"),
+    "team": ("introspection", "plan", "journal"),
+    "forge": ("introspection", "pipeline", "journal"),
+    "orchestrator": ("registry", "plan"),
+    "workflowlookup": ("guide",),
+    "all": ("all",),
+}
+"""Named bundles of toolsets or document families; `mcp_*` is on in every one but `workflowlookup`, which is exactly
+guide.md."""
+
+ENABLE_FLAGS: dict[str, str] = {
+    "resources": "resources",
+    "mcp-introspection": "introspection",
+    "events-bus": "events",
+    "cancellation": "cancellation",
+    "tx": "tx",
+    "bulk": "bulk",
+    "idempotency": "idempotency",
+    "locks": "locks",
+    "diff-patch": "diff-patch",
+    "plan-lifecycle": "plan-lifecycle",
+    "child-ops-fine": "children",
+    "values-explain": "values",
+    "assist": "assist",
+}
+"""registry.md's thirteen `--enable-…` flags and the toolset each adds."""

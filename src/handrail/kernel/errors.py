@@ -1,0 +1,93 @@
+"""Every refusal Handrail can give, as one tree.
+
+* Refusal
+  + InvalidParams        INVALID_PARAMS
+  + ToolsetUnknown       TOOLSET_UNKNOWN
+  + NotFound
+    - WorkflowNotFound   WORKFLOW_NOT_FOUND   (-32001 in guide.md)
+    - StepNotFound       STEP_NOT_FOUND       (-32003 in guide.md)
+  + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
+
+A refusal is an answer, not a crash: what was asked is understood and declined. It carries a stable code, what was
+wrong, and a hint that names the next legal move. Anything else that escapes a handler is a bug. This module knows no
+wire format: `surfaces/refusals.py` is the only map from here to JSON-RPC, results and exit codes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
+    """The call was understood and declined."""
+
+    code: ClassVar[str] = "REFUSED"
+    number: ClassVar[int | None] = None
+    """The JSON-RPC code a source document gives this refusal, where one does."""
+    headline: ClassVar[str | None] = None
+    """The fixed message that goes with `number` in that document."""
+
+    def __init__(self, message: str = "", *, hint: str = "", **details: Any) -> None:
+        self.message = message or (type(self).__doc__ or "").strip()
+        self.hint = hint
+        self.details = details
+        super().__init__(self.message)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error object every surface shows: code, message, hint, details."""
+        return {"code": self.code, "message": self.message, "hint": self.hint, "details": self.details}
+
+
+class InvalidParams(Refusal):
+    """The arguments do not fit the operation."""
+
+    code = "INVALID_PARAMS"
+    number = -32602
+    headline = "Invalid params"
+
+
+class ToolsetUnknown(Refusal):
+    """No toolset has that name."""
+
+    code = "TOOLSET_UNKNOWN"
+
+
+class NotFound(Refusal):
+    """Nothing has that id."""
+
+    code = "NOT_FOUND"
+
+
+class WorkflowNotFound(NotFound):
+    """No guide has that id."""
+
+    code = "WORKFLOW_NOT_FOUND"
+    number = -32001
+    headline = "Workflow not found"
+
+
+class StepNotFound(NotFound):
+    """The guide has no step with that id."""
+
+    code = "STEP_NOT_FOUND"
+    number = -32003
+    headline = "Step not found"
+
+
+class InvalidWorkflow(Refusal):
+    """The guide's file is malformed or breaks a rule of the format."""
+
+    code = "INVALID_WORKFLOW"
+    number = -32002
+    headline = "Invalid workflow"
+
+
+def refusal_types() -> tuple[type[Refusal], ...]:
+    """Every concrete refusal, in the order of the tree above: the one catalogue of codes."""
+    found: list[type[Refusal]] = []
+    pending: list[type[Refusal]] = [Refusal]
+    while pending:
+        current = pending.pop(0)
+        found.append(current)
+        pending = [*current.__subclasses__(), *pending]
+    return tuple(found)

@@ -1,0 +1,37 @@
+"""Every maximum Handrail keeps, named, with its reason. Numbers that bound input or output live here and nowhere
+else."""
+
+from __future__ import annotations
+
+MESSAGE_BYTES = 4 * 1024 * 1024
+"""One wire message. Larger ones are answered, not read into memory."""
+
+MESSAGE_DEPTH = 128
+"""Nesting of one wire message. Deeper JSON is hostile or broken; no tool argument comes near it."""
+
+QUEUED_BYTES = 64 * 1024 * 1024
+"""Accepted but unanswered input per connection; past it the server stops reading until it has caught up."""
+
+WAIT_MS = 25_000
+"""The longest any call waits for news: below the 30 s at which common clients give up."""
+
+REPLY_BYTES = 8 * 1024
+"""A reply nobody asked to be longer; lists page and texts are cut with a handle to the rest."""
+
+WAITING_CALLS = 32
+"""Calls of one connection that may wait for news at once; further ones wait their turn in the lane."""
+
+TOOLS_PER_PAGE = 200
+"""`tools/list` page. Above the whole catalog, because some clients never follow a cursor."""
+
+GUIDE_FILE_BYTES = 1024 * 1024
+"""One guide file. A guide is prose a model reads in turns; a megabyte is already a mistake."""
+
+GUIDE_FILES = 1000
+"""Guide files read from one folder."""
+
+PATTERN_MEMORY_BYTES = 8 * 1024 * 1024
+"""Memory one compiled pattern may take in the linear-time regex engine."""
+
+SHUTDOWN_GRACE_S = 2.0
+"""What a running call gets after SIGTERM or end of input before the process leaves."""

@@ -1,0 +1,20 @@
+"""The nearest known name to a mistyped one, for hints. No ranking beyond that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that looks most like `name`, or None when nothing comes close."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only on the way to an error; keeps start-up light
+
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    found = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return by_folded[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean X?` or nothing, to end a sentence with."""
+    match = nearest(name, known)
+    return f"; did you mean {match}?" if match else ""

@@ -1,0 +1,106 @@
+"""One declaration per operation. From it come the MCP tool, the command, the schema, the docs row and the tests.
+
+An `Operation` is inert data: nothing here registers itself, scans modules or rewrites functions. `catalog.py` lists the
+operations; surfaces are functions of that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from handrail.domain.guides.shelf import GuideShelf
+from handrail.kernel.errors import Refusal
+
+RequestT = TypeVar("RequestT", bound=msgspec.Struct)
+ResponseT = TypeVar("ResponseT")
+
+
+class Effect(Enum):
+    """What a call does to the state."""
+
+    READ = "read"
+    WRITE = "write"
+    DESTRUCTIVE = "destructive"
+
+
+class Toolset(msgspec.Struct, frozen=True, kw_only=True):
+    """A vocabulary: the tools of one source document, or of one of its categories."""
+
+    name: str
+    family: str
+    """The document it comes from: guide, journal, plan, pipeline or registry."""
+    purpose: str
+    instructions: str = ""
+    """What an agent is told at connection time when this toolset is on."""
+    flag: str | None = None
+    """Its own `--enable-…` switch, where registry.md gives it one."""
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that holds on every surface. In `response`, a mapping shows the members that matter, a list shows items in
+    order, and `...` inside a text stands for any text: what is shown must be there, more may be."""
+
+    title: str
+    request: Mapping[str, Any]
+    response: Mapping[str, Any] | None = None
+    refused: type[Refusal] | None = None
+
+
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is true of the server a call runs in."""
+
+    name: str
+    version: str
+    protocol_revision: str
+    stdio: bool
+    max_message_bytes: int
+
+
+class PublishedOperation(msgspec.Struct, frozen=True):
+    """An operation under the name it answers to on this server."""
+
+    name: str
+    operation: Operation[Any, Any]
+
+
+class Switchboard(Protocol):
+    """Which toolsets this server has on."""
+
+    def active(self) -> Sequence[Toolset]: ...
+
+    def available(self) -> Sequence[Toolset]: ...
+
+    def published(self) -> Sequence[PublishedOperation]: ...
+
+    def enable(self, names: Sequence[str]) -> None: ...
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a handler may touch."""
+
+    guides: GuideShelf
+    server: ServerFacts
+    toolsets: Switchboard
+
+
+class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_only=True):
+    """One thing an agent or a person can ask for."""
+
+    name: str
+    toolset: Toolset
+    effect: Effect
+    summary: str
+    request: type[RequestT]
+    response: type[ResponseT]
+    handler: Callable[[Call, RequestT], ResponseT]
+    refusals: tuple[type[Refusal], ...] = ()
+    """The ways it can decline, besides INVALID_PARAMS, which every operation shares."""
+    examples: tuple[Example, ...]
+    waits: bool = False
+    """True when a call may wait for news; it then runs beside the ordered lane."""
+    response_schema: Callable[[], dict[str, Any]] | None = None
+    """Only where the response's shape is a document of its own rather than `response`."""

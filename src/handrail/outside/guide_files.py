@@ -1,0 +1,279 @@
+"""The guides in people's folders, as they are at each call: the next one sees an edit, a new file, a removal.
+
+Not a watcher: every call lists the folders and asks each file for its stamp, and reads again only what changed. What
+cannot be followed is never dropped: it comes out as a `BrokenGuide` with its file, place and reason.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+import handrail
+from handrail.domain.guides.definition import Guide, GuideProblem, parse_guide, path_text, valid_id
+from handrail.domain.guides.matching import Matcher
+from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
+from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
+from handrail.outside.documents import read_json, read_yaml
+from handrail.outside.positions import Unreadable, locate, position_at
+
+SUFFIXES = (".json", ".yaml", ".yml")
+UNSETTLED_NS = 2_000_000_000
+"""A file this fresh is read again by the next call: its clock may be too coarse to show a second edit."""
+
+Stamp = tuple[int, int, int, int]
+
+
+class GuideSource(msgspec.Struct, frozen=True):
+    """A folder of guide files and the name people know it by."""
+
+    label: str
+    folder: Path
+
+
+class _Flaw(msgspec.Struct, frozen=True):
+    """Why a file gives no guide."""
+
+    id: str
+    reason: str
+    position: Position | None = None
+    path: str = ""
+
+
+class _Reading(msgspec.Struct, frozen=True):
+    """What a file said when it had this stamp."""
+
+    stamp: Stamp
+    settled: bool
+    found: Guide | _Flaw
+    id_position: Position | None = None
+
+
+class _Listing(msgspec.Struct, frozen=True):
+    """What one folder holds: files by name, each with its stamp or why it has none, and what is wrong with it."""
+
+    files: tuple[tuple[str, Stamp | str], ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class _Shelf(msgspec.Struct, frozen=True):
+    """Everything as of one look at the folders."""
+
+    listings: tuple[_Listing, ...]
+    readings: dict[str, _Reading]
+    guides: tuple[LoadedGuide, ...]
+    problems: tuple[BrokenGuide, ...]
+    by_id: dict[str, LoadedGuide | BrokenGuide]
+
+
+def standard_sources(*, home: Path, project: Path | None, storage_path: str | None) -> tuple[GuideSource, ...]:
+    """Where guides come from, weakest first. Relative entries of `storage_path` start at the project."""
+    sources = [
+        GuideSource("bundled", Path(handrail.__file__).parent / "guides"),
+        GuideSource("user", home / ".handrail" / "guides"),
+    ]
+    for entry in filter(None, (storage_path or "").split(os.pathsep)):
+        folder = home / entry[2:] if entry.startswith(("~/", "~\\")) else (project or Path()) / entry
+        sources.append(GuideSource("WORKFLOW_STORAGE_PATH", folder))
+    if project is not None:
+        sources.append(GuideSource("project", project / ".handrail" / "guides"))
+        sources.append(GuideSource("project", project / "workflows"))
+    return tuple(sources)
+
+
+class GuideFiles:
+    """The shelf over folders of files. A later source wins over an earlier one with the same id, broken or not."""
+
+    def __init__(
+        self,
+        sources: Sequence[GuideSource],
+        *,
+        matcher: Matcher,
+        server_version: str,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        # A folder given twice counts once, where it is strongest; else its files would replace themselves.
+        unique: dict[str, GuideSource] = {}
+        for source in sources:
+            key = os.path.realpath(source.folder)
+            unique.pop(key, None)
+            unique[key] = source
+        self.sources = tuple(unique.values())
+        self.matcher = matcher
+        self._server_version = server_version
+        self._now_ns = now_ns
+        self._shelf: _Shelf | None = None
+
+    def guides(self) -> tuple[LoadedGuide, ...]:
+        """Every guide that can be followed, by id."""
+        return self._look().guides
+
+    def problems(self) -> tuple[BrokenGuide, ...]:
+        """Every file or folder that cannot be used, by path."""
+        return self._look().problems
+
+    def find(self, guide_id: str) -> LoadedGuide | BrokenGuide | None:
+        """What has this id. A broken file is never passed over for an older good one."""
+        return self._look().by_id.get(guide_id)
+
+    def _look(self) -> _Shelf:
+        before = self._shelf
+        listings = tuple(_list(source.folder) for source in self.sources)
+        old = before.readings if before is not None else {}
+        if before is not None and listings == before.listings and all(one.settled for one in old.values()):
+            return before
+        readings: dict[str, _Reading] = {}
+        for source, listing in zip(self.sources, listings, strict=True):
+            for name, stamp in listing.files:
+                file = source.folder / name
+                known = old.get(str(file))
+                if known is not None and known.settled and known.stamp == stamp:
+                    readings[str(file)] = known
+                elif isinstance(stamp, tuple) and (fresh := self._read(file)) is not None:
+                    readings[str(file)] = fresh
+        # One assignment, so that a call in another thread sees the old shelf or the new one, never a mixture.
+        self._shelf = _arrange(self.sources, listings, readings)
+        return self._shelf
+
+    def _read(self, file: Path) -> _Reading | None:
+        """What the file says now; None when it is gone since the folder was listed."""
+        now = self._now_ns()
+        try:
+            with file.open("rb") as stream:
+                info = os.fstat(stream.fileno())
+                raw = stream.read(GUIDE_FILE_BYTES + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            reason = f"the file cannot be read: {error.strerror}"
+            return _Reading((0, 0, 0, 0), settled=False, found=_Flaw(file.stem, reason))
+        settled = all(abs(now - moment) > UNSETTLED_NS for moment in (info.st_mtime_ns, info.st_ctime_ns))
+        found, id_position = self._parse(file, raw)
+        return _Reading(_stamp_of(info), settled, found, id_position)
+
+    def _parse(self, file: Path, raw: bytes) -> tuple[Guide | _Flaw, Position | None]:
+        """The guide in `raw` and where its id stands, or the flaw."""
+        if len(raw) > GUIDE_FILE_BYTES:
+            return _Flaw(file.stem, f"the file is larger than {GUIDE_FILE_BYTES} bytes; a guide is far smaller"), None
+        raw = raw.removeprefix(b"\xef\xbb\xbf")
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as error:
+            before = raw[: error.start].decode()
+            reason = f"the file is not UTF-8: byte 0x{raw[error.start]:02X} is no character; save it as UTF-8"
+            return _Flaw(file.stem, reason, position_at(before, len(before))), None
+        try:
+            document = read_json(text) if file.suffix.lower() == ".json" else read_yaml(text)
+        except Unreadable as problem:
+            position = None if problem.offset is None else position_at(text, problem.offset)
+            return _Flaw(file.stem, problem.reason, position, path_text(problem.path)), None
+        try:
+            guide = parse_guide(document.data, matcher=self.matcher, server_version=self._server_version)
+        except GuideProblem as problem:
+            own = document.data.get("id") if isinstance(document.data, dict) else None
+            position = locate(text, document.spots, problem.path)
+            found = own if isinstance(own, str) and valid_id(own) else file.stem
+            return _Flaw(found, problem.reason, position, path_text(problem.path)), None
+        return guide, locate(text, document.spots, ("id",))
+
+
+def _list(folder: Path) -> _Listing:
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if _is_guide_name(entry.name))
+    except FileNotFoundError:
+        return _Listing()
+    except OSError as error:
+        return _Listing(problems=(f"the folder cannot be read: {error.strerror}",))
+    problems: list[str] = []
+    if len(names) > GUIDE_FILES:
+        first = names[GUIDE_FILES]
+        problems.append(
+            f"{len(names)} guide files are here; from {first} on they are not read (at most {GUIDE_FILES} are)"
+        )
+    files: list[tuple[str, Stamp | str]] = []
+    for name in names[:GUIDE_FILES]:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        stamp = _stamp(os.path.join(folder, name))  # noqa: PTH118 - at every call for every file: no Path for this
+        if stamp is not None and shown != name:
+            problems.append(f"the name of the file {shown} is not UTF-8; rename it")
+        elif stamp is not None:
+            files.append((name, stamp))
+    return _Listing(tuple(files), tuple(problems))
+
+
+def _is_guide_name(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES) and not name.startswith(".")
+
+
+def _stamp(path: str) -> Stamp | str | None:
+    """The file's stamp, or why it has none; None for what is gone or is a folder."""
+    try:
+        info = os.stat(path)  # noqa: PTH116 - as above; DirEntry.stat() has no inode on Windows
+    except FileNotFoundError:
+        return "the file is a symbolic link to nothing" if os.path.islink(path) else None  # noqa: PTH114 - as above
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "the file is a symbolic link that leads back to itself"
+        return f"the file cannot be read: {error.strerror}"
+    if stat.S_ISDIR(info.st_mode):
+        return None
+    return _stamp_of(info) if stat.S_ISREG(info.st_mode) else "this is not a regular file"
+
+
+def _stamp_of(info: os.stat_result) -> Stamp:
+    return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino
+
+
+def _arrange(sources: Sequence[GuideSource], listings: tuple[_Listing, ...], readings: dict[str, _Reading]) -> _Shelf:
+    """Who has which id: by name inside a folder the first, among folders the last."""
+    problems: list[BrokenGuide] = []
+    chains: dict[str, list[LoadedGuide | BrokenGuide]] = {}
+    for source, listing in zip(sources, listings, strict=True):
+        problems.extend(BrokenGuide("", source.folder, source.label, None, "", text) for text in listing.problems)
+        taken: dict[str, str] = {}
+        for name, stamp in listing.files:
+            entry = _entry(source, name, stamp, readings.get(str(source.folder / name)), taken)
+            if isinstance(entry, BrokenGuide):
+                problems.append(entry)
+            if entry is None or _id_of(entry) in taken:
+                continue
+            taken[_id_of(entry)] = name
+            chains.setdefault(_id_of(entry), []).append(entry)
+    by_id = {guide_id: _winner(chain) for guide_id, chain in sorted(chains.items())}
+    guides = tuple(entry for entry in by_id.values() if isinstance(entry, LoadedGuide))
+    return _Shelf(listings, readings, guides, tuple(sorted(problems, key=lambda one: str(one.file))), by_id)
+
+
+def _entry(
+    source: GuideSource, name: str, stamp: Stamp | str, reading: _Reading | None, taken: dict[str, str]
+) -> LoadedGuide | BrokenGuide | None:
+    file = source.folder / name
+    if isinstance(stamp, str):
+        return BrokenGuide(file.stem, file, source.label, None, "", stamp)
+    if reading is None:
+        return None
+    found = reading.found
+    if isinstance(found, _Flaw):
+        return BrokenGuide(found.id, file, source.label, found.position, found.path, found.reason)
+    if found.id in taken:
+        reason = f"{taken[found.id]} in this folder already has the id {found.id}; give one of them another"
+        return BrokenGuide(found.id, file, source.label, reading.id_position, "id", reason)
+    return LoadedGuide(found, file, source.label)
+
+
+def _id_of(entry: LoadedGuide | BrokenGuide) -> str:
+    return entry.guide.id if isinstance(entry, LoadedGuide) else entry.id
+
+
+def _winner(chain: list[LoadedGuide | BrokenGuide]) -> LoadedGuide | BrokenGuide:
+    last = chain[-1]
+    if isinstance(last, BrokenGuide):
+        return last
+    return msgspec.structs.replace(last, shadows=tuple(entry.file for entry in chain[:-1]))

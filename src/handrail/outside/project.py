@@ -1,0 +1,30 @@
+"""Where a project's state lives: the root of git's main worktree, so that linked worktrees share it; outside git, the
+given folder. Reads a few small files; never runs git, because this is on every start-up path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def find_project(start: Path) -> Path:
+    """The folder that holds (or would hold) `.handrail/` for work done in `start`."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        marker = folder / ".git"
+        if marker.is_dir():
+            return folder
+        if marker.is_file():
+            return _main_worktree(marker) or folder
+    return start
+
+
+def _main_worktree(marker: Path) -> Path | None:
+    """The main worktree of the linked worktree or submodule whose `.git` file is `marker`; None for a submodule, a bare
+    repository and anything that cannot be read: there the folder itself is the root."""
+    try:
+        text = marker.read_text(encoding="utf-8").strip()
+        git_dir = (marker.parent / text.removeprefix("gitdir:").strip()).resolve()
+        common = (git_dir / (git_dir / "commondir").read_text(encoding="utf-8").strip()).resolve()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return common.parent if common.name == ".git" else None

@@ -1,0 +1,67 @@
+"""Lines on file descriptors: reads newline-delimited messages within a limit, writes whole lines. No JSON, no
+protocol."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+import msgspec
+
+_CHUNK = 64 * 1024
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line without its newline. `cut` means it was longer than the limit and only its beginning was kept."""
+
+    data: bytes
+    cut: bool = False
+
+
+class OutputLost(Exception):  # noqa: N818 - a fact about the world the transport must act on
+    """Nobody reads our output any more."""
+
+
+def read_lines(fd: int, max_bytes: int) -> Iterator[Line]:
+    """Lines until end of input. Blank lines are skipped; a last line without a newline counts; an overlong one is
+    discarded as it streams past, so its size costs time and no memory."""
+    pending = bytearray()
+    overlong = False
+    while chunk := os.read(fd, _CHUNK):
+        *complete, rest = chunk.split(b"\n")
+        for piece in complete:
+            pending += piece
+            if line := _finished(pending, overlong, max_bytes):
+                yield line
+            pending.clear()
+            overlong = False
+        if not overlong:
+            pending += rest
+            overlong = len(pending) > max_bytes
+    if line := _finished(pending, overlong, max_bytes):
+        yield line
+
+
+def _finished(pending: bytearray, overlong: bool, max_bytes: int) -> Line | None:
+    if overlong or len(pending) > max_bytes:
+        return Line(bytes(pending[:_CHUNK]), cut=True)
+    data = bytes(pending).strip()
+    return Line(data) if data else None
+
+
+class LineWriter:
+    """Writes lines to a descriptor, whole and one at a time, from any thread."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._lock = threading.Lock()
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data + b"\n")
+        with self._lock:
+            while view:
+                try:
+                    view = view[os.write(self._fd, view) :]
+                except OSError as problem:
+                    raise OutputLost(str(problem)) from problem

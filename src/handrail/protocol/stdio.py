@@ -1,0 +1,275 @@
+"""MCP over standard input and output: one message a line, replies in the order the requests came.
+
+Two threads. The reader parses lines and handles what must not wait behind a running call: cancellation. The main
+thread is the *lane*: it serves requests one after the other, so order needs no bookkeeping. Requests that wait by
+design (long polls) run in threads of their own beside the lane and are answered when their news comes. Nothing here
+knows a method's meaning beyond `notifications/cancelled`.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from handrail.protocol.exchange import Cancelled, Connection, Exchange
+from handrail.protocol.lines import LineWriter, OutputLost, read_lines
+from handrail.protocol.revisions import BATCH_REVISION
+from handrail.protocol.server import Held, Server
+from handrail.protocol.wire import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Batch,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    RpcError,
+    encode,
+    error_of,
+    oversized,
+    parse,
+    result_of,
+)
+
+
+class StdioLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of one stdio connection."""
+
+    message_bytes: int
+    message_depth: int
+    queued_bytes: int
+    waiting_calls: int
+    grace_s: float
+
+
+class _Job:
+    """One accepted message on its way through the lane."""
+
+    __slots__ = ("cancelled", "exchange", "message", "size")
+
+    def __init__(self, message: Message, size: int) -> None:
+        self.message = message
+        self.size = size
+        self.cancelled = False
+        self.exchange: Exchange | None = None
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        if self.exchange is not None:
+            self.exchange.cancelled = True
+
+
+def claim_standard_streams() -> tuple[int, int]:
+    """Takes stdin and stdout for the protocol and hides them from everything else in the process.
+
+    Afterwards descriptor 1 is stderr and descriptor 0 is empty, so neither a stray print, nor a C library, nor a child
+    process can write into the wire or read from it.
+    """
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return wire_in, wire_out
+
+
+class StdioTransport:
+    """Serves one client on a pair of descriptors until input ends, `shutdown` is asked for, or a signal comes."""
+
+    def __init__(self, server: Server, *, wire_in: int, wire_out: int, limits: StdioLimits) -> None:
+        self._server = server
+        self._wire_in = wire_in
+        self._writer = LineWriter(wire_out)
+        self._limits = limits
+        self._connection = Connection(self._send)
+        self._lane: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: dict[RequestId, _Job] = {}
+        self._accepted_bytes = 0  # written by the reader only
+        self._served_bytes = 0  # written by the lane only
+        self._caught_up = threading.Event()
+        self._waiting: set[threading.Thread] = set()
+        self._stopping = False
+        self._output_lost = False
+
+    def run(self) -> int:
+        """The process's exit code: 0 for every orderly end, 1 when output was lost."""
+        self._server.attach(self._connection)
+        threading.Thread(target=self._read, name="handrail-reader", daemon=True).start()
+        try:
+            self._serve_lane()
+            self._let_waiting_calls_finish()
+        except OutputLost:
+            self._output_lost = True
+        self._server.detach(self._connection)
+        return 1 if self._output_lost else 0
+
+    def stop(self) -> None:
+        """Leave soon: finish the call that runs, within the grace period. Safe in a signal handler."""
+        self._stopping = True
+        self._lane.put(None)
+        # Not threading.Thread: its start takes a lock that the interrupted main thread may be holding.
+        _thread.start_new_thread(self._leave_after_grace, ())
+
+    def _leave_after_grace(self) -> None:
+        threading.Event().wait(self._limits.grace_s)
+        os._exit(0)
+
+    # -- reader thread ----------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        try:
+            for line in read_lines(self._wire_in, self._limits.message_bytes):
+                if line.cut:
+                    message: Message = oversized(line.data, self._limits.message_bytes)
+                else:
+                    message = parse(line.data, max_depth=self._limits.message_depth)
+                self._accept(message, len(line.data))
+        except OSError as problem:
+            _log(f"input failed: {problem}")
+        finally:
+            self._lane.put(None)
+
+    def _accept(self, message: Message, size: int) -> None:
+        if isinstance(message, Notification) and message.method == "notifications/cancelled":
+            self._cancel(message.params.get("requestId"))
+            return
+        job = _Job(message, size)
+        if isinstance(message, Request):
+            self._jobs[message.id] = job
+        self._accepted_bytes += size
+        self._lane.put(job)
+        while self._accepted_bytes - self._served_bytes > self._limits.queued_bytes:
+            self._caught_up.wait()
+            self._caught_up.clear()
+
+    def _cancel(self, request_id: object) -> None:
+        if not isinstance(request_id, str | int):
+            return
+        job = self._jobs.get(request_id)
+        if job is not None:
+            job.cancel()
+        self._connection.listeners.pop(request_id, None)
+
+    # -- lane -------------------------------------------------------------------------------------------------------
+
+    def _serve_lane(self) -> None:
+        while not self._stopping and (job := self._lane.get()) is not None:
+            message = job.message
+            if isinstance(message, Request) and self._server.waits(message) and self._has_room_to_wait():
+                self._serve_beside(job, message)
+            else:
+                self._serve_in_lane(job)
+            self._served_bytes += job.size
+            self._caught_up.set()
+            if self._connection.closing:
+                return
+
+    def _serve_in_lane(self, job: _Job) -> None:
+        message = job.message
+        if isinstance(message, Request):
+            self._reply(self._answer(job, message))
+        elif isinstance(message, Malformed):
+            self._reply(encode(error_of(message.id, message.error)))
+        elif isinstance(message, Batch):
+            self._reply(self._answer_batch(message))
+
+    def _has_room_to_wait(self) -> bool:
+        self._waiting = {thread for thread in self._waiting if thread.is_alive()}
+        return len(self._waiting) < self._limits.waiting_calls
+
+    def _serve_beside(self, job: _Job, request: Request) -> None:
+        def wait() -> None:
+            try:
+                self._reply(self._answer(job, request))
+            except OutputLost:
+                self._output_lost = True
+                self._lane.put(None)
+
+        thread = threading.Thread(target=wait, name=f"handrail-wait-{request.method}", daemon=True)
+        self._waiting.add(thread)
+        thread.start()
+
+    def _let_waiting_calls_finish(self) -> None:
+        if self._stopping or self._connection.closing:
+            return
+        for thread in self._waiting:
+            thread.join(self._limits.grace_s)
+
+    # -- answers ----------------------------------------------------------------------------------------------------
+
+    def _answer(self, job: _Job, request: Request) -> bytes | None:
+        """The encoded reply, or None where the protocol wants none. Whatever happens inside, exactly one of the two."""
+        try:
+            exchange = job.exchange = self._server.open(self._connection, request, self._send)
+            exchange.cancelled = job.cancelled
+            exchange.raise_if_cancelled()
+            result = self._server.serve(exchange)
+            if exchange.cancelled or isinstance(result, Held):
+                return None
+            return encode(result_of(request.id, result))
+        except Cancelled:
+            return None
+        except RpcError as error:
+            return encode(error_of(request.id, error))
+        except OutputLost:
+            raise
+        except Exception as bug:  # noqa: BLE001 - the last line of defence: a client is never left without an answer
+            return encode(error_of(request.id, _internal_error(request, bug)))
+        finally:
+            if self._jobs.get(request.id) is job:
+                del self._jobs[request.id]
+
+    def _answer_batch(self, batch: Batch) -> bytes | None:
+        if self._connection.revision != BATCH_REVISION or not batch.messages:
+            reason = (
+                "a batch must not be empty"
+                if self._connection.revision == BATCH_REVISION
+                else f"a message must be a single JSON object; only revision {BATCH_REVISION} has batches"
+            )
+            return encode(error_of(None, RpcError(INVALID_REQUEST, "Invalid Request", {"details": reason})))
+        replies: list[bytes] = []
+        for message in batch.messages:
+            if isinstance(message, Malformed):
+                replies.append(encode(error_of(message.id, message.error)))
+            elif isinstance(message, Request) and (reply := self._answer(_Job(message, 0), message)) is not None:
+                replies.append(reply)
+        return b"[" + b",".join(replies) + b"]" if replies else None
+
+    def _reply(self, reply: bytes | None) -> None:
+        if reply is not None:
+            self._writer.write(reply)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._writer.write(encode(message))
+
+
+def serve_stdio(server: Server, limits: StdioLimits) -> int:
+    """Serves the process's own standard streams and returns its exit code."""
+    wire_in, wire_out = claim_standard_streams()
+    transport = StdioTransport(server, wire_in=wire_in, wire_out=wire_out, limits=limits)
+    leave: Callable[[int, FrameType | None], None] = lambda _signal, _frame: transport.stop()  # noqa: E731
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), leave)
+    return transport.run()
+
+
+def _internal_error(request: Request, bug: Exception) -> RpcError:
+    import traceback  # noqa: PLC0415 - only when something is broken; keeps start-up light
+
+    traceback.print_exception(bug, file=sys.stderr)
+    details = f"{type(bug).__name__} while serving {request.method}"
+    return RpcError(INTERNAL_ERROR, "Internal error", {"details": details})
+
+
+def _log(text: str) -> None:
+    print(f"handrail: {text}", file=sys.stderr)  # noqa: T201 - stderr is the log

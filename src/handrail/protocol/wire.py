@@ -1,0 +1,216 @@
+"""Messages: bytes in, typed messages out, and back. JSON-RPC 2.0 framing only; no method, revision or transport.
+
+Nothing a client can send raises out of `parse`: what cannot be served comes back as `Malformed`, with the reply to
+give.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias
+
+import msgspec
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+RequestId: TypeAlias = str | int
+
+_SALVAGE_BYTES = 64 * 1024  # an id further in than this is not worth looking for
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder()
+
+
+class RpcError(Exception):
+    """A JSON-RPC error: the request was not served. `data` is whatever helps the caller do better."""
+
+    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def as_dict(self) -> dict[str, Any]:
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            error["data"] = self.data
+        return error
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A call that wants exactly one reply."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A message that never gets a reply."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class Response(msgspec.Struct, frozen=True):
+    """The client's answer to a request of ours."""
+
+    id: RequestId | None
+    result: Any
+    error: dict[str, Any] | None
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    """Something that is no message; `error` is the answer, addressed to `id` where one could be read."""
+
+    id: RequestId | None
+    error: RpcError
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Several messages in one array; only revision 2025-03-26 has them."""
+
+    messages: tuple[Request | Notification | Response | Malformed, ...]
+
+
+Message: TypeAlias = Request | Notification | Response | Malformed | Batch
+
+
+def encode(message: object) -> bytes:
+    """One line of JSON, without its newline. JSON escapes newlines inside strings, so a line is always one message."""
+    try:
+        return _ENCODER.encode(message)
+    except UnicodeEncodeError:  # a file name that is not UTF-8 reaches us as half a surrogate pair
+        return _ENCODER.encode(_printable(msgspec.to_builtins(message, str_keys=True)))
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_printable(key): _printable(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(member) for member in value]
+    return value
+
+
+def result_of(request_id: RequestId, result: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def error_of(request_id: RequestId | None, error: RpcError) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "error": error.as_dict()}
+
+
+def notification_of(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
+
+
+def parse(line: bytes, *, max_depth: int) -> Message:
+    """Reads one line. Unparsable text is a parse error without an id, as JSON-RPC asks; a message that is JSON but
+    too deep keeps its id, so that its sender is not left waiting."""
+    try:
+        decoded = _DECODER.decode(line)
+    except RecursionError:
+        return _too_deep(line, max_depth)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        return Malformed(None, RpcError(PARSE_ERROR, "Parse error", {"details": str(problem)}))
+    # Only a line with many brackets can be deep; counting bytes is far cheaper than walking every message.
+    if line.count(b"[") + line.count(b"{") > max_depth and _deeper_than(decoded, max_depth):
+        return _too_deep(line, max_depth)
+    if isinstance(decoded, list):
+        return Batch(tuple(_classify(item) for item in decoded))
+    return _classify(decoded)
+
+
+def oversized(head: bytes, max_bytes: int) -> Malformed:
+    """The answer to a line longer than the limit, of which only `head` was kept."""
+    return _invalid(salvage_id(head), f"the message is larger than {max_bytes} bytes, the most this server reads")
+
+
+def _classify(decoded: Any) -> Request | Notification | Response | Malformed:
+    if not isinstance(decoded, dict):
+        return _invalid(None, "a message must be a JSON object")
+    raw_id = decoded.get("id")
+    request_id = raw_id if _is_id(raw_id) else None
+    if decoded.get("jsonrpc") != "2.0":
+        return _invalid(request_id, 'jsonrpc must be "2.0"')
+    method = decoded.get("method")
+    if method is None and ("result" in decoded or "error" in decoded):
+        error = decoded.get("error")
+        return Response(request_id, decoded.get("result"), error if isinstance(error, dict) else None)
+    if not isinstance(method, str):
+        return _invalid(request_id, "method must be a string")
+    params = decoded.get("params")
+    if "id" not in decoded:
+        return Notification(method, params if isinstance(params, dict) else {})
+    if request_id is None:
+        return _invalid(None, "id must be a string or an integer")
+    if params is not None and not isinstance(params, dict):
+        return Malformed(
+            request_id, RpcError(INVALID_PARAMS, "Invalid params", {"details": "params must be an object"})
+        )
+    return Request(request_id, method, params or {})
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _invalid(request_id: RequestId | None, details: str) -> Malformed:
+    return Malformed(request_id, RpcError(INVALID_REQUEST, "Invalid Request", {"details": details}))
+
+
+def _too_deep(line: bytes, max_depth: int) -> Malformed:
+    return _invalid(salvage_id(line[:_SALVAGE_BYTES]), f"the message is nested deeper than {max_depth} levels")
+
+
+def _deeper_than(decoded: Any, max_depth: int) -> bool:
+    level = [decoded]
+    for _ in range(max_depth):
+        level = [
+            inner
+            for container in level
+            for inner in (container.values() if isinstance(container, dict) else container)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+
+
+def salvage_id(head: bytes) -> RequestId | None:
+    """The top-level `id` of a message that could not be decoded, if it stands within `head`."""
+    depth = 0
+    key = previous = b""
+    for match in _TOKEN.finditer(head, 0, _SALVAGE_BYTES):
+        token = match.group()
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+        elif token == b":":
+            key = previous if depth == 1 else b""
+        elif key == b'"id"' and depth == 1:
+            return _decoded_id(token)
+        else:
+            key = b""
+        previous = token
+    return None
+
+
+def _decoded_id(token: bytes) -> RequestId | None:
+    try:
+        value = _DECODER.decode(token)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None

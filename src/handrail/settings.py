@@ -1,0 +1,101 @@
+"""Settings: one frozen record, every field explained. The one place that knows where a setting may come from.
+
+Each can be given as a command-line option, `--set name=value`, the environment variable `HANDRAIL_NAME`, or a line in
+the project's `.handrail/config.toml`; the first of these that names it wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from handrail.kernel import limits
+from handrail.kernel.errors import Refusal
+from handrail.kernel.nearest import did_you_mean
+
+CONFIG_FILE = Path(".handrail") / "config.toml"
+
+
+class SettingInvalid(Refusal):
+    """A setting has a name nobody knows or a value it cannot take."""
+
+    code = "SETTING_INVALID"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How this Handrail runs."""
+
+    db: Annotated[str, Meta(description="The store: a file, or a postgresql:// address. Empty: the project's own.")] = (
+        ""
+    )
+    profile: Annotated[str, Meta(description="A named bundle of toolsets.")] = "solo"
+    toolsets: Annotated[
+        tuple[str, ...], Meta(description="Toolsets or families by name, in listing order, in place of the profile's.")
+    ] = ()
+    enable: Annotated[tuple[str, ...], Meta(description="Modules to add, as the --enable-… flags do.")] = ()
+    dynamic: Annotated[bool, Meta(description="Two more tools that turn toolsets on while connected.")] = False
+    output_schemas: Annotated[bool, Meta(description="List output schemas and examples with every tool.")] = False
+    max_message_bytes: Annotated[
+        int, Meta(ge=1024, le=256 * 1024 * 1024, description="The largest message that is read.")
+    ] = limits.MESSAGE_BYTES
+
+
+class SettingField(msgspec.Struct, frozen=True):
+    """One setting as the docs show it."""
+
+    name: str
+    variable: str
+    default: Any
+    description: str
+
+
+def setting_fields() -> tuple[SettingField, ...]:
+    """Every setting, for the docs and for did-you-mean."""
+    described = msgspec.json.schema(Settings)["$defs"]["Settings"]["properties"]
+    return tuple(
+        SettingField(
+            field.name, f"HANDRAIL_{field.name.upper()}", field.default, described[field.name].get("description", "")
+        )
+        for field in msgspec.structs.fields(Settings)
+    )
+
+
+def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], project: Path) -> Settings:
+    """`given` holds command-line values, which win over the environment, which wins over the project's file."""
+    names = Settings.__struct_fields__
+    values: dict[str, Any] = dict(_from_file(project / CONFIG_FILE))
+    values.update({name: environ[key] for name in names if (key := f"HANDRAIL_{name.upper()}") in environ})
+    values.update(given)
+    for name in values:
+        if name not in names:
+            raise SettingInvalid(
+                f"there is no setting {name}{did_you_mean(name, names)}", hint=f"settings: {', '.join(names)}"
+            )
+    for name in ("toolsets", "enable"):
+        if isinstance(values.get(name), str):
+            values[name] = [part.strip() for part in values[name].split(",") if part.strip()]
+    try:
+        return msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as problem:
+        raise SettingInvalid(str(problem), hint="`handrail settings` shows every setting with its values") from None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as problem:
+        raise SettingInvalid(
+            f"{path} cannot be read: {problem.strerror}", hint="make it readable or remove it"
+        ) from None
+    import tomllib  # noqa: PLC0415 - only for projects that have a config file; keeps start-up light
+
+    try:
+        return tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise SettingInvalid(f"{path} is not valid TOML: {problem}", hint="mend the file") from None

@@ -1,0 +1,103 @@
+"""`handrail call TOOL …`: any operation of the catalog from the command line, with the arguments its tool takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from handrail.kernel.errors import InvalidParams, NotFound
+from handrail.kernel.nearest import did_you_mean
+from handrail.operation import Operation
+from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
+from handrail.surfaces.cli.render import echo_json, echo_table
+from handrail.surfaces.mcp.tools import run
+from handrail.surfaces.schemas import request_schema
+from handrail.wiring import Handrail, assemble
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("tool")
+@click.argument("arguments", nargs=-1)
+@click.option("--arguments", "show_arguments", is_flag=True, help="Show what TOOL takes instead of calling it.")
+@toolset_options
+@common_options
+def call(
+    tool: str, arguments: tuple[str, ...], show_arguments: bool, root: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Call TOOL and print its result.
+
+    ARGUMENTS is one JSON object, or key=value pairs; a value that is JSON is taken as such where the tool wants more
+    than a text.
+
+    \b
+      handrail call workflow_next '{"workflowId": "bug-hunt", "completedSteps": []}'
+      handrail call workflow_next workflowId=bug-hunt completedSteps=[]
+    """
+    place = place_of(root)
+    if options.get("profile") is None and options.get("toolsets") is None:
+        options["profile"] = "all"
+    handrail = assemble(place, settings_of(place, options))
+    operation = _operation(handrail, tool)
+    if show_arguments:
+        _show(operation, as_json=as_json)
+        return
+    echo_json(run(operation, handrail.call, parse_pairs(operation, arguments)), pretty=not as_json)
+
+
+def _operation(handrail: Handrail, name: str) -> Operation[Any, Any]:
+    operation = handrail.switch.find(name)
+    if operation is None:
+        known = [entry.name for entry in handrail.switch.published()]
+        raise NotFound(f"there is no tool {name}{did_you_mean(name, known)}", hint="`handrail tools` lists them")
+    return operation
+
+
+def parse_pairs(operation: Operation[Any, Any], arguments: Sequence[str]) -> dict[str, Any]:
+    """One JSON object, or key=value pairs. A pair's value is a text where the tool takes a text, JSON otherwise."""
+    if len(arguments) == 1 and arguments[0].lstrip().startswith("{"):
+        try:
+            parsed = msgspec.json.decode(arguments[0])
+        except msgspec.DecodeError as problem:
+            raise InvalidParams(
+                f"the arguments are not valid JSON: {problem}", hint="or give key=value pairs"
+            ) from None
+        assert isinstance(parsed, dict)
+        return parsed
+    properties = request_schema(operation)["properties"]
+    values: dict[str, Any] = {}
+    for pair in arguments:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise InvalidParams(
+                f"{pair} is neither key=value nor a JSON object", hint="for example workflowId=bug-hunt"
+            )
+        values[key] = text if properties.get(key, {}).get("type") == "string" else _json_or_text(text)
+    return values
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _show(operation: Operation[Any, Any], *, as_json: bool) -> None:
+    schema = request_schema(operation)
+    if as_json:
+        echo_json(schema)
+        return
+    required = schema.get("required", ())
+    click.echo(f"{operation.name}: {operation.summary}\n")
+    rows = [
+        (name, member.get("type", "any"), "yes" if name in required else "", member.get("description", ""))
+        for name, member in schema["properties"].items()
+    ]
+    if rows:
+        echo_table(("argument", "type", "required", ""), rows)
+    else:
+        click.echo("It takes no arguments.")

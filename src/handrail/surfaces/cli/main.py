@@ -1,0 +1,58 @@
+"""The `handrail` command: its list of commands, and how each ends. Nothing heavy is imported until a command is
+chosen."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from handrail import __version__
+from handrail.kernel.nearest import did_you_mean
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("handrail.surfaces.cli.up:up", "Say what Handrail is and how to connect an agent."),
+    "serve": ("handrail.surfaces.cli.serve:serve", "Serve MCP on standard input and output."),
+    "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
+    "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),
+    "guide": ("handrail.surfaces.cli.guide:guide", "List, show, check and write guides."),
+    "settings": ("handrail.surfaces.cli.settings:settings", "Show every setting and its value here."),
+    "version": ("handrail.surfaces.cli.version:version", "Print the version."),
+}
+"""Every command: where it lives and its one line of help."""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only to run it or to show its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"there is no command {args[0]}{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="handrail", message="%(prog)s %(version)s")
+def cli(**_: Any) -> None:
+    """Steps to hold on to, for coding agents.
+
+    Exit codes: 0 done, 1 refused (the message says why and what to do), 2 wrong usage, 70 a bug in Handrail.
+    """

@@ -1,0 +1,101 @@
+"""Options that commands share, and how a refusal ends a command. No command lives here."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from handrail.catalog import ENABLE_FLAGS, PROFILES
+from handrail.kernel.errors import InvalidParams, Refusal, ToolsetUnknown
+from handrail.outside.project import find_project
+from handrail.protocol.wire import encode
+from handrail.settings import SettingInvalid, Settings
+from handrail.surfaces.refusals import EXIT_REFUSED, EXIT_USAGE, error_object
+from handrail.wiring import Place, settings_at
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def common_options(command: CommandT) -> CommandT:
+    """--root, --db and --json, and refusals printed the way every command prints them."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+        click.option("--db", metavar="PATH|URL", help="The store: a file, or a postgresql:// address."),
+        click.option(
+            "--root",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            envvar="HANDRAIL_ROOT",
+            help="The project's folder.  [default: here]",
+        ),
+    ):
+        command = option(command)
+    return _ending_well(command)
+
+
+def toolset_options(command: CommandT) -> CommandT:
+    """Which toolsets are on."""
+    for flag, toolset in reversed(ENABLE_FLAGS.items()):
+        command = click.option(f"--enable-{flag}", is_flag=True, help=f"Add the toolset {toolset}.")(command)
+    for option in (
+        click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any setting; may be repeated."),
+        click.option("--output-schemas", is_flag=True, help="List output schemas and examples with every tool."),
+        click.option("--dynamic", is_flag=True, help="Add toolset_list and toolset_enable."),
+        click.option("--toolsets", metavar="A,B", help="Toolsets by name, in place of a profile."),
+        click.option("--profile", metavar="NAME", help=f"A bundle of toolsets: {', '.join(PROFILES)}."),
+    ):
+        command = option(command)
+    return command
+
+
+def place_of(root: Path | None) -> Place:
+    return Place(project=find_project(root or Path.cwd()), home=Path.home(), environ=os.environ)
+
+
+def settings_of(place: Place, options: dict[str, Any]) -> Settings:
+    """Settings from a command's options. An option left out leaves the setting to environment, file and default."""
+    given: dict[str, Any] = {}
+    for pair in options.get("settings", ()):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SettingInvalid(f"--set {pair} has no value", hint="write --set name=value")
+        given[name.strip().replace("-", "_")] = value
+    for name in ("db", "profile", "toolsets"):
+        if options.get(name) is not None:
+            given[name] = options[name]
+    for name in ("dynamic", "output_schemas"):
+        if options.get(name):
+            given[name] = True
+    enabled = [flag for flag in ENABLE_FLAGS if options.get(f"enable_{flag.replace('-', '_')}")]
+    if enabled:
+        given["enable"] = enabled
+    return settings_at(place, given)
+
+
+def _ending_well(command: CommandT) -> CommandT:
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except Refusal as refusal:
+            end_refused(refusal, as_json=bool(kwargs.get("as_json")))
+
+    return run  # type: ignore[return-value]
+
+
+def end_refused(refusal: Refusal, *, as_json: bool) -> NoReturn:
+    """Prints a refusal and ends the command: 2 when the call itself was wrong, 1 when it was understood and
+    declined."""
+    if as_json:
+        click.echo(encode({"error": error_object(refusal)}).decode())
+    else:
+        click.echo(f"{click.style('refused', fg='red')} {refusal.code}: {refusal.message}", err=True)
+        if refusal.hint:
+            click.echo(f"{click.style('hint', fg='cyan')}    {refusal.hint}", err=True)
+    wrong_usage = isinstance(refusal, InvalidParams | SettingInvalid | ToolsetUnknown)
+    sys.exit(EXIT_USAGE if wrong_usage else EXIT_REFUSED)

@@ -1,0 +1,31 @@
+"""`handrail settings`: every setting, its value here, and where to change it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from handrail.protocol.wire import encode
+from handrail.settings import CONFIG_FILE, setting_fields
+from handrail.surfaces.cli.options import common_options, place_of, settings_of
+from handrail.surfaces.cli.render import echo_json, echo_table
+
+
+@click.command()
+@common_options
+def settings(root: Path | None, as_json: bool, **options: Any) -> None:
+    """Show every setting and its value here."""
+    place = place_of(root)
+    values = msgspec.to_builtins(settings_of(place, options))
+    if as_json:
+        echo_json(values)
+        return
+    rows = [
+        (field.name, encode(values[field.name]).decode(), field.variable, field.description)
+        for field in setting_fields()
+    ]
+    echo_table(("setting", "value", "variable", ""), rows)
+    click.echo(f"\nAlso as --set name=value, or in {place.project / CONFIG_FILE}.")

@@ -1,0 +1,1 @@
+"""The MCP surface: operations as tools, refusals as errors."""

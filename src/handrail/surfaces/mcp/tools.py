@@ -1,0 +1,128 @@
+"""Operations as MCP tools: how each is listed, and how a call to it is answered in both call styles.
+
+`tools/call` wraps a result in content; the bare style of guide.md (`"method": "workflow_list"`) answers with the plain
+result object. Both run the same operation through the same arguments and the same map of refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.catalog import CATALOG
+from handrail.kernel.errors import Refusal
+from handrail.kernel.nearest import did_you_mean
+from handrail.operation import Call, Effect, Operation, PublishedOperation
+from handrail.protocol.exchange import Exchange
+from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, encode
+from handrail.selection import how_to_enable
+from handrail.surfaces.arguments import parse_arguments
+from handrail.surfaces.refusals import bare_error, numbered_error, refused_result, speaks_numbers
+from handrail.surfaces.schemas import request_schema, response_schema
+from handrail.surfaces.toolset_switch import ToolsetSwitch
+
+_OPERATIONS = {operation.name: operation for operation in CATALOG}
+
+
+def tool_of(entry: PublishedOperation, *, whole: bool) -> dict[str, Any]:
+    """A tool as `tools/list` shows it. `whole` adds the output schema and the examples, which cost every client
+    tokens."""
+    operation = entry.operation
+    tool: dict[str, Any] = {
+        "name": entry.name,
+        "description": operation.summary,
+        "inputSchema": request_schema(operation),
+        "annotations": _annotations(operation),
+    }
+    if whole:
+        tool["outputSchema"] = response_schema(operation)
+        shown = next(example for example in operation.examples if example.response is not None)
+        tool["examples"] = {
+            "request": {"method": entry.name, "params": shown.request},
+            "response": shown.response,
+        }
+    return tool
+
+
+def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
+    if operation.effect is Effect.READ:
+        return {"readOnlyHint": True}
+    return {"destructiveHint": operation.effect is Effect.DESTRUCTIVE}
+
+
+def run(operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any]) -> Any:
+    """One call, from raw arguments to a result of plain JSON values. Raises Refusal."""
+    return msgspec.to_builtins(operation.handler(call, parse_arguments(operation, arguments)), str_keys=True)
+
+
+class CatalogTools:
+    """The selected operations behind the protocol's `Tools` and `Methods` ports."""
+
+    def __init__(self, switch: ToolsetSwitch, call: Call, *, whole: bool) -> None:
+        self._switch = switch
+        self._call = call
+        self._whole = whole
+        self._listed_for: tuple[PublishedOperation, ...] | None = None
+        self._listed: tuple[dict[str, Any], ...] = ()
+
+    def published(self) -> Sequence[Mapping[str, Any]]:
+        entries = self._switch.published()
+        if entries is not self._listed_for:
+            self._listed = tuple(tool_of(entry, whole=self._whole) for entry in entries)
+            self._listed_for = entries
+        return self._listed
+
+    def waits(self, name: str) -> bool:
+        operation = self._switch.find(name)
+        return operation is not None and operation.waits
+
+    def call(self, exchange: Exchange, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        operation = self._switch.find(name)
+        if operation is None:
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}{self._why_not(name)}", {"name": name})
+        try:
+            result = run(operation, self._call, arguments)
+        except Refusal as refusal:
+            if speaks_numbers(operation, stateless=exchange.stateless):
+                raise numbered_error(refusal) from refusal
+            return refused_result(refusal)
+        answer: dict[str, Any] = {"content": [{"type": "text", "text": encode(result).decode()}]}
+        if isinstance(result, dict):
+            answer["structuredContent"] = result
+        return answer
+
+    def _why_not(self, name: str) -> str:
+        if name in _OPERATIONS:
+            toolset = _OPERATIONS[name].toolset
+            return f"; it belongs to the toolset {toolset.name}, which is off: start with {how_to_enable(toolset)}"
+        return did_you_mean(name, [entry.name for entry in self._switch.published()])
+
+
+class CatalogMethods:
+    """The same operations called by their bare names."""
+
+    def __init__(self, switch: ToolsetSwitch, call: Call) -> None:
+        self._switch = switch
+        self._call = call
+
+    def knows(self, method: str) -> bool:
+        return self._switch.find(method) is not None or method in _OPERATIONS
+
+    def waits(self, method: str) -> bool:
+        operation = self._switch.find(method)
+        return operation is not None and operation.waits
+
+    def call(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> Any:
+        operation = self._switch.find(method)
+        if operation is None:
+            toolset = _OPERATIONS[method].toolset
+            message = f"Method not found: it belongs to the toolset {toolset.name}, which is off: start with "
+            raise RpcError(METHOD_NOT_FOUND, message + how_to_enable(toolset), {"method": method})
+        try:
+            return run(operation, self._call, params)
+        except Refusal as refusal:
+            if speaks_numbers(operation, stateless=exchange.stateless):
+                raise numbered_error(refusal) from refusal
+            raise bare_error(refusal, stateless=exchange.stateless) from refusal

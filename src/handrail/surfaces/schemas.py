@@ -1,0 +1,79 @@
+"""JSON Schemas of operations, small: no titles, no references, no empty defaults, no `or null` for what may be left
+out.
+
+Every token of a published schema is paid by every client on every turn; what a validator needs and a model can do
+without is left out here and only here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from handrail.operation import Operation
+
+_VERBATIM = ("enum", "const", "default", "required", "examples")
+_NULL = {"type": "null"}
+
+
+def request_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
+    """The schema of an operation's arguments."""
+    schema = schema_of(operation.request, nullable=False)
+    schema.pop("description", None)  # the type's docstring: for readers of the code
+    return schema
+
+
+def response_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
+    """The schema of an operation's result."""
+    if operation.response_schema is not None:
+        return operation.response_schema()
+    schema = schema_of(operation.response, nullable=True)
+    schema.pop("description", None)
+    return schema
+
+
+def schema_of(kind: Any, *, nullable: bool) -> dict[str, Any]:
+    """The trimmed schema of a type. `nullable` keeps `or null`: a result may hold it, an argument is left out
+    instead."""
+    (schema,), definitions = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
+    trimmed = _trim(schema, definitions, nullable=nullable)
+    assert isinstance(trimmed, dict)
+    return trimmed
+
+
+def _trim(node: Any, definitions: Mapping[str, Any], *, nullable: bool) -> Any:
+    if isinstance(node, list):
+        return [_trim(item, definitions, nullable=nullable) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        name = node["$ref"].rsplit("/", 1)[1]
+        definition = {key: value for key, value in definitions[name].items() if key not in ("title", "description")}
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _trim({**definition, **rest}, definitions, nullable=nullable)
+    trimmed: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "title" or (key == "default" and not value and value is not False and value != 0):
+            continue
+        if key == "properties":
+            trimmed[key] = {name: _trim(member, definitions, nullable=nullable) for name, member in value.items()}
+        else:
+            trimmed[key] = value if key in _VERBATIM else _trim(value, definitions, nullable=nullable)
+    if "pattern" in trimmed:  # Python's \Z is JSON Schema's $
+        trimmed["pattern"] = re.sub(r"\\Z$", "$", trimmed["pattern"])
+    if "type" in trimmed:
+        trimmed = {"type": trimmed["type"], **trimmed}
+    return trimmed if nullable else _without_null(trimmed)
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    """`T or null` says no more than `T` where the member may be left out."""
+    alternatives = node.get("anyOf")
+    if isinstance(alternatives, list) and len(alternatives) == 2 and _NULL in alternatives:
+        (other,) = [alternative for alternative in alternatives if alternative != _NULL]
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        return {**other, **rest}
+    return node

@@ -1,0 +1,118 @@
+"""The composition root: from settings to a server or a call. The only module that knows every ring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from handrail import __version__
+from handrail.kernel import limits
+from handrail.operation import Call, ServerFacts
+from handrail.outside.guide_files import GuideFiles, standard_sources
+from handrail.outside.matching import LinearMatcher
+from handrail.protocol.offer import NoResources, Offer
+from handrail.protocol.revisions import NEWEST
+from handrail.protocol.server import Server
+from handrail.protocol.stdio import StdioLimits
+from handrail.selection import Selection, select
+from handrail.settings import Settings, load_settings
+from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
+from handrail.surfaces.toolset_switch import ToolsetSwitch
+
+HANDRAIL_DESCRIPTION = "Steps to hold on to, for coding agents"
+LOOKUP_PROFILE = "workflowlookup"
+LOOKUP_DESCRIPTION = "Workflow Orchestration System MCP Server"
+LOOKUP_VERSION = "1.0.0"
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where Handrail runs."""
+
+    project: Path
+    home: Path
+    environ: Mapping[str, str]
+
+
+class Handrail(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one process needs, put together."""
+
+    settings: Settings
+    selection: Selection
+    switch: ToolsetSwitch
+    guides: GuideFiles
+    call: Call
+
+
+def assemble(place: Place, settings: Settings) -> Handrail:
+    """The parts every surface shares. Opens nothing and reads no guide until one is asked for."""
+    selection = select(
+        profile=settings.profile,
+        toolsets=settings.toolsets,
+        enable=settings.enable,
+        dynamic=settings.dynamic,
+    )
+    switch = ToolsetSwitch(selection)
+    sources = standard_sources(
+        home=place.home, project=place.project, storage_path=place.environ.get("WORKFLOW_STORAGE_PATH")
+    )
+    guides = GuideFiles(sources, matcher=LinearMatcher(), server_version=__version__)
+    lookup = _is_lookup(settings)
+    facts = ServerFacts(
+        name=LOOKUP_PROFILE if lookup else "handrail",
+        version=LOOKUP_VERSION if lookup else __version__,
+        protocol_revision=NEWEST,
+        stdio=True,
+        max_message_bytes=settings.max_message_bytes,
+    )
+    call = Call(guides=guides, server=facts, toolsets=switch)
+    return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call)
+
+
+def settings_at(place: Place, given: Mapping[str, object]) -> Settings:
+    return load_settings(given=given, environ=place.environ, project=place.project)
+
+
+def build_server(handrail: Handrail) -> Server:
+    """The MCP server over the selected toolsets."""
+    settings, selection = handrail.settings, handrail.selection
+    lookup = _is_lookup(settings)
+    tools = CatalogTools(handrail.switch, handrail.call, whole=settings.output_schemas or selection.names == ("guide",))
+    server = Server(
+        Offer(
+            name=handrail.call.server.name,
+            version=handrail.call.server.version,
+            description=LOOKUP_DESCRIPTION if lookup else HANDRAIL_DESCRIPTION,
+            instructions=None if lookup else instructions(selection),
+            tools=tools,
+            tools_change=settings.dynamic,
+            methods=CatalogMethods(handrail.switch, handrail.call),
+            resources=NoResources(),
+            extra_capabilities={"tools": {"notifyProgress": False}},
+            page_size=limits.TOOLS_PER_PAGE,
+        )
+    )
+    handrail.switch.when_changed = lambda: server.announce("toolsListChanged")
+    return server
+
+
+def instructions(selection: Selection) -> str:
+    """What an agent is told at connection time: one sentence on Handrail, then each toolset's own."""
+    lines = ["Handrail gives you steps to hold on to."]
+    lines.extend(toolset.instructions for toolset in selection.toolsets if toolset.instructions)
+    return "\n".join(lines)
+
+
+def stdio_limits(settings: Settings) -> StdioLimits:
+    return StdioLimits(
+        message_bytes=settings.max_message_bytes,
+        message_depth=limits.MESSAGE_DEPTH,
+        queued_bytes=max(limits.QUEUED_BYTES, settings.max_message_bytes),
+        waiting_calls=limits.WAITING_CALLS,
+        grace_s=limits.SHUTDOWN_GRACE_S,
+    )
+
+
+def _is_lookup(settings: Settings) -> bool:
+    return settings.profile == LOOKUP_PROFILE and not settings.toolsets

@@ -1,0 +1,1 @@
+"""The tests, laid out like the code they hold."""

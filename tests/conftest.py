@@ -1,0 +1,46 @@
+"""What all tests share: hypothesis profiles, the rule about skips, and a home folder nobody lives in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("quick", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile(
+    "torture",
+    max_examples=5000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile(os.environ.get("HANDRAIL_HYPOTHESIS", "quick"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The long versions run only when asked for by name: `-m torture`."""
+    if config.getoption("-m"):
+        return
+    chosen = [item for item in items if item.get_closest_marker("torture") is None]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where skips are not allowed (CI), a skip fails the run."""
+    if os.environ.get("HANDRAIL_NO_SKIPS") != "1":
+        return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and reporter.stats.get("skipped") and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(autouse=True)
+def _empty_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees the guides, settings or environment of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in [name for name in os.environ if name.startswith("HANDRAIL_") or name == "WORKFLOW_STORAGE_PATH"]:
+        monkeypatch.delenv(name)
+    return home

@@ -1,0 +1,1 @@
+"""Tests of the guide domain: the format, conditions, checks, the next step."""

@@ -1,0 +1,112 @@
+"""A client for a server process: sends lines, reads replies within a deadline, and never hangs a test."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+DEADLINE_S = 30.0
+"""Far beyond any honest answer; reached only when something is stuck."""
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": "init",
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+class ServerProcess:
+    """A started server and its pipes."""
+
+    def __init__(self, command: Sequence[str], *, cwd: Path, env: dict[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self._stdin = self.process.stdin
+        self._out = self.process.stdout.fileno()
+        self._pending = b""
+
+    def __enter__(self) -> ServerProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    continue
+
+    def send(self, message: dict[str, Any] | bytes) -> None:
+        self._stdin.write((message if isinstance(message, bytes) else msgspec.json.encode(message)) + b"\n")
+        self._stdin.flush()
+
+    def line(self) -> bytes | None:
+        """The next line of output; None at its end."""
+        while b"\n" not in self._pending:
+            ready, _, _ = select.select([self._out], [], [], DEADLINE_S)
+            assert ready, f"no answer within {DEADLINE_S} s"
+            chunk = os.read(self._out, 1 << 16)
+            if not chunk:
+                assert self._pending == b"", "output ended in the middle of a line"
+                return None
+            self._pending += chunk
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line
+
+    def reply(self) -> dict[str, Any]:
+        line = self.line()
+        assert line is not None, f"the server ended: {self.errors()}"
+        decoded = msgspec.json.decode(line)
+        assert isinstance(decoded, dict)
+        return decoded
+
+    def ask(self, method: str, params: dict[str, Any] | None = None, request_id: int | str = 1) -> dict[str, Any]:
+        self.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params or {}})
+        return self.reply()
+
+    def initialize(self) -> dict[str, Any]:
+        self.send(INITIALIZE)
+        return self.reply()
+
+    def end_input(self) -> None:
+        self._stdin.close()
+
+    def wait(self) -> int:
+        return self.process.wait(DEADLINE_S)
+
+    def errors(self) -> str:
+        assert self.process.stderr is not None
+        return self.process.stderr.read().decode()
+
+
+def handrail_serve(cwd: Path, *options: str, env: dict[str, str] | None = None) -> ServerProcess:
+    return ServerProcess([sys.executable, "-m", "handrail", "serve", *options], cwd=cwd, env=env)
+
+
+def toy_serve(cwd: Path) -> ServerProcess:
+    """The protocol's toy server, without a Handrail word in it."""
+    root = Path(__file__).parent.parent.parent
+    return ServerProcess([sys.executable, "-m", "tests.process.toy_server"], cwd=cwd, env={"PYTHONPATH": str(root)})

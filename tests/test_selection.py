@@ -1,0 +1,97 @@
+"""Profiles, toolsets, flags, and the names tools answer to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from handrail.catalog import ANNOUNCED, CATALOG, ENABLE_FLAGS, PROFILES
+from handrail.kernel.errors import ToolsetUnknown
+from handrail.operation import Operation, Toolset
+from handrail.selection import Selection, published, select
+
+
+def chosen(**options: Any) -> Selection:
+    return select(**{"profile": "solo", "toolsets": (), "enable": (), "dynamic": False, **options})
+
+
+def test_the_default_profile_has_what_it_can_of_solo() -> None:
+    selection = chosen()
+    assert selection.names == ("introspection", "guide")
+    assert selection.missing == ("journal", "context", "orchestration")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_profile_can_be_chosen_and_says_what_it_lacks(profile: str) -> None:
+    selection = chosen(profile=profile)
+    assert ("introspection" in selection.names) is (profile != "workflowlookup")
+    announced = {name for names in ANNOUNCED.values() for name in names}
+    assert set(selection.missing) <= announced
+
+
+def test_the_lookup_profile_is_exactly_the_four_guide_tools() -> None:
+    names = [entry.name for entry in published(chosen(profile="workflowlookup"))]
+    assert names == ["workflow_list", "workflow_get", "workflow_next", "workflow_validate"]
+
+
+def test_toolsets_take_the_profiles_place_in_the_order_given() -> None:
+    assert chosen(toolsets=("guide", "introspection")).names == ("guide", "introspection")
+    assert chosen(toolsets=("guide", "guide")).names == ("guide",)
+
+
+def test_a_family_names_its_toolsets_together() -> None:
+    with pytest.raises(ToolsetUnknown) as refused:
+        chosen(toolsets=("plan",))
+    assert refused.value.details["missing"] == list(ANNOUNCED["plan"])
+    assert len(ANNOUNCED["plan"]) == 10
+
+
+@pytest.mark.parametrize(("name", "says"), [("bt", "bt is not in this version"), ("gide", "did you mean guide?")])
+def test_a_toolset_that_is_not_there_is_refused_by_name(name: str, says: str) -> None:
+    with pytest.raises(ToolsetUnknown) as refused:
+        chosen(toolsets=(name,))
+    assert says in refused.value.message
+    assert "guide" in refused.value.hint
+
+
+def test_an_unknown_profile_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ToolsetUnknown, match="did you mean solo"):
+        chosen(profile="sole")
+
+
+@pytest.mark.parametrize("flag", ENABLE_FLAGS)
+def test_every_flag_adds_its_module_or_says_that_it_is_missing(flag: str) -> None:
+    selection = chosen(profile="workflowlookup", enable=(flag,))
+    toolset = ENABLE_FLAGS[flag]
+    assert (toolset in selection.names) != (toolset in selection.missing)
+    assert selection.names[0] == "guide"
+
+
+def test_the_flag_of_a_module_that_is_on_changes_nothing() -> None:
+    assert chosen(enable=("mcp-introspection",)) == chosen()
+
+
+def test_dynamic_adds_its_two_tools_at_the_end() -> None:
+    names = [entry.name for entry in published(chosen(dynamic=True))]
+    assert names[-2:] == ["toolset_list", "toolset_enable"]
+
+
+def two_with_one_name() -> tuple[Toolset, Toolset, tuple[Operation[Any, Any], ...]]:
+    guide = next(operation for operation in CATALOG if operation.name == "workflow_list")
+    plan = Toolset(name="workflow", family="plan", purpose="plans")
+    return guide.toolset, plan, (guide, msgspec.structs.replace(guide, toolset=plan))
+
+
+def test_the_toolset_listed_first_keeps_a_shared_name() -> None:
+    guide, plan, catalog = two_with_one_name()
+    assert [entry.name for entry in published(Selection((guide, plan)), catalog)] == [
+        "workflow_list",
+        "plan_workflow_list",
+    ]
+    assert [entry.name for entry in published(Selection((plan, guide)), catalog)] == [
+        "workflow_list",
+        "guide_workflow_list",
+    ]
+    assert [entry.name for entry in published(Selection((plan,)), catalog)] == ["workflow_list"]

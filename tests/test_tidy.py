@@ -1,0 +1,166 @@
+"""House rules that no linter knows. A rule that nothing checks is not a rule."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+BENCHES = sorted((ROOT / "bench").rglob("*.py"))
+
+FILE_LINES = 500
+TEST_FILE_LINES = 800
+FUNCTION_LINES = 60
+README_LINES = 140
+ARCHITECTURE_LINES = 200
+
+BANNED_CALLS = {
+    "time.sleep": "wait for the thing itself",
+    "datetime.now": "time is injected",
+    "datetime.utcnow": "time is injected",
+    "time.time": "time is injected",
+    "uuid.uuid4": "ids are injected",
+    "random.random": "randomness is injected",
+    "eval": "never",
+    "exec": "never",
+    "os.system": "argument lists, never shell strings",
+}
+
+HEAVY = (
+    "asyncio",
+    "dataclasses",
+    "difflib",
+    "email",
+    "http",
+    "jsonschema_rs",
+    "logging",
+    "mcp",
+    "pydantic",
+    "re2",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "starlette",
+    "subprocess",
+    "tomllib",
+    "traceback",
+    "unittest",
+    "urllib.request",
+    "uvicorn",
+    "yaml",
+)
+"""Modules that may not be imported before `initialize` is answered."""
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_a_module_is_short_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= FILE_LINES
+    docstring = ast.get_docstring(ast.parse(text))
+    assert docstring, "a module opens by saying what it is"
+    assert len(docstring) >= 20
+
+
+@pytest.mark.parametrize("path", [*TESTS, *BENCHES], ids=relative)
+def test_a_test_file_is_short_and_says_what_it_holds(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= TEST_FILE_LINES
+    assert ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_functions_fit_on_a_screen(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= FUNCTION_LINES, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=relative)
+def test_banned_calls_are_not_made(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            assert name not in BANNED_CALLS, f"line {node.lineno}: {name}: {BANNED_CALLS[name]}"
+
+
+def test_there_is_no_utils_module() -> None:
+    assert not [path for path in SOURCES if re.search(r"utils?|helpers?|common|misc", path.stem)]
+
+
+def test_every_package_has_an_init_that_says_what_it_is() -> None:
+    folders = {path.parent for path in SOURCES}
+    assert not [relative(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
+def test_the_documents_keep_their_lengths() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= ARCHITECTURE_LINES
+
+
+def test_links_between_documents_resolve() -> None:
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{relative(page)} links to {target}"
+
+
+def test_locks_pin_with_hashes_and_name_no_host() -> None:
+    for lock in ROOT.glob("requirements*.lock"):
+        text = lock.read_text(encoding="utf-8")
+        assert "://" not in text
+        for requirement in re.findall(r"^[a-z].*?(?=^[a-z]|\Z)", text, flags=re.MULTILINE | re.DOTALL):
+            assert "==" in requirement
+            assert "--hash=sha256:" in requirement
+
+
+def test_tracked_files_name_no_machine_path() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    banned = re.compile("|".join(("/" + "work/", "/" + "root/", "/home" + "/[a-z]")))
+    for name in listed.stdout.split():
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".toml", ".yaml", ".json", ".jsonl", ".txt", "") and path.is_file():
+            found = banned.search(path.read_text(encoding="utf-8", errors="replace"))
+            assert found is None, f"{name}: {found}"
+
+
+def imported_by(code: str) -> set[str]:
+    listing = f"import sys; {code}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def heavy_among(modules: set[str]) -> list[str]:
+    return [name for name in HEAVY if name in modules]
+
+
+def test_nothing_heavy_is_imported_to_serve() -> None:
+    """The modules of `handrail serve` up to the reply to `initialize` and `tools/list`, in the process itself."""
+    code = (
+        "import os; from pathlib import Path; import handrail.surfaces.cli.serve; "
+        "from handrail.wiring import *; "
+        "place = Place(project=Path.cwd(), home=Path.cwd(), environ={}); "
+        "server = build_server(assemble(place, settings_at(place, {}))); "
+        "server.offer.capabilities(); server.offer.tools.published()"
+    )
+    assert heavy_among(imported_by(code)) == []
+
+
+def test_the_list_of_heavy_modules_can_fail() -> None:
+    assert heavy_among(imported_by("import yaml, asyncio")) != []
+
+
+@pytest.mark.parametrize("command", ["version", "up", "tools"])
+def test_nothing_heavy_is_imported_by_a_small_command(command: str) -> None:
+    assert heavy_among(imported_by(f"import handrail.surfaces.cli.{command}")) == []

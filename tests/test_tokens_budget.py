@@ -1,0 +1,46 @@
+"""What a toolset costs a client that loads every schema, counted with a real vocabulary. Budgets may shrink, not
+grow."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from rs_bpe.bpe import openai
+
+from handrail.catalog import TOOLSETS
+from handrail.kernel.tokens import estimate_tokens
+from handrail.selection import Selection, published, select
+from handrail.surfaces.mcp.tools import tool_of
+from handrail.wiring import instructions
+
+BUDGETS = {"introspection": 100, "guide": 500, "dynamic": 130}
+"""o200k tokens of each toolset's `tools/list` entries."""
+
+DEFAULT_PROFILE = 2000
+"""The whole default profile, once all its toolsets exist; with the instructions every client gets."""
+
+
+def listing(selection: Selection) -> str:
+    tools = [tool_of(entry, whole=False) for entry in published(selection)]
+    return msgspec.json.encode(tools).decode()
+
+
+def o200k(text: str) -> int:
+    return len(openai.o200k_base().encode(text))
+
+
+@pytest.mark.parametrize("toolset", TOOLSETS, ids=lambda toolset: toolset.name)
+def test_a_toolset_stays_within_its_budget(toolset: object) -> None:
+    (found,) = [known for known in TOOLSETS if known is toolset]
+    assert o200k(listing(Selection((found,)))) <= BUDGETS[found.name]
+
+
+def test_the_default_profile_stays_within_its_budget() -> None:
+    selection = select(profile="solo", toolsets=(), enable=(), dynamic=False)
+    assert len(published(selection)) <= 18
+    assert o200k(listing(selection)) + o200k(instructions(selection)) <= DEFAULT_PROFILE
+
+
+def test_the_estimate_is_within_a_tenth_of_the_vocabulary() -> None:
+    text = listing(select(profile="all", toolsets=(), enable=(), dynamic=True))
+    assert abs(estimate_tokens(text) - o200k(text)) <= o200k(text) / 10
