@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from handrail.settings import SettingInvalid, Settings, load_settings, setting_fields
+from handrail.kernel.errors import SettingInvalid
+from handrail.settings import Settings, load_settings, setting_fields
 
 
 def load(project: Path, environ: dict[str, str] | None = None, **given: Any) -> Settings:

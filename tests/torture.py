@@ -1,7 +1,6 @@
 """`./run torture [--minutes N]`: the long versions. Without a limit, everything once; with one, as much as fits.
 
-Runs the tests marked `torture`, then the property tests with many more examples and a new random seed each round. Prints what
-it ran; a failure names its seed.
+Runs the tests marked `torture`, then the property tests with many more examples. A failure names its seed.
 """
 
 from __future__ import annotations

@@ -14,16 +14,10 @@ import msgspec
 from msgspec import Meta
 
 from handrail.kernel import limits
-from handrail.kernel.errors import Refusal
+from handrail.kernel.errors import SettingInvalid
 from handrail.kernel.nearest import did_you_mean
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
-
-
-class SettingInvalid(Refusal):
-    """A setting has a name nobody knows or a value it cannot take."""
-
-    code = "SETTING_INVALID"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 * Refusal
   + InvalidParams        INVALID_PARAMS
+  + SettingInvalid       SETTING_INVALID
   + ToolsetUnknown       TOOLSET_UNKNOWN
   + NotFound
     - WorkflowNotFound   WORKFLOW_NOT_FOUND   (-32001 in guide.md)
@@ -44,6 +45,12 @@ class InvalidParams(Refusal):
     code = "INVALID_PARAMS"
     number = -32602
     headline = "Invalid params"
+
+
+class SettingInvalid(Refusal):
+    """A setting has a name nobody knows or a value it cannot take."""
+
+    code = "SETTING_INVALID"
 
 
 class ToolsetUnknown(Refusal):

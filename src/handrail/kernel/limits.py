@@ -1,5 +1,7 @@
-"""Every maximum Handrail keeps, named, with its reason. Numbers that bound input or output live here and nowhere
-else."""
+"""The maxima Handrail keeps at its edges, named, with their reasons: messages, replies, files, waiting.
+
+The bounds of a format stand with the format (`domain/guides/definition.py`), because they are part of its definition.
+"""
 
 from __future__ import annotations
 

@@ -185,14 +185,14 @@ def _deeper_than(decoded: Any, max_depth: int) -> bool:
     return True
 
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_TOKEN = rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+'  # compiled when first needed, which is hardly ever
 
 
 def salvage_id(head: bytes) -> RequestId | None:
     """The top-level `id` of a message that could not be decoded, if it stands within `head`."""
     depth = 0
     key = previous = b""
-    for match in _TOKEN.finditer(head, 0, _SALVAGE_BYTES):
+    for match in re.finditer(_TOKEN, head[:_SALVAGE_BYTES]):
         token = match.group()
         if token in (b"{", b"["):
             depth += 1

@@ -108,6 +108,7 @@ def test_a_schema_rule_reads_the_output_as_json() -> None:
         ('{"title": ', "make it valid JSON: it ends too early"),
         ('```json\n{"title": "x"}\n```', "send the JSON alone, without the ``` fence around it"),
         ("[" * 100_000, "it is nested too deep"),
+        ('{"title": "\ud800"}', "it has half a surrogate pair in it"),
         ('{"count": 1e999}', "make it valid JSON: Number out of range"),
     ],
 )

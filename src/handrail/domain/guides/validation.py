@@ -99,7 +99,7 @@ def _faults(rule: Rule, output: str, matcher: Matcher) -> Iterator[str]:
     elif rule.type == "schema":
         try:
             value = msgspec.json.decode(output)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
             yield f"make it valid JSON: {_json_reason(error, output)}"
         else:
             errors = matcher.schema_errors(rule.schema or {}, value)
@@ -112,6 +112,8 @@ def _json_reason(error: Exception, output: str) -> str:
         return "it is nested too deep"
     if output.lstrip().startswith("```"):
         return "send the JSON alone, without the ``` fence around it"
+    if isinstance(error, UnicodeEncodeError):
+        return "it has half a surrogate pair in it, which is no character"
     if "truncated" in str(error):
         return "it ends too early"
     return str(error).removeprefix("JSON is malformed: ")

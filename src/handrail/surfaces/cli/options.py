@@ -12,10 +12,10 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from handrail.catalog import ENABLE_FLAGS, PROFILES
-from handrail.kernel.errors import InvalidParams, Refusal, ToolsetUnknown
+from handrail.kernel.errors import InvalidParams, Refusal, SettingInvalid, ToolsetUnknown
 from handrail.outside.project import find_project
 from handrail.protocol.wire import encode
-from handrail.settings import SettingInvalid, Settings
+from handrail.settings import Settings
 from handrail.surfaces.refusals import EXIT_REFUSED, EXIT_USAGE, error_object
 from handrail.wiring import Place, settings_at
 
