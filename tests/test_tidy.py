@@ -152,7 +152,7 @@ def test_nothing_heavy_is_imported_to_serve() -> None:
         "from handrail.wiring import *; "
         "place = Place(project=Path.cwd(), home=Path.cwd(), environ={}); "
         "server = build_server(assemble(place, settings_at(place, {}))); "
-        "server.offer.capabilities(); server.offer.tools.published()"
+        "server.offer.capabilities(stateless=False); server.offer.tools.published()"
     )
     assert heavy_among(imported_by(code)) == []
 

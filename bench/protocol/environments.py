@@ -46,7 +46,7 @@ def python_of(name: str) -> Path:
         return python
     print(f"installing {', '.join(pins)} …", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
-    if uv := shutil.which("uv"):
+    if uv := _working_uv():
         _run([uv, "venv", "-q", "-p", sys.executable, str(folder)], "uv venv")
         _run([uv, "pip", "install", "-q", "--compile-bytecode", "-p", str(python), *pins], f"uv pip install {name}")
     else:
@@ -60,7 +60,7 @@ def node_folder() -> Path:
     """The folder with the Node peers beside their packages: Node looks for packages from the importing file upwards."""
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
-        raise NotInstalled("Node peers left out: no node and npm on the PATH")
+        raise NotInstalled("left out, no node and npm on the PATH")
     folder = HOME / "node"
     folder.mkdir(parents=True, exist_ok=True)
     for source in (*PEERS.glob("*.mjs"), PEERS.parent / "task.json"):
@@ -73,6 +73,13 @@ def node_folder() -> Path:
         _run([npm, "install", *options], "npm install", cwd=folder)
         (folder / "pins").write_text(manifest)
     return folder
+
+
+def _working_uv() -> str | None:
+    uv = shutil.which("uv")
+    if uv is None or subprocess.run([uv, "--version"], capture_output=True, check=False).returncode != 0:
+        return None
+    return uv
 
 
 def _is_current(folder: Path, wanted: str) -> bool:

@@ -42,7 +42,7 @@ def run_rounds(chosen: list[Contestant], home: Path, *, rounds: int, calls: int)
     commands = commands_of(chosen, home)
     running = [contestant for contestant in chosen if contestant.name in commands]
     results: Results = {contestant.name: [] for contestant in running}
-    for number in range(rounds):
+    for number in range(rounds if running else 0):
         print(f"round {number + 1} of {rounds} …", file=sys.stderr)
         shift = number % len(running)
         for contestant in running[shift:] + running[:shift]:

@@ -12,7 +12,7 @@ from handrail.kernel import limits
 from handrail.operation import Call, ServerFacts
 from handrail.outside.guide_files import GuideFiles, standard_sources
 from handrail.outside.matching import LinearMatcher
-from handrail.protocol.offer import NoResources, Offer
+from handrail.protocol.offer import Changing, NoResources, Offer
 from handrail.protocol.revisions import NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
@@ -86,14 +86,14 @@ def build_server(handrail: Handrail) -> Server:
             description=LOOKUP_DESCRIPTION if lookup else HANDRAIL_DESCRIPTION,
             instructions=None if lookup else instructions(selection),
             tools=tools,
-            tools_change=settings.dynamic,
+            changing=Changing(tools=settings.dynamic),
             methods=CatalogMethods(handrail.switch, handrail.call),
             resources=NoResources(),
             extra_capabilities={"tools": {"notifyProgress": False}},
             page_size=limits.TOOLS_PER_PAGE,
         )
     )
-    handrail.switch.when_changed = lambda: server.announce("toolsListChanged")
+    handrail.switch.when_changed = lambda: server.subscribers.list_changed("toolsListChanged")
     return server
 
 

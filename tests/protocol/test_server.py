@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.exchange import Cancelled
+from handrail.protocol.asking import Cancelled
+from handrail.protocol.offer import Changing
 from handrail.protocol.revisions import HANDSHAKE_REVISIONS, META_SERVER, META_SUBSCRIPTION
 from handrail.protocol.server import Held, Server
 from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Request, RpcError
@@ -193,17 +194,17 @@ def test_prompts_and_completions_come_from_their_providers() -> None:
 
 
 def test_a_changed_tool_list_is_announced_to_each_era_in_its_way() -> None:
-    server = Server(toy_offer(tools_change=True))
+    server = Server(toy_offer(changing=Changing(tools=True)))
     old, new, strange = Client(server), Client(server), Client(server)
     old.initialize()
     wanted = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
     assert new.ask_stateless("subscriptions/listen", wanted, "L") is Held.OPEN
     acknowledged = new.heard.pop()
     assert acknowledged["params"] == {"_meta": {META_SUBSCRIPTION: "L"}, "notifications": {"toolsListChanged": True}}
-    server.announce("toolsListChanged")
+    server.subscribers.list_changed("toolsListChanged")
     assert old.heard == [{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}]
     assert new.heard[0]["params"] == {"_meta": {META_SUBSCRIPTION: "L"}}
     assert strange.heard == []
-    server.detach(old.connection)
-    server.announce("toolsListChanged")
+    server.subscribers.detach(old.connection)
+    server.subscribers.list_changed("toolsListChanged")
     assert len(old.heard) == 1

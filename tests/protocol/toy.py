@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.protocol.exchange import Connection, Exchange
-from handrail.protocol.offer import NoResources, Offer
+from handrail.protocol.offer import NoResources, Offer, TaskUse
 from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.wire import INVALID_PARAMS, Request, RpcError
@@ -28,6 +28,9 @@ class ToyTools:
 
     def waits(self, name: str) -> bool:
         return name == "wait"
+
+    def task_use(self, name: str) -> TaskUse:
+        return TaskUse.NEVER
 
     def call(self, exchange: Exchange, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if name == "fail":
@@ -78,7 +81,7 @@ class Client:
         self.server = server
         self.heard: list[dict[str, Any]] = []
         self.connection = Connection(self.heard.append)
-        server.attach(self.connection)
+        server.subscribers.attach(self.connection)
 
     def ask(self, method: str, params: dict[str, Any] | None = None, request_id: str | int = 1) -> Any:
         request = Request(request_id, method, params or {})

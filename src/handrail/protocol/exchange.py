@@ -2,53 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION
-from handrail.protocol.wire import RequestId, notification_of
+from handrail.protocol.asking import Answers, Cancelled, ClientRequest, Question, check_capabilities, elicitation
+from handrail.protocol.revisions import META_CAPABILITIES, META_LOG_LEVEL, META_VERSION
+from handrail.protocol.wire import RequestId, Response, notification_of, request_of
 
+if TYPE_CHECKING:
+    from handrail.protocol.subscriptions import Listener
+    from handrail.protocol.tasks import Task
 
-class Cancelled(Exception):  # noqa: N818 - not an error: the client no longer wants the answer
-    """Raised inside a handler whose request was cancelled; no reply is sent."""
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+Send = Callable[[dict[str, Any]], None]
 
 
 class Connection:
-    """State that outlives a request: what the handshake settled, and who listens for changes."""
+    """State that outlives a request: what the handshake settled, what we asked the client, and who listens."""
 
-    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, send: Send) -> None:
         self.send = send
         self.revision: str | None = None
         """The handshake revision agreed on; None until `initialize` has succeeded."""
         self.client_capabilities: dict[str, Any] = {}
         self.client_info: dict[str, Any] = {}
+        self.log_level = "info"
+        self.subscribed: set[str] = set()
+        """Resources this client wants to hear of, handshake era."""
         self.listeners: dict[RequestId, Listener] = {}
         """Open `subscriptions/listen` streams of the stateless era, by request id."""
         self.closing = False
         """True once `shutdown` was asked for: the transport leaves after the reply."""
+        self._questions: dict[RequestId, Question] = {}
+        self._asked = 0
+        self._lock = threading.Lock()
 
+    def put(self, request: ClientRequest, emit: Send) -> Question:
+        """Sends a request to the client and returns the question that its response will settle."""
+        question = Question()
+        with self._lock:
+            self._asked += 1
+            request_id = f"handrail-{self._asked}"
+            self._questions[request_id] = question
+        emit(request_of(request_id, request.method, dict(request.params)))
+        return question
 
-class Listener:
-    """One `subscriptions/listen` stream: which kinds of change its client wants to hear of."""
+    def settle(self, response: Response) -> None:
+        """Takes the client's answer to a request of ours; one we never made is ignored."""
+        if response.id is not None and (question := self._questions.pop(response.id, None)) is not None:
+            question.settle(response.result, response.error)
 
-    def __init__(self, exchange: Exchange, wanted: frozenset[str]) -> None:
-        self.exchange = exchange
-        self.wanted = wanted
+    def close(self) -> None:
+        """The client is gone: whoever waits for its answers is told so."""
+        questions, self._questions = self._questions, {}
+        for question in questions.values():
+            question.abandon()
 
 
 class Exchange:
-    """One request being served: its revision, its client, and a way to talk back before the reply."""
+    """One request being served: its revision, its client, and ways to talk back before the reply."""
 
     __slots__ = (
         "_last_progress",
+        "_question",
+        "answers",
         "cancelled",
+        "close_stream",
         "connection",
+        "detach",
         "emit",
         "meta",
         "method",
         "params",
         "request_id",
         "stateless",
+        "task",
     )
 
     def __init__(
@@ -59,7 +89,7 @@ class Exchange:
         params: dict[str, Any],
         *,
         stateless: bool,
-        emit: Callable[[dict[str, Any]], None],
+        emit: Send,
     ) -> None:
         self.connection = connection
         self.request_id = request_id
@@ -70,7 +100,16 @@ class Exchange:
         self.cancelled = False
         meta = params.get("_meta")
         self.meta: dict[str, Any] = meta if isinstance(meta, dict) else {}
+        self.answers = Answers()
+        """What the client has answered so far to a stateless request that is being retried."""
+        self.task: Task | None = None
+        """Set once the call runs on as a task."""
+        self.detach: Callable[[], None] = lambda: None
+        """From here on run as a task, where the client can follow one; otherwise go on as before."""
+        self.close_stream: Callable[[], None] = lambda: None
+        """Ends the stream this reply would travel on, where it can be resumed; the client comes back for the rest."""
         self._last_progress: float | None = None
+        self._question: Question | None = None
 
     @property
     def revision(self) -> str | None:
@@ -81,9 +120,12 @@ class Exchange:
     def client_capabilities(self) -> dict[str, Any]:
         return self.meta.get(META_CAPABILITIES, {}) if self.stateless else self.connection.client_capabilities
 
+    # -- telling ----------------------------------------------------------------------------------------------------
+
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
-        """Tells the client something about this request while it runs."""
-        self.emit(notification_of(method, params))
+        """Tells the client something about this request while it runs. A task has no stream to say it on."""
+        if self.task is None:
+            self.emit(notification_of(method, params))
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Reports progress where the client asked for it. Values that do not grow are left out, as the protocol
@@ -99,6 +141,47 @@ class Exchange:
         if message is not None:
             params["message"] = message
         self.notify("notifications/progress", params)
+
+    def log(self, level: str, data: Any, logger: str | None = None) -> None:
+        """A log line for the client, if it wants lines of this level: stateless clients say so on each request."""
+        floor = self.meta.get(META_LOG_LEVEL) if self.stateless else self.connection.log_level
+        if floor in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(floor):
+            named = {"logger": logger} if logger is not None else {}
+            self.notify("notifications/message", {"level": level, **named, "data": data})
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def ask(self, requests: Mapping[str, ClientRequest]) -> dict[str, Any]:
+        """Asks the client and returns its answers by the same keys.
+
+        One call, three carriers: a live request on a handshake connection; on a stateless one a result that asks for
+        input, after which the client retries and this handler runs again from the top with the answers at hand; inside
+        a task, the task waits for input. Keys must be unique within one handler.
+        """
+        check_capabilities(requests.values(), self.client_capabilities, stateless=self.stateless)
+        if self.task is not None:
+            return self.task.ask(requests, self.answers)
+        if self.stateless:
+            return self.answers.take(requests)
+        answers: dict[str, Any] = {}
+        for key, request in requests.items():
+            self.raise_if_cancelled()
+            self._question = self.connection.put(request, self.emit)
+            answers[key] = self._question.wait()
+        return answers
+
+    def elicit(self, message: str, schema: Mapping[str, Any], *, key: str = "input") -> dict[str, Any]:
+        """Asks the person at the client; the answer has an `action` and, when accepted, `content`."""
+        answer = self.ask({key: elicitation(message, schema)})[key]
+        return answer if isinstance(answer, dict) else {}
+
+    # -- ending -----------------------------------------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """The client no longer wants the reply. Safe from any thread."""
+        self.cancelled = True
+        if self._question is not None:
+            self._question.abandon()
 
     def raise_if_cancelled(self) -> None:
         if self.cancelled:

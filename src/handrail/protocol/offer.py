@@ -7,11 +7,21 @@ unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, Protocol
 
 import msgspec
 
 from handrail.protocol.exchange import Exchange
+from handrail.protocol.tasks import TASKS_EXTENSION
+
+
+class TaskUse(Enum):
+    """Whether a tool may run on as a task after its reply."""
+
+    NEVER = "never"
+    MAY = "may"
+    MUST = "must"
 
 
 class Tools(Protocol):
@@ -28,6 +38,8 @@ class Tools(Protocol):
     def waits(self, name: str) -> bool:
         """True for a tool that may wait for news: it runs beside the ordered lane."""
         ...
+
+    def task_use(self, name: str) -> TaskUse: ...
 
 
 class Methods(Protocol):
@@ -57,15 +69,17 @@ class Prompts(Protocol):
 
     def published(self) -> Sequence[Mapping[str, Any]]: ...
 
-    def get(self, exchange: Exchange, name: str, arguments: Mapping[str, str]) -> dict[str, Any] | None: ...
+    def get(self, exchange: Exchange, name: str, arguments: Mapping[str, str]) -> dict[str, Any] | None:
+        """The `prompts/get` result, or None where no prompt has that name."""
+        ...
 
 
 class Completions(Protocol):
     """Behind `completion/complete`."""
 
-    def complete(
-        self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]
-    ) -> Sequence[str]: ...
+    def complete(self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]) -> Sequence[str]:
+        """Every value that fits; the protocol shows the first hundred."""
+        ...
 
 
 class NoResources:
@@ -77,8 +91,17 @@ class NoResources:
     def templates(self) -> Sequence[Mapping[str, Any]]:
         return ()
 
-    def read(self, exchange: Exchange, uri: str) -> Sequence[Mapping[str, Any]] | None:  # noqa: ARG002 - the port's shape
+    def read(self, exchange: Exchange, uri: str) -> Sequence[Mapping[str, Any]] | None:  # noqa: ARG002 - the port
         return None
+
+
+class Changing(msgspec.Struct, frozen=True, kw_only=True):
+    """Which lists can change while a client is connected, and whether resources announce their updates."""
+
+    tools: bool = False
+    prompts: bool = False
+    resources: bool = False
+    resource_updates: bool = False
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,26 +112,36 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     instructions: str | None = None
     tools: Tools
-    tools_change: bool = False
-    """True when the tool list can change while a client is connected."""
     methods: Methods | None = None
     resources: Resources | None = None
     prompts: Prompts | None = None
     completions: Completions | None = None
+    changing: Changing = Changing()
+    logs: bool = False
+    """True when handlers send log lines."""
+    tasks: bool = False
+    """True when a tool may run on as a task."""
     extra_capabilities: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     page_size: int = 200
 
     def identity(self) -> dict[str, str]:
         return {"name": self.name, "version": self.version, "description": self.description}
 
-    def capabilities(self) -> dict[str, Any]:
-        declared: dict[str, dict[str, Any]] = {"tools": {"listChanged": self.tools_change}}
+    def capabilities(self, *, stateless: bool) -> dict[str, Any]:
+        """What is declared. Log levels belong to the handshake, tasks to the stateless era."""
+        declared: dict[str, dict[str, Any]] = {"tools": {"listChanged": self.changing.tools}}
         if self.resources is not None:
-            declared["resources"] = {"listChanged": False}
+            declared["resources"] = {"listChanged": self.changing.resources}
+            if self.changing.resource_updates:
+                declared["resources"]["subscribe"] = True
         if self.prompts is not None:
-            declared["prompts"] = {"listChanged": False}
+            declared["prompts"] = {"listChanged": self.changing.prompts}
         if self.completions is not None:
             declared["completions"] = {}
+        if self.logs and not stateless:
+            declared["logging"] = {}
+        if self.tasks and stateless:
+            declared["extensions"] = {TASKS_EXTENSION: {}}
         for feature, extra in self.extra_capabilities.items():
             declared[feature] = {**declared.get(feature, {}), **extra}
         return declared

@@ -1,30 +1,25 @@
 """The MCP server: from a request to its result. One table of methods for both eras; no transport, no thread.
 
 `serve` answers one request synchronously and raises RpcError for what is not served. It is safe to call from several
-threads: connections are the transport's to order, and the set of connections changes only under its lock.
+threads: what connections share changes only under a lock.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+import os
+import time
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
-from handrail.protocol.exchange import Connection, Exchange, Listener
+from handrail.protocol.asking import Answers, InputRequired, StateSeal
+from handrail.protocol.exchange import LOG_LEVELS, Connection, Exchange, Send
+from handrail.protocol.features import Handler, feature_methods, required
 from handrail.protocol.offer import Offer
 from handrail.protocol.revisions import META_SERVER, META_SUBSCRIPTION, STATELESS_REVISIONS, negotiate, stateless_meta
-from handrail.protocol.wire import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    Request,
-    RpcError,
-    notification_of,
-)
-
-RESOURCE_NOT_FOUND = -32002
-"""Handshake revisions only; 2026-07-28 retires the number for plain invalid params."""
+from handrail.protocol.subscriptions import Listener, Subscribers
+from handrail.protocol.tasks import TaskBoard, require_tasks
+from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Request, RpcError
 
 
 class Era(Enum):
@@ -41,7 +36,6 @@ class Held(Enum):
     OPEN = "open"
 
 
-Handler = Callable[[Exchange], Any]
 _BEFORE_INITIALIZE = ("initialize", "ping", "server/discover")
 _CACHEABLE = (
     "server/discover",
@@ -51,16 +45,34 @@ _CACHEABLE = (
     "resources/read",
     "prompts/list",
 )
-_LIST_CHANGES = {"toolsListChanged": "notifications/tools/list_changed"}
+_MAY_ASK = ("tools/call", "prompts/get", "resources/read")
+"""Stateless requests that may be answered with what they still need to know."""
+
+
+def _utc_now() -> str:
+    seconds = time.time_ns() // 1_000_000
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds // 1000)) + f".{seconds % 1000:03d}Z"
 
 
 class Server:
     """Answers requests from what the offer holds."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(
+        self,
+        offer: Offer,
+        *,
+        state_key: bytes | None = None,
+        new_id: Callable[[], str] = lambda: os.urandom(16).hex(),
+        now: Callable[[], str] = _utc_now,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
         self.offer = offer
-        self._connections: set[Connection] = set()
-        self._connections_lock = threading.Lock()
+        self.subscribers = Subscribers()
+        self._now_s = now_s
+        self._state_key = state_key if state_key is not None else os.urandom(32)
+        self._board = TaskBoard(
+            new_id=new_id, now=now, changed=lambda task: self.subscribers.task_changed(task.id, task.as_dict())
+        )
         self._methods: Final[Mapping[str, tuple[Era, Handler]]] = self._method_table()
 
     def _method_table(self) -> dict[str, tuple[Era, Handler]]:
@@ -70,41 +82,19 @@ class Server:
             "server/discover": (Era.BOTH, self._discover),
             "subscriptions/listen": (Era.STATELESS, self._listen),
             "shutdown": (Era.BOTH, self._shutdown),
-            "tools/list": (Era.BOTH, self._list_tools),
-            "tools/call": (Era.BOTH, self._call_tool),
         }
-        if self.offer.resources is not None:
-            table["resources/list"] = (Era.BOTH, self._list_resources)
-            table["resources/templates/list"] = (Era.BOTH, self._list_templates)
-            table["resources/read"] = (Era.BOTH, self._read_resource)
-        if self.offer.prompts is not None:
-            table["prompts/list"] = (Era.BOTH, self._list_prompts)
-            table["prompts/get"] = (Era.BOTH, self._get_prompt)
-        if self.offer.completions is not None:
-            table["completion/complete"] = (Era.BOTH, self._complete)
+        for method, handler in feature_methods(self.offer, self._board).items():
+            table[method] = (Era.BOTH, handler)
+        if self.offer.changing.resource_updates:
+            table["resources/subscribe"] = (Era.HANDSHAKE, self._subscribe)
+            table["resources/unsubscribe"] = (Era.HANDSHAKE, self._unsubscribe)
+        if self.offer.logs:
+            table["logging/setLevel"] = (Era.HANDSHAKE, self._set_level)
+        if self.offer.tasks:
+            table["tasks/get"] = (Era.STATELESS, self._get_task)
+            table["tasks/update"] = (Era.STATELESS, self._update_task)
+            table["tasks/cancel"] = (Era.STATELESS, self._cancel_task)
         return table
-
-    # -- connections ------------------------------------------------------------------------------------------------
-
-    def attach(self, connection: Connection) -> None:
-        with self._connections_lock:
-            self._connections.add(connection)
-
-    def detach(self, connection: Connection) -> None:
-        with self._connections_lock:
-            self._connections.discard(connection)
-
-    def announce(self, change: str) -> None:
-        """Tells every client that listens for it that a list changed. `change` is a key such as `toolsListChanged`."""
-        method = _LIST_CHANGES[change]
-        with self._connections_lock:
-            connections = tuple(self._connections)
-        for connection in connections:
-            if connection.revision is not None:
-                connection.send(notification_of(method))
-            for request_id, listener in tuple(connection.listeners.items()):
-                if change in listener.wanted:
-                    listener.exchange.notify(method, {"_meta": {META_SUBSCRIPTION: request_id}})
 
     # -- dispatch ---------------------------------------------------------------------------------------------------
 
@@ -115,10 +105,13 @@ class Server:
             return isinstance(name, str) and self.offer.tools.waits(name)
         return self.offer.methods is not None and self.offer.methods.waits(request.method)
 
-    def open(self, connection: Connection, request: Request, emit: Callable[[dict[str, Any]], None]) -> Exchange:
+    def open(self, connection: Connection, request: Request, emit: Send) -> Exchange:
         """Settles the era of a request; raises RpcError where its envelope is wrong."""
         stateless = request.method != "initialize" and stateless_meta(request.params) is not None
-        return Exchange(connection, request.id, request.method, request.params, stateless=stateless, emit=emit)
+        exchange = Exchange(connection, request.id, request.method, request.params, stateless=stateless, emit=emit)
+        if stateless and request.method in _MAY_ASK:
+            exchange.answers = self._answers(request)
+        return exchange
 
     def serve(self, exchange: Exchange) -> Any:
         """The result of one request. Raises RpcError when it is not served, Cancelled when nobody wants it any more."""
@@ -128,7 +121,10 @@ class Server:
         known = self._methods.get(method)
         if known is None or known[0] is (Era.HANDSHAKE if exchange.stateless else Era.STATELESS):
             return self._serve_extra(exchange)
-        result = known[1](exchange)
+        try:
+            result = known[1](exchange)
+        except InputRequired as question:
+            result = self._ask_back(exchange, question)
         if exchange.stateless and isinstance(result, dict):
             self._stamp(method, result)
         return result
@@ -148,12 +144,35 @@ class Server:
             result.setdefault("ttlMs", 0)
             result.setdefault("cacheScope", "private")
 
+    # -- asking back ------------------------------------------------------------------------------------------------
+
+    def _seal(self) -> StateSeal:
+        return StateSeal(self._state_key, now_s=self._now_s())
+
+    def _answers(self, request: Request) -> Answers:
+        fresh = request.params.get("inputResponses")
+        sealed = request.params.get("requestState")
+        kept: dict[str, Any] = {}
+        if sealed is not None:
+            try:
+                kept = self._seal().open(request.method, request.params, sealed)
+            except ValueError as problem:
+                raise RpcError(INVALID_PARAMS, "Invalid params", {"details": str(problem)}) from None
+        return Answers(fresh if isinstance(fresh, dict) else None, kept)
+
+    def _ask_back(self, exchange: Exchange, question: InputRequired) -> dict[str, Any]:
+        return {
+            "resultType": "input_required",
+            "inputRequests": {key: request.as_dict() for key, request in question.requests.items()},
+            "requestState": self._seal().seal(exchange.method, exchange.params, question.answers),
+        }
+
     # -- lifecycle --------------------------------------------------------------------------------------------------
 
     def _initialize(self, exchange: Exchange) -> dict[str, Any]:
         params = exchange.params
-        requested = _required(params, "protocolVersion", str)
-        capabilities = _required(params, "capabilities", dict)
+        requested = required(params, "protocolVersion", str)
+        capabilities = required(params, "capabilities", dict)
         connection = exchange.connection
         connection.revision = negotiate(requested)
         connection.client_capabilities = capabilities
@@ -162,15 +181,14 @@ class Server:
         return self._with_instructions(
             {
                 "protocolVersion": connection.revision,
-                "capabilities": self.offer.capabilities(),
+                "capabilities": self.offer.capabilities(stateless=False),
                 "serverInfo": self.offer.identity(),
             }
         )
 
     def _discover(self, exchange: Exchange) -> dict[str, Any]:
-        result = self._with_instructions(
-            {"supportedVersions": list(STATELESS_REVISIONS), "capabilities": self.offer.capabilities()}
-        )
+        capabilities = self.offer.capabilities(stateless=True)
+        result = self._with_instructions({"supportedVersions": list(STATELESS_REVISIONS), "capabilities": capabilities})
         if not exchange.stateless:  # a bare probe, sent before the client knows which era we speak
             self._stamp("server/discover", result)
         return result
@@ -183,96 +201,48 @@ class Server:
     def _shutdown(self, exchange: Exchange) -> None:
         exchange.connection.closing = True
 
+    # -- subscriptions, levels, tasks -------------------------------------------------------------------------------
+
     def _listen(self, exchange: Exchange) -> Held:
-        wanted = exchange.params.get("notifications")
-        asked = wanted if isinstance(wanted, dict) else {}
-        granted = {change: True for change in _LIST_CHANGES if asked.get(change) is True and self.offer.tools_change}
-        exchange.connection.listeners[exchange.request_id] = Listener(exchange, frozenset(granted))
-        exchange.notify(
-            "notifications/subscriptions/acknowledged",
-            {"_meta": {META_SUBSCRIPTION: exchange.request_id}, "notifications": granted},
-        )
+        asked = exchange.params.get("notifications")
+        asked = asked if isinstance(asked, dict) else {}
+        if asked.get("taskIds"):
+            require_tasks(exchange)
+        listener = Listener(exchange, asked, offer=self.offer)
+        exchange.connection.listeners[exchange.request_id] = listener
+        meta = {META_SUBSCRIPTION: exchange.request_id}
+        granted = {"_meta": meta, "notifications": listener.granted()}
+        exchange.notify("notifications/subscriptions/acknowledged", granted)
         return Held.OPEN
 
-    # -- tools ------------------------------------------------------------------------------------------------------
+    def _subscribe(self, exchange: Exchange) -> dict[str, Any]:
+        exchange.connection.subscribed.add(required(exchange.params, "uri", str))
+        return {}
 
-    def _list_tools(self, exchange: Exchange) -> dict[str, Any]:
-        return self._page(exchange, "tools", self.offer.tools.published())
+    def _unsubscribe(self, exchange: Exchange) -> dict[str, Any]:
+        exchange.connection.subscribed.discard(required(exchange.params, "uri", str))
+        return {}
 
-    def _call_tool(self, exchange: Exchange) -> dict[str, Any]:
-        name = _required(exchange.params, "name", str)
-        arguments = exchange.params.get("arguments")
-        if arguments is None:
-            arguments = {}
-        if not isinstance(arguments, dict):
-            raise RpcError(INVALID_PARAMS, "Invalid params", {"details": "arguments must be an object"})
-        return self.offer.tools.call(exchange, name, arguments)
+    def _set_level(self, exchange: Exchange) -> dict[str, Any]:
+        level = required(exchange.params, "level", str)
+        if level not in LOG_LEVELS:
+            details = f"level must be one of {', '.join(LOG_LEVELS)}"
+            raise RpcError(INVALID_PARAMS, "Invalid params", {"details": details})
+        exchange.connection.log_level = level
+        return {}
 
-    # -- resources, prompts, completions ----------------------------------------------------------------------------
+    def _get_task(self, exchange: Exchange) -> dict[str, Any]:
+        require_tasks(exchange)
+        return self._board.find(exchange.params.get("taskId")).as_dict()
 
-    def _list_resources(self, exchange: Exchange) -> dict[str, Any]:
-        assert self.offer.resources is not None
-        return self._page(exchange, "resources", self.offer.resources.published())
+    def _update_task(self, exchange: Exchange) -> dict[str, Any]:
+        require_tasks(exchange)
+        task = self._board.find(exchange.params.get("taskId"))
+        responses = exchange.params.get("inputResponses")
+        task.answer(responses if isinstance(responses, dict) else {})
+        return {}
 
-    def _list_templates(self, exchange: Exchange) -> dict[str, Any]:
-        assert self.offer.resources is not None
-        return self._page(exchange, "resourceTemplates", self.offer.resources.templates())
-
-    def _read_resource(self, exchange: Exchange) -> dict[str, Any]:
-        assert self.offer.resources is not None
-        uri = _required(exchange.params, "uri", str)
-        contents = self.offer.resources.read(exchange, uri)
-        if contents is None:
-            code = INVALID_PARAMS if exchange.stateless else RESOURCE_NOT_FOUND
-            raise RpcError(code, "Resource not found", {"uri": uri})
-        return {"contents": list(contents)}
-
-    def _list_prompts(self, exchange: Exchange) -> dict[str, Any]:
-        assert self.offer.prompts is not None
-        return self._page(exchange, "prompts", self.offer.prompts.published())
-
-    def _get_prompt(self, exchange: Exchange) -> dict[str, Any]:
-        assert self.offer.prompts is not None
-        name = _required(exchange.params, "name", str)
-        arguments = exchange.params.get("arguments") or {}
-        if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
-            raise RpcError(INVALID_PARAMS, "Invalid params", {"details": "arguments must be an object of strings"})
-        prompt = self.offer.prompts.get(exchange, name, arguments)
-        if prompt is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {name}", {"name": name})
-        return prompt
-
-    def _complete(self, exchange: Exchange) -> dict[str, Any]:
-        assert self.offer.completions is not None
-        reference = _required(exchange.params, "ref", dict)
-        argument = _required(exchange.params, "argument", dict)
-        values = list(self.offer.completions.complete(exchange, reference, argument))
-        return {"completion": {"values": values[:100], "total": len(values), "hasMore": len(values) > 100}}
-
-    # -- paging -----------------------------------------------------------------------------------------------------
-
-    def _page(self, exchange: Exchange, key: str, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """One page of a list. The cursor is the offset of the next item: opaque to clients, checked when it comes
-        back."""
-        cursor = exchange.params.get("cursor")
-        start = 0
-        if cursor is not None:
-            if cursor not in (str(offset) for offset in range(self.offer.page_size, len(items), self.offer.page_size)):
-                raise RpcError(INVALID_PARAMS, "Invalid params", {"details": "cursor is not one this server gave out"})
-            start = int(cursor)
-        end = start + self.offer.page_size
-        result: dict[str, Any] = {key: list(items[start:end])}
-        if end < len(items):
-            result["nextCursor"] = str(end)
-        return result
-
-
-def _required(params: Mapping[str, Any], key: str, kind: type[Any]) -> Any:
-    """A member every caller must send; the error names it the way guide.md does."""
-    value = params.get(key)
-    if value is None:
-        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": f"{key} is required"})
-    if not isinstance(value, kind):
-        expected = "a string" if kind is str else "an object"
-        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": f"{key} must be {expected}"})
-    return value
+    def _cancel_task(self, exchange: Exchange) -> dict[str, Any]:
+        require_tasks(exchange)
+        self._board.find(exchange.params.get("taskId")).cancel()
+        return {}

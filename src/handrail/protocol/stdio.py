@@ -20,7 +20,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.exchange import Cancelled, Connection, Exchange
+from handrail.protocol.asking import Cancelled
+from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.lines import LineWriter, OutputLost, read_lines
 from handrail.protocol.revisions import BATCH_REVISION
 from handrail.protocol.server import Held, Server
@@ -33,6 +34,7 @@ from handrail.protocol.wire import (
     Notification,
     Request,
     RequestId,
+    Response,
     RpcError,
     encode,
     error_of,
@@ -66,7 +68,7 @@ class _Job:
     def cancel(self) -> None:
         self.cancelled = True
         if self.exchange is not None:
-            self.exchange.cancelled = True
+            self.exchange.cancel()
 
 
 def claim_standard_streams() -> tuple[int, int]:
@@ -103,14 +105,14 @@ class StdioTransport:
 
     def run(self) -> int:
         """The process's exit code: 0 for every orderly end, 1 when output was lost."""
-        self._server.attach(self._connection)
+        self._server.subscribers.attach(self._connection)
         threading.Thread(target=self._read, name="handrail-reader", daemon=True).start()
         try:
             self._serve_lane()
             self._let_waiting_calls_finish()
         except OutputLost:
             self._output_lost = True
-        self._server.detach(self._connection)
+        self._server.subscribers.detach(self._connection)
         return 1 if self._output_lost else 0
 
     def stop(self) -> None:
@@ -137,11 +139,15 @@ class StdioTransport:
         except OSError as problem:
             _log(f"input failed: {problem}")
         finally:
+            self._connection.close()  # no answer of the client can come any more
             self._lane.put(None)
 
     def _accept(self, message: Message, size: int) -> None:
         if isinstance(message, Notification) and message.method == "notifications/cancelled":
             self._cancel(message.params.get("requestId"))
+            return
+        if isinstance(message, Response):
+            self._connection.settle(message)
             return
         job = _Job(message, size)
         if isinstance(message, Request):

@@ -110,7 +110,7 @@ def test_turning_a_toolset_on_lengthens_the_list_and_announces_it_once(tmp_path:
     heard: list[dict[str, Any]] = []
     connection = Connection(heard.append)
     connection.revision = "2025-11-25"
-    server.attach(connection)
+    server.subscribers.attach(connection)
     assert ask(server, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})["capabilities"][
         "tools"
     ] == {

@@ -16,6 +16,7 @@ from handrail.kernel.errors import Refusal
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call, Effect, Operation, PublishedOperation
 from handrail.protocol.exchange import Exchange
+from handrail.protocol.offer import TaskUse
 from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, encode
 from handrail.selection import how_to_enable
 from handrail.surfaces.arguments import parse_arguments
@@ -77,6 +78,9 @@ class CatalogTools:
     def waits(self, name: str) -> bool:
         operation = self._switch.find(name)
         return operation is not None and operation.waits
+
+    def task_use(self, name: str) -> TaskUse:  # noqa: ARG002 - no operation runs on after its reply
+        return TaskUse.NEVER
 
     def call(self, exchange: Exchange, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         operation = self._switch.find(name)

@@ -1,0 +1,192 @@
+"""The tasks extension: a call that runs on after its reply, and that a client follows by a handle.
+
+Handles live as long as the process. A task runs on a thread of its own; what it asks the client waits for
+`tasks/update`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from handrail.protocol.asking import Answers, Cancelled, ClientRequest, Question, missing_capability
+from handrail.protocol.exchange import Exchange
+from handrail.protocol.wire import INVALID_PARAMS, RpcError
+
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+TTL_MS = 3_600_000
+POLL_MS = 500
+KEPT_TASKS = 1000
+"""Finished tasks beyond this are forgotten, oldest first."""
+
+_FINAL = ("completed", "failed", "cancelled")
+
+
+def follows_tasks(exchange: Exchange) -> bool:
+    """True where the client declared the extension on this request."""
+    extensions = exchange.client_capabilities.get("extensions")
+    return exchange.stateless and isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+
+
+def require_tasks(exchange: Exchange) -> None:
+    if not follows_tasks(exchange):
+        raise missing_capability({"extensions": {TASKS_EXTENSION: {}}}, stateless=True)
+
+
+class Task:
+    """One call that runs on."""
+
+    def __init__(
+        self, task_id: str, *, now: Callable[[], str], changed: Callable[[Task], None], stop: Callable[[], None]
+    ) -> None:
+        self.id: Final = task_id
+        self.status = "working"
+        self._stop = stop
+        self._now = now
+        self._changed = changed
+        self._created = self._updated = now()
+        self._result: dict[str, Any] | None = None
+        self._error: dict[str, Any] | None = None
+        self._questions: dict[str, tuple[ClientRequest, Question]] = {}
+        self._asked = 0
+        self._lock = threading.Lock()
+
+    def _move(self, status: str) -> bool:
+        with self._lock:
+            if self.status in _FINAL:
+                return False
+            self.status = status
+            self._updated = self._now()
+        self._changed(self)
+        return True
+
+    def complete(self, result: dict[str, Any]) -> None:
+        self._result = {"resultType": "complete", **result}
+        self._move("completed")
+
+    def fail(self, error: RpcError) -> None:
+        self._error = error.as_dict()
+        self._move("failed")
+
+    def cancel(self) -> None:
+        if self._move("cancelled"):
+            self._stop()
+            for _, question in tuple(self._questions.values()):
+                question.abandon()
+
+    def ask(self, requests: Mapping[str, ClientRequest], answers: Answers) -> dict[str, Any]:
+        """Puts questions and waits for `tasks/update`. Their keys are made unique over the task's life."""
+        known = answers.known(requests)
+        keys: dict[str, str] = {}
+        with self._lock:
+            for key, request in requests.items():
+                if key not in known:
+                    self._asked += 1
+                    keys[key] = f"{key}-{self._asked}"
+                    self._questions[keys[key]] = (request, Question())
+            waiting = {key: self._questions[asked][1] for key, asked in keys.items()}
+        if waiting and not self._move("input_required"):
+            raise Cancelled
+        return {**known, **{key: question.wait() for key, question in waiting.items()}}
+
+    def answer(self, responses: Mapping[str, Any]) -> None:
+        """Takes the client's answers; keys nobody asked for are ignored."""
+        with self._lock:
+            settled = [
+                (self._questions.pop(key)[1], value) for key, value in responses.items() if key in self._questions
+            ]
+            open_questions = bool(self._questions)
+        if settled and not open_questions and self.status == "input_required":
+            self._move("working")
+        for question, value in settled:
+            question.settle(value)
+
+    def as_dict(self, *, whole: bool = True) -> dict[str, Any]:
+        """The task on the wire. `whole` adds its outcome or its open questions."""
+        state: dict[str, Any] = {
+            "taskId": self.id,
+            "status": self.status,
+            "createdAt": self._created,
+            "lastUpdatedAt": self._updated,
+            "ttlMs": TTL_MS,
+            "pollIntervalMs": POLL_MS,
+        }
+        if whole and self.status == "completed":
+            state["result"] = self._result
+        if whole and self.status == "failed":
+            state["error"] = self._error
+        if whole and self.status == "input_required":
+            state["inputRequests"] = {key: request.as_dict() for key, (request, _) in tuple(self._questions.items())}
+        return state
+
+
+class TaskBoard:
+    """The tasks of one server."""
+
+    def __init__(self, *, new_id: Callable[[], str], now: Callable[[], str], changed: Callable[[Task], None]) -> None:
+        self._new_id = new_id
+        self._now = now
+        self._changed = changed
+        self._tasks: dict[str, Task] = {}
+        self._lock = threading.Lock()
+
+    def find(self, task_id: object) -> Task:
+        task = self._tasks.get(task_id) if isinstance(task_id, str) else None
+        if task is None:
+            raise RpcError(INVALID_PARAMS, "Unknown task", {"taskId": task_id if isinstance(task_id, str) else None})
+        return task
+
+    def _create(self, stop: Callable[[], None]) -> Task:
+        task = Task(self._new_id(), now=self._now, changed=self._changed, stop=stop)
+        with self._lock:
+            self._tasks[task.id] = task
+            finished = [known.id for known in self._tasks.values() if known.status in _FINAL]
+            for surplus in finished[: max(0, len(self._tasks) - KEPT_TASKS)]:
+                del self._tasks[surplus]
+        return task
+
+    def run(self, exchange: Exchange, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Runs a call that may detach. The result, or the handle of the task it went on as."""
+        turned = threading.Event()
+        outcome: list[dict[str, Any] | BaseException] = []
+
+        def detach() -> None:
+            if exchange.task is None:
+                exchange.task = self._create(exchange.cancel)
+                turned.set()
+
+        def work() -> None:
+            try:
+                result = call()
+            except Exception as error:  # noqa: BLE001 - carried to whoever waits: the reply, or the task
+                if exchange.task is None:
+                    outcome.append(error)
+                else:
+                    self._record_failure(exchange.task, error)
+            else:
+                if exchange.task is None:
+                    outcome.append(result)
+                else:
+                    exchange.task.complete(result)
+            finally:
+                turned.set()
+
+        exchange.detach = detach
+        threading.Thread(target=work, name="handrail-task", daemon=True).start()
+        turned.wait()
+        if exchange.task is not None:
+            return {"resultType": "task", **exchange.task.as_dict(whole=False)}
+        ended = outcome[0]
+        if isinstance(ended, BaseException):
+            raise ended
+        return ended
+
+    @staticmethod
+    def _record_failure(task: Task, error: Exception) -> None:
+        if isinstance(error, Cancelled):
+            task.cancel()
+        elif isinstance(error, RpcError):
+            task.fail(error)
+        else:
+            task.fail(RpcError(-32603, "Internal error", {"details": f"{type(error).__name__} in a task"}))
