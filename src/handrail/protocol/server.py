@@ -19,7 +19,15 @@ from handrail.protocol.offer import Offer
 from handrail.protocol.revisions import META_SERVER, META_SUBSCRIPTION, STATELESS_REVISIONS, negotiate, stateless_meta
 from handrail.protocol.subscriptions import Listener, Subscribers
 from handrail.protocol.tasks import TaskBoard, require_tasks
-from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Request, RpcError
+from handrail.protocol.wire import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Request,
+    RpcError,
+    encode,
+    result_of,
+)
 
 
 class Era(Enum):
@@ -214,6 +222,12 @@ class Server:
         granted = {"_meta": meta, "notifications": listener.granted()}
         exchange.notify("notifications/subscriptions/acknowledged", granted)
         return Held.OPEN
+
+    def farewell(self, exchange: Exchange) -> bytes:
+        """The reply of a listening stream, sent when the server ends it."""
+        result: dict[str, Any] = {"_meta": {META_SUBSCRIPTION: exchange.request_id}}
+        self._stamp(exchange.method, result)
+        return encode(result_of(exchange.request_id, result))
 
     def _subscribe(self, exchange: Exchange) -> dict[str, Any]:
         exchange.connection.subscribed.add(required(exchange.params, "uri", str))

@@ -20,13 +20,12 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.asking import Cancelled
+from handrail.protocol.answering import answer
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.lines import LineWriter, OutputLost, read_lines
 from handrail.protocol.revisions import BATCH_REVISION
-from handrail.protocol.server import Held, Server
+from handrail.protocol.server import Server
 from handrail.protocol.wire import (
-    INTERNAL_ERROR,
     INVALID_REQUEST,
     Batch,
     Malformed,
@@ -40,7 +39,6 @@ from handrail.protocol.wire import (
     error_of,
     oversized,
     parse,
-    result_of,
 )
 
 
@@ -214,23 +212,13 @@ class StdioTransport:
     # -- answers ----------------------------------------------------------------------------------------------------
 
     def _answer(self, job: _Job, request: Request) -> bytes | None:
-        """The encoded reply, or None where the protocol wants none. Whatever happens inside, exactly one of the two."""
+        """The encoded reply, or None where the protocol wants none."""
         try:
             exchange = job.exchange = self._server.open(self._connection, request, self._send)
             exchange.cancelled = job.cancelled
-            exchange.raise_if_cancelled()
-            result = self._server.serve(exchange)
-            if exchange.cancelled or isinstance(result, Held):
-                return None
-            return encode(result_of(request.id, result))
-        except Cancelled:
-            return None
+            return answer(self._server, exchange).data
         except RpcError as error:
             return encode(error_of(request.id, error))
-        except OutputLost:
-            raise
-        except Exception as bug:  # noqa: BLE001 - the last line of defence: a client is never left without an answer
-            return encode(error_of(request.id, _internal_error(request, bug)))
         finally:
             if self._jobs.get(request.id) is job:
                 del self._jobs[request.id]
@@ -267,14 +255,6 @@ def serve_stdio(server: Server, limits: StdioLimits) -> int:
     for name in ("SIGTERM", "SIGINT"):
         signal.signal(getattr(signal, name), leave)
     return transport.run()
-
-
-def _internal_error(request: Request, bug: Exception) -> RpcError:
-    import traceback  # noqa: PLC0415 - only when something is broken; keeps start-up light
-
-    traceback.print_exception(bug, file=sys.stderr)
-    details = f"{type(bug).__name__} while serving {request.method}"
-    return RpcError(INTERNAL_ERROR, "Internal error", {"details": details})
 
 
 def _log(text: str) -> None:

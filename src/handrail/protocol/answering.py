@@ -1,0 +1,50 @@
+"""From an open exchange to the bytes of its one answer. Shared by the transports; whatever a handler does, it is
+answered."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from handrail.protocol.asking import Cancelled
+from handrail.protocol.exchange import Exchange
+from handrail.protocol.server import Held, Server
+from handrail.protocol.wire import INTERNAL_ERROR, RpcError, encode, error_of, result_of
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What goes back: `data`, or nothing for a cancelled request and for one that stays open."""
+
+    data: bytes | None = None
+    error_code: int | None = None
+    held: bool = False
+
+
+def answer(server: Server, exchange: Exchange) -> Answer:
+    """Serves the request. Never raises what a handler raised."""
+    try:
+        exchange.raise_if_cancelled()
+        result = server.serve(exchange)
+        if isinstance(result, Held):
+            return Answer(held=True)
+        if exchange.cancelled:
+            return Answer()
+        return Answer(encode(result_of(exchange.request_id, result)))
+    except Cancelled:
+        return Answer()
+    except RpcError as error:
+        return refusal(exchange, error)
+    except Exception as bug:  # noqa: BLE001 - the last line of defence: a client is never left without an answer
+        return refusal(exchange, _internal_error(exchange.method, bug))
+
+
+def refusal(exchange: Exchange, error: RpcError) -> Answer:
+    return Answer(encode(error_of(exchange.request_id, error)), error.code)
+
+
+def _internal_error(method: str, bug: Exception) -> RpcError:
+    import traceback  # noqa: PLC0415 - only when something is broken; keeps start-up light
+
+    traceback.print_exception(bug, file=sys.stderr)
+    return RpcError(INTERNAL_ERROR, "Internal error", {"details": f"{type(bug).__name__} while serving {method}"})

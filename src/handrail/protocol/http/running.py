@@ -1,0 +1,90 @@
+"""Runs an endpoint in this process: one socket, uvicorn with httptools and uvloop, an orderly end on SIGTERM."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from handrail.protocol.http.endpoint import HttpEndpoint
+from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
+
+GRACE_S = 3
+
+
+def binding_problem(host: str, guard: Guard) -> str | None:
+    """Why this address must not be served with these rules; None where it may."""
+    if host in LOOPBACK_NAMES or host == "::1":
+        return None
+    if guard.token is None:
+        return f"{host} can be reached from other machines: a token is needed"
+    if set(guard.hosts) <= set(LOOPBACK_NAMES):
+        return f"{host} can be reached from other machines: name the host that clients will use"
+    return None
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 takes a free one. Raises OSError where the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((host.strip("[]"), port))
+    return bound
+
+
+class _Process(uvicorn.Server):
+    """uvicorn, with streams told to end before connections are waited for."""
+
+    def __init__(self, config: uvicorn.Config, endpoint: HttpEndpoint) -> None:
+        super().__init__(config)
+        self._endpoint = endpoint
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn's, but an orderly end is an end with 0: the signal is not raised again afterwards."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._endpoint.drain()
+        super().handle_exit(sig, frame)
+
+
+def serve_http(
+    endpoint: HttpEndpoint,
+    bound: socket.socket,
+    *,
+    app: Callable[..., Any] | None = None,
+    when_ready: Callable[[], None] = lambda: None,
+) -> int:
+    """Serves until SIGTERM or SIGINT; the process's exit code. `app` wraps the endpoint where it is not all there
+    is."""
+    config = uvicorn.Config(
+        app or endpoint,
+        http="httptools",
+        loop="uvloop" if sys.platform != "win32" else "asyncio",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    process = _Process(config, endpoint)
+    bound.listen(128)
+    when_ready()
+    try:
+        process.run(sockets=[bound])
+    finally:
+        endpoint.close()
+    return 0

@@ -1,0 +1,106 @@
+"""What a handshake client leaves behind between requests: its connection, its running requests, its streams.
+
+Sessions are bounded in number and end after a time without use; both are honoured whenever one is looked up, so nothing
+needs a sweeper.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from handrail.protocol.exchange import Connection, Exchange
+from handrail.protocol.http.streams import Stream
+from handrail.protocol.server import Server
+from handrail.protocol.wire import RequestId
+
+KEPT_STREAMS = 64
+"""Streams of one session that can still be resumed."""
+
+STANDING = "0"
+
+
+class Session:
+    """One handshake client."""
+
+    def __init__(self, session_id: str, server: Server, loop: asyncio.AbstractEventLoop, now_s: float) -> None:
+        self.id = session_id
+        self.server = server
+        self.used_at_s = now_s
+        self.readers = 0
+        """Open responses; a session that is being read from does not expire."""
+        self.running: dict[RequestId, Exchange] = {}
+        self.standing = Stream(loop, STANDING)
+        self.connection = Connection(self.standing.emit)
+        self._loop = loop
+        self._streams: dict[str, Stream] = {STANDING: self.standing}
+        self._opened = 0
+
+    def new_stream(self) -> Stream:
+        self._opened += 1
+        stream = Stream(self._loop, str(self._opened))
+        self._streams[stream.name] = stream
+        for name in list(self._streams)[1:-KEPT_STREAMS]:
+            del self._streams[name]
+        return stream
+
+    def stream(self, name: str) -> Stream | None:
+        return self._streams.get(name)
+
+    def close(self) -> None:
+        for exchange in tuple(self.running.values()):
+            exchange.cancel()
+        self.server.subscribers.detach(self.connection)
+        self.standing.finish(None)
+
+
+class Sessions:
+    """The sessions of one endpoint."""
+
+    def __init__(self, *, most: int, idle_s: float, new_id: Callable[[], str], now_s: Callable[[], float]) -> None:
+        self._most = most
+        self._idle_s = idle_s
+        self._new_id = new_id
+        self._now_s = now_s
+        self._by_id: dict[str, Session] = {}
+
+    def open(self, server: Server, loop: asyncio.AbstractEventLoop) -> Session | None:
+        """A session that is not yet kept; None when there are too many."""
+        self._expire()
+        if len(self._by_id) >= self._most:
+            return None
+        return Session(self._new_id(), server, loop, self._now_s())
+
+    def keep(self, session: Session) -> None:
+        self._by_id[session.id] = session
+        session.server.subscribers.attach(session.connection)
+
+    def find(self, session_id: str) -> Session | None:
+        session = self._by_id.get(session_id)
+        if session is None:
+            return None
+        if self._is_idle(session):
+            self.end(session)
+            return None
+        session.used_at_s = self._now_s()
+        return session
+
+    def end(self, session: Session) -> None:
+        self._by_id.pop(session.id, None)
+        session.close()
+
+    def end_all(self) -> None:
+        for session in tuple(self._by_id.values()):
+            self.end(session)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def _expire(self) -> None:
+        for session in tuple(self._by_id.values()):
+            if self._is_idle(session):
+                self.end(session)
+
+    def _is_idle(self, session: Session) -> bool:
+        busy = session.readers > 0 or session.running
+        return not busy and self._now_s() - session.used_at_s > self._idle_s
