@@ -23,7 +23,7 @@ class Prompt(msgspec.Struct, frozen=True):
     name: str
     description: str
     render: Render
-    arguments: Mapping[str, str] = {}
+    arguments: Mapping[str, str] = msgspec.field(default_factory=dict)
     """What each argument is, by its name; all are required."""
 
     def listed(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Tool(msgspec.Struct, frozen=True):
     name: str
     description: str
     handler: Handler
-    schema: Mapping[str, Any] = NO_ARGUMENTS
+    schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: NO_ARGUMENTS)
     task_use: TaskUse = TaskUse.NEVER
     waits: bool = False
 

@@ -50,13 +50,22 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     refused: type[Refusal] | None = None
 
 
+class HttpAddress(msgspec.Struct, frozen=True):
+    """Where a server answers over HTTP."""
+
+    host: str
+    port: int
+    path: str
+
+
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is true of the server a call runs in."""
 
     name: str
     version: str
     protocol_revision: str
-    stdio: bool
+    http: HttpAddress | None
+    """None on standard input and output."""
     max_message_bytes: int
 
 

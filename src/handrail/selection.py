@@ -14,7 +14,7 @@ import msgspec
 from handrail.catalog import ANNOUNCED, CATALOG, ENABLE_FLAGS, PROFILES, TOOLSETS
 from handrail.kernel.errors import ToolsetUnknown
 from handrail.kernel.nearest import did_you_mean
-from handrail.operation import Operation, PublishedOperation, Toolset
+from handrail.operation import Effect, Operation, PublishedOperation, Toolset
 
 DYNAMIC = "dynamic"
 _BY_NAME = {toolset.name: toolset for toolset in TOOLSETS}
@@ -58,8 +58,11 @@ def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dyna
     return Selection(tuple(_BY_NAME[name] for name in dict.fromkeys(names)), tuple(dict.fromkeys(missing)))
 
 
-def published(selection: Selection, catalog: Iterable[Operation[Any, Any]] = CATALOG) -> tuple[PublishedOperation, ...]:
-    """Every operation that is on, in listing order, under its name on this server."""
+def published(
+    selection: Selection, catalog: Iterable[Operation[Any, Any]] = CATALOG, *, read_only: bool = False
+) -> tuple[PublishedOperation, ...]:
+    """Every operation that is on, in listing order, under its name on this server. Names do not depend on
+    `read_only`."""
     by_toolset: dict[str, list[Operation[Any, Any]]] = {}
     for operation in catalog:
         by_toolset.setdefault(operation.toolset.name, []).append(operation)
@@ -69,7 +72,8 @@ def published(selection: Selection, catalog: Iterable[Operation[Any, Any]] = CAT
         for operation in by_toolset.get(toolset.name, ()):
             name = operation.name if operation.name not in taken else f"{toolset.family}_{operation.name}"
             taken.add(name)
-            result.append(PublishedOperation(name, operation))
+            if operation.effect is Effect.READ or not read_only:
+                result.append(PublishedOperation(name, operation))
     return tuple(result)
 
 

@@ -36,6 +36,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_message_bytes: Annotated[
         int, Meta(ge=1024, le=256 * 1024 * 1024, description="The largest message that is read.")
     ] = limits.MESSAGE_BYTES
+    http: Annotated[str, Meta(description="HOST:PORT where `up` serves; port 0 takes a free one.")] = "127.0.0.1:8765"
+    allow_hosts: Annotated[
+        tuple[str, ...],
+        Meta(description="Host names clients may use beside the loopback ones."),
+    ] = ()
 
 
 class SettingField(msgspec.Struct, frozen=True):
@@ -69,7 +74,7 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
             raise SettingInvalid(
                 f"there is no setting {name}{did_you_mean(name, names)}", hint=f"settings: {', '.join(names)}"
             )
-    for name in ("toolsets", "enable"):
+    for name in ("toolsets", "enable", "allow_hosts"):
         if isinstance(values.get(name), str):
             values[name] = [part.strip() for part in values[name].split(",") if part.strip()]
     try:

@@ -9,7 +9,7 @@ import msgspec
 
 from handrail import __version__
 from handrail.kernel import limits
-from handrail.operation import Call, ServerFacts
+from handrail.operation import Call, HttpAddress, ServerFacts
 from handrail.outside.guide_files import GuideFiles, standard_sources
 from handrail.outside.matching import LinearMatcher
 from handrail.protocol.offer import Changing, NoResources, Offer
@@ -45,7 +45,7 @@ class Handrail(msgspec.Struct, frozen=True, kw_only=True):
     call: Call
 
 
-def assemble(place: Place, settings: Settings) -> Handrail:
+def assemble(place: Place, settings: Settings, *, http: HttpAddress | None = None, read_only: bool = False) -> Handrail:
     """The parts every surface shares. Opens nothing and reads no guide until one is asked for."""
     selection = select(
         profile=settings.profile,
@@ -53,7 +53,7 @@ def assemble(place: Place, settings: Settings) -> Handrail:
         enable=settings.enable,
         dynamic=settings.dynamic,
     )
-    switch = ToolsetSwitch(selection)
+    switch = ToolsetSwitch(selection, read_only=read_only)
     sources = standard_sources(
         home=place.home, project=place.project, storage_path=place.environ.get("WORKFLOW_STORAGE_PATH")
     )
@@ -63,7 +63,7 @@ def assemble(place: Place, settings: Settings) -> Handrail:
         name=LOOKUP_PROFILE if lookup else "handrail",
         version=LOOKUP_VERSION if lookup else __version__,
         protocol_revision=NEWEST,
-        stdio=True,
+        http=http,
         max_message_bytes=settings.max_message_bytes,
     )
     call = Call(guides=guides, server=facts, toolsets=switch)

@@ -15,13 +15,14 @@ from handrail.selection import DYNAMIC, Selection, published
 class ToolsetSwitch:
     """Implements the `Switchboard` port over a selection that can grow."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, *, read_only: bool = False) -> None:
+        self._read_only = read_only
         self._lock = threading.Lock()
         self.when_changed: Callable[[], None] = lambda: None
         self._take(selection)
 
     def _take(self, selection: Selection) -> None:
-        entries = published(selection)
+        entries = published(selection, read_only=self._read_only)
         self._selection = selection
         self._published = entries
         self._by_name: dict[str, Operation[Any, Any]] = {entry.name: entry.operation for entry in entries}

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from handrail.kernel import limits
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, HttpAddress, Operation, Toolset
 
 INTROSPECTION = Toolset(
     name="introspection",
@@ -72,7 +72,7 @@ class StdioTransport(msgspec.Struct, frozen=True):
 
 
 class HttpTransport(msgspec.Struct, frozen=True, rename="camel"):
-    """Streamable HTTP; null members while it is off."""
+    """Streamable HTTP; null members while it is off. `stateless` is false: handshake clients are given sessions."""
 
     enabled: bool
     host: str | None
@@ -163,10 +163,7 @@ def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every hand
     server = call.server
     return Info(
         server=Identity(name=server.name, version=server.version, mcp_version=server.protocol_revision),
-        transports=Transports(
-            stdio=StdioTransport(enabled=server.stdio),
-            http=HttpTransport(enabled=False, host=None, port=None, path=None, enable_json=False, stateless=False),
-        ),
+        transports=_transports(server.http),
         features={feature: toolset in active for feature, toolset in FEATURES.items()},
         timings=Timings(default_timeout_ms=limits.WAIT_MS),
         safety=Safety(),
@@ -176,6 +173,14 @@ def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every hand
             max_event_history=NO_LEDGER_YET,
         ),
     )
+
+
+def _transports(http: HttpAddress | None) -> Transports:
+    if http is None:
+        off = HttpTransport(enabled=False, host=None, port=None, path=None, enable_json=False, stateless=False)
+        return Transports(stdio=StdioTransport(enabled=True), http=off)
+    on = HttpTransport(enabled=True, host=http.host, port=http.port, path=http.path, enable_json=True, stateless=False)
+    return Transports(stdio=StdioTransport(enabled=False), http=on)
 
 
 def mcp_capabilities(call: Call, request: McpCapabilities) -> Capabilities:  # noqa: ARG001 - every handler takes its request

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,27 @@ def test_version(project: Path) -> None:
     assert len(run_json(project, "version")["mcp"]) == 5
 
 
-def test_up_gives_a_line_for_each_client(project: Path) -> None:
-    done = run(project, "up")
-    assert done.exit_code == 0
-    assert "claude mcp add handrail -- " in done.stdout
-    assert "codex mcp add handrail -- " in done.stdout
-    assert '"mcpServers"' in done.stdout
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("8765", "is not HOST:PORT"),
+        ("127.0.0.1:99999", "is not HOST:PORT"),
+        ("0.0.0.0:0", "can be reached from other machines"),
+    ],
+)
+def test_an_address_that_must_not_be_served_is_refused(project: Path, address: str, says: str) -> None:
+    done = run(project, "up", "--http", address)
+    assert done.exit_code == 2
+    assert says in done.stderr
+
+
+def test_a_port_that_is_taken_is_refused_with_a_way_out(project: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = run(project, "up", "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert done.exit_code == 2
+    assert "127.0.0.1:0" in done.stderr
 
 
 def test_a_call_takes_json_or_pairs(project: Path) -> None:

@@ -12,8 +12,8 @@ from handrail import __version__
 from handrail.kernel.nearest import did_you_mean
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "up": ("handrail.surfaces.cli.up:up", "Say what Handrail is and how to connect an agent."),
-    "serve": ("handrail.surfaces.cli.serve:serve", "Serve MCP on standard input and output."),
+    "up": ("handrail.surfaces.cli.up:up", "Serve over HTTP and print the line to paste into each client."),
+    "serve": ("handrail.surfaces.cli.serve:serve", "Serve MCP on standard input and output, or over HTTP."),
     "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
     "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),
     "guide": ("handrail.surfaces.cli.guide:guide", "List, show, check and write guides."),

@@ -1,4 +1,4 @@
-"""`handrail serve`: MCP on standard input and output, for a client that starts Handrail itself."""
+"""`handrail serve`: MCP for a client that starts Handrail itself, or over HTTP."""
 
 from __future__ import annotations
 
@@ -14,18 +14,30 @@ from handrail.wiring import assemble, build_server, stdio_limits
 
 
 @click.command()
+@click.option("--http", "address", metavar="HOST:PORT", help="Serve HTTP there instead of standard input and output.")
+@click.option("--token", envvar="HANDRAIL_TOKEN", help="The bearer token of HTTP calls.  [default: ~/.handrail/token]")
 @toolset_options
 @common_options
-def serve(root: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ARG001 - the wire is JSON either way
-    """Serve MCP on standard input and output.
+def serve(address: str | None, token: str | None, root: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ARG001 - the wire is JSON either way
+    """Serve MCP on standard input and output, or with --http over HTTP.
 
     Standard output carries protocol lines and nothing else; logs go to standard error. The end of input, `shutdown` and
     SIGTERM end the process with 0.
     """
     place = place_of(root)
-    handrail = assemble(place, settings_of(place, options))
-    if handrail.selection.missing:
-        missing = ", ".join(handrail.selection.missing)
-        if handrail.settings.enable:
-            click.echo(f"handrail: not in this version and left out: {missing}", err=True)
-    sys.exit(serve_stdio(build_server(handrail), stdio_limits(handrail.settings)))
+    settings = settings_of(place, options)
+    if address is not None:
+        from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - stdio, the common case, needs no HTTP
+        from handrail.surfaces.cli.http import run_http  # noqa: PLC0415 - as above
+
+        run_http(
+            place,
+            settings,
+            address=address,
+            token=token or agent_token(place.home),
+            when_ready=lambda url: click.echo(f"handrail: serving {url}", err=True),
+        )
+    handrail = assemble(place, settings)
+    if handrail.selection.missing and settings.enable:
+        click.echo(f"handrail: not in this version: {', '.join(handrail.selection.missing)}", err=True)
+    sys.exit(serve_stdio(build_server(handrail), stdio_limits(settings)))

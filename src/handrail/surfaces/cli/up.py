@@ -1,15 +1,17 @@
-"""`handrail up`: what Handrail is, and the line to paste into each client."""
+"""`handrail up`: Handrail for every client on this machine, over HTTP, and the line to paste into each."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from handrail import __version__
 from handrail.protocol.wire import encode
-from handrail.surfaces.cli.options import common_options
+from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json
 
 
@@ -18,29 +20,60 @@ def command_path() -> str:
     return str(Path(sys.executable).parent / "handrail")
 
 
-def client_lines(command: str) -> dict[str, str]:
-    """What to paste where, for each client."""
+def http_lines(url: str, token: str) -> dict[str, tuple[str, str]]:
+    """For each client: where to paste, and what."""
+    bearer = f"Authorization: Bearer {token}"
+    cursor = {"mcpServers": {"handrail": {"url": url, "headers": {"Authorization": f"Bearer {token}"}}}}
+    codex = f'[mcp_servers.handrail]\n  url = "{url}"\n  http_headers = {{ Authorization = "Bearer {token}" }}'
+    return {
+        "Claude Code": ("in a shell", f"claude mcp add --transport http handrail {url} --header {shlex.quote(bearer)}"),
+        "Codex": ("into ~/.codex/config.toml", codex),
+        "Cursor": ("into .cursor/mcp.json", encode(cursor).decode()),
+    }
+
+
+def stdio_lines(command: str) -> dict[str, tuple[str, str]]:
+    """The same for clients that start Handrail themselves."""
     cursor = {"mcpServers": {"handrail": {"command": command, "args": ["serve"]}}}
     return {
-        "Claude Code": f"claude mcp add handrail -- {command} serve",
-        "Codex": f"codex mcp add handrail -- {command} serve",
-        "Cursor": encode(cursor).decode(),
+        "Claude Code": ("in a shell", f"claude mcp add handrail -- {shlex.quote(command)} serve"),
+        "Codex": ("in a shell", f"codex mcp add handrail -- {shlex.quote(command)} serve"),
+        "Cursor": ("into .cursor/mcp.json", encode(cursor).decode()),
     }
 
 
 @click.command()
+@click.option("--http", "address", metavar="HOST:PORT", help="Where to serve.  [default: 127.0.0.1:8765]")
+@click.option("--token", envvar="HANDRAIL_TOKEN", help="The bearer token of HTTP calls.  [default: ~/.handrail/token]")
+@toolset_options
 @common_options
-def up(root: Path | None, db: str | None, as_json: bool) -> None:  # noqa: ARG001 - every command takes these
-    """Say what Handrail is and how to connect an agent."""
-    lines = client_lines(command_path())
-    if as_json:
-        echo_json({"version": __version__, "clients": lines})
-        return
-    click.echo(f"Handrail {__version__} gives coding agents steps to hold on to: guides an agent follows step by step,")
-    click.echo(
-        "over MCP on standard input and output. Run one of these in your project, then ask your agent to use it:\n"
-    )
-    where = {"Claude Code": "in a shell", "Codex": "in a shell", "Cursor": "into .cursor/mcp.json"}
-    for client, line in lines.items():
-        click.echo(f"{click.style(client, bold=True)} ({where[client]})\n  {line}\n")
-    click.echo("Then: handrail guide list · handrail tools · handrail --help")
+def up(address: str | None, token: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Serve MCP over HTTP and print the line to paste into each client. Ctrl-C ends it."""
+    from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - only to serve, not to show help
+    from handrail.surfaces.cli.http import run_http  # noqa: PLC0415 - as above
+
+    place = place_of(root)
+    settings = settings_of(place, options)
+    secret = token or agent_token(place.home)
+
+    def tell(url: str) -> None:
+        if as_json:
+            echo_json({"url": url, "token": secret, "version": __version__})
+        else:
+            click.echo(_welcome(url, secret, place.project))
+
+    run_http(place, settings, address=address or settings.http, token=secret, when_ready=tell)
+
+
+def _welcome(url: str, token: str, project: Path) -> str:
+    lines = [
+        f"Handrail {__version__} gives coding agents steps to hold on to. It serves {project}",
+        f"at {click.style(url, bold=True)} until you press Ctrl-C. Paste one of these:\n",
+    ]
+    for client, (where, text) in http_lines(url, token).items():
+        lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}\n")
+    lines.append("Or let the client start Handrail itself, one process each, with no server running:\n")
+    for client, (where, text) in stdio_lines(command_path()).items():
+        lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}\n")
+    lines.append("Then ask your agent to use it. In another shell: handrail guide list · handrail tools")
+    return "\n".join(lines)
