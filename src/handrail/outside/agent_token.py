@@ -16,7 +16,7 @@ def agent_token(home: Path) -> str:
     try:
         return _read(file)
     except FileNotFoundError:
-        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = secrets.token_urlsafe(32)
     draft = file.with_name(f"token.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,0 +1,85 @@
+"""The conformance runner against the fixture: one run per revision, every check counted from the files it writes.
+
+Stricter than the runner's own exit code: checks it runs without scoring (tasks, pending scenarios) count, and so do its
+warnings, which are what the specification only recommends.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+
+from conformance.outcomes import Outcome
+from conformance.packages import ROOT
+from conformance.processes import Finished, ServerProcess, free_port, run, serving
+
+REVISIONS = ("2026-07-28", "2025-11-25")
+DEADLINE_S = 300.0
+
+_FAILED = ("FAILURE", "WARNING")
+_TOTAL = re.compile(r"^(?:Total: (\d+) passed|Passed: (\d+)/\d+), (\d+) failed", re.MULTILINE)
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One check as the runner records it."""
+
+    id: str
+    status: str
+    errorMessage: str | None = None  # noqa: N815 - the runner's spelling
+
+
+def conformance(command: tuple[str, ...], revision: str, work: Path, scenario: str | None = None) -> Outcome:
+    """One revision, or one scenario of it."""
+    outcome = Outcome(suite=f"conformance {revision}")
+    port = free_port()
+    fixture = [sys.executable, "-m", "conformance.server", "--http", str(port)]
+    with serving(fixture, port, cwd=ROOT, log=work / f"fixture-{revision}.log") as server:
+        results = work / f"results-{revision}"
+        if scenario is None:
+            chosen = ["--requirements", revision]
+        else:
+            chosen = ["--scenario", scenario, "--spec-version", revision]
+        arguments = ["server", "--url", server.url, *chosen, "-o", str(results)]
+        done = run([*command, *arguments], cwd=work, deadline_s=DEADLINE_S)
+        if scenario is not None:
+            sys.stdout.write(done.output)
+        _count(outcome, results)
+        _hold_against_the_runner(outcome, done)
+        _end_of_fixture(outcome, server)
+    return outcome
+
+
+def _count(outcome: Outcome, results: Path) -> None:
+    for record in sorted(results.glob("*/checks.json")):
+        for check in msgspec.json.decode(record.read_bytes(), type=list[Check]):
+            if check.status == "SUCCESS":
+                outcome.passed += 1
+            elif check.status in _FAILED:
+                outcome.failures.append(f"{check.status} {check.id}: {check.errorMessage or 'no reason given'}")
+            elif check.status == "SKIPPED":
+                outcome.skipped.append(check.id)
+
+
+def _hold_against_the_runner(outcome: Outcome, done: Finished) -> None:
+    """A scenario that broke leaves no file, so the runner's own count must agree with ours."""
+    said = _TOTAL.search(done.output)
+    if said is None:
+        tail = (done.errors.strip() or done.output.strip()).splitlines()[-1:]
+        outcome.failures.append(f"the runner ended with {done.code} before it had counted: {' '.join(tail)}")
+        return
+    passed, failed = int(said[1] or said[2] or 0), int(said[3])
+    counted = sum(failure.startswith("FAILURE ") for failure in outcome.failures)
+    if (passed, failed) != (outcome.passed, counted):
+        outcome.failures.append(f"the runner counts {passed} passed and {failed} failed, its files differ")
+
+
+def _end_of_fixture(outcome: Outcome, server: ServerProcess) -> None:
+    """The server must have lived through it all, without a complaint, and leave when it is asked to."""
+    code, complaints = server.end(), server.complaints()
+    if code != 0:
+        outcome.failures.append(f"the fixture server ended with {code} on SIGTERM")
+    if complaints:
+        outcome.failures.append(f"the fixture server complained: {complaints}")
