@@ -6,14 +6,14 @@ import argparse
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.inspector import inspector
 from conformance.outcomes import Outcome
 from conformance.packages import Tools, installed_tools
 from conformance.processes import CannotRun
-from conformance.suites import REVISIONS, conformance
+from conformance.suites import REVISIONS, conformance, revisions_with
 
 INSPECTOR = "inspector"
 
@@ -25,15 +25,19 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def chosen_suites(options: argparse.Namespace, tools: Tools, work: Path) -> list[Callable[[], Outcome]]:
-    suites: list[Callable[[], Outcome]] = [
-        lambda revision=revision: conformance(tools.conformance, revision, work, options.scenario)  # type: ignore[misc]
-        for revision in REVISIONS
-        if options.only in (None, revision)
-    ]
-    if options.only in (None, INSPECTOR) and options.scenario is None:
-        suites.append(lambda: inspector(tools.inspector, work))
-    return suites
+def chosen_suites(options: argparse.Namespace, tools: Tools, work: Path) -> Iterator[Outcome]:
+    """Each suite, run when it is asked for."""
+    only, scenario = options.only, options.scenario
+    if scenario is not None:
+        revisions = [only] if only in REVISIONS else revisions_with(tools.conformance, scenario, work)
+        if not revisions:
+            raise CannotRun(f"the runner has no server scenario {scenario}")
+    else:
+        revisions = [revision for revision in REVISIONS if only in (None, revision)]
+    for revision in revisions:
+        yield conformance(tools.conformance, revision, work, scenario)
+    if scenario is None and only in (None, INSPECTOR):
+        yield inspector(tools.inspector, work)
 
 
 def main() -> int:
@@ -43,8 +47,7 @@ def main() -> int:
     try:
         tools = installed_tools()
         with tempfile.TemporaryDirectory(prefix="handrail-conformance-") as work:
-            for suite in chosen_suites(options, tools, Path(work)):
-                outcome = suite()
+            for outcome in chosen_suites(options, tools, Path(work)):
                 passed, failed = passed + outcome.passed, failed + len(outcome.failures)
                 say(*outcome.lines())
     except CannotRun as problem:

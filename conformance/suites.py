@@ -16,7 +16,10 @@ from conformance.outcomes import Outcome
 from conformance.packages import ROOT
 from conformance.processes import Finished, ServerProcess, free_port, run, serving
 
-REVISIONS = ("2026-07-28", "2025-11-25")
+REQUIRED_SETS = ("2026-07-28", "2025-11-25")
+"""Revisions for which the runner knows exactly what they require."""
+REVISIONS = (*REQUIRED_SETS, "2025-06-18", "2025-03-26")
+"""For the older ones everything it has that applies to them; 2024-11-05 it does not know."""
 DEADLINE_S = 300.0
 
 _FAILED = ("FAILURE", "WARNING")
@@ -38,11 +41,7 @@ def conformance(command: tuple[str, ...], revision: str, work: Path, scenario: s
     fixture = [sys.executable, "-m", "conformance.server", "--http", str(port)]
     with serving(fixture, port, cwd=ROOT, log=work / f"fixture-{revision}.log") as server:
         results = work / f"results-{revision}"
-        if scenario is None:
-            chosen = ["--requirements", revision]
-        else:
-            chosen = ["--scenario", scenario, "--spec-version", revision]
-        arguments = ["server", "--url", server.url, *chosen, "-o", str(results)]
+        arguments = ["server", "--url", server.url, *_chosen(revision, scenario), "-o", str(results)]
         done = run([*command, *arguments], cwd=work, deadline_s=DEADLINE_S)
         if scenario is not None:
             sys.stdout.write(done.output)
@@ -50,6 +49,24 @@ def conformance(command: tuple[str, ...], revision: str, work: Path, scenario: s
         _hold_against_the_runner(outcome, done)
         _end_of_fixture(outcome, server)
     return outcome
+
+
+def revisions_with(command: tuple[str, ...], scenario: str, work: Path) -> list[str]:
+    """The revisions that require a scenario, or run it without scoring it."""
+    listed = re.compile(rf"^ +- {re.escape(scenario)}( \[server\])?$", re.MULTILINE)
+    return [
+        revision
+        for revision in REQUIRED_SETS
+        if listed.search(run([*command, "list", "--requirements", revision], cwd=work, deadline_s=DEADLINE_S).output)
+    ]
+
+
+def _chosen(revision: str, scenario: str | None) -> list[str]:
+    if scenario is not None:
+        return ["--scenario", scenario, "--spec-version", revision, "--force"]
+    if revision in REQUIRED_SETS:
+        return ["--requirements", revision]
+    return ["--suite", "all", "--spec-version", revision]
 
 
 def _count(outcome: Outcome, results: Path) -> None:

@@ -45,8 +45,16 @@ def put(folder: Path, file_name: str, guide_id: str, **changes: Any) -> Path:
     return file
 
 
+def age(*folders: Path) -> None:
+    """Makes folders look untouched for long, so that the next name that comes or goes shows in their stamp for sure."""
+    for folder in folders:
+        if folder.is_dir():
+            os.utime(folder, ns=(HOUR_NS, HOUR_NS))
+
+
 def shelf(*folders: Path, matcher: LinearMatcher | None = None, later_ns: int = HOUR_NS) -> GuideFiles:
     """A shelf whose clock runs an hour ahead, so that files just written count as settled."""
+    age(*folders)
     return GuideFiles(
         [GuideSource(folder.name, folder) for folder in folders],
         matcher=matcher or LinearMatcher(),
@@ -376,9 +384,23 @@ def test_new_and_removed_files_are_seen(tmp_path: Path) -> None:
     assert ids(found) == ["aaa"]
     put(tmp_path, "b.json", "bbb")
     assert ids(found) == ["aaa", "bbb"]
+    age(tmp_path)
+    assert ids(found) == ["aaa", "bbb"]
     first.unlink()
     assert ids(found) == ["bbb"]
     assert found.find("aaa") is None
+
+
+def test_a_folder_too_fresh_to_trust_its_clock_is_listed_again(tmp_path: Path) -> None:
+    """Two names that come within one tick of a coarse clock leave one stamp; the second is seen all the same."""
+    put(tmp_path, "a.json", "aaa")
+    found = shelf(tmp_path, later_ns=0)
+    moment = time.time_ns()
+    os.utime(tmp_path, ns=(moment, moment))
+    assert ids(found) == ["aaa"]
+    put(tmp_path, "b.json", "bbb")
+    os.utime(tmp_path, ns=(moment, moment))
+    assert ids(found) == ["aaa", "bbb"]
 
 
 def test_a_shadowed_guide_comes_back_when_what_hid_it_goes(tmp_path: Path) -> None:

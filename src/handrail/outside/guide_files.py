@@ -1,6 +1,6 @@
 """The guides in people's folders, as they are at each call: the next one sees an edit, a new file, a removal.
 
-Not a watcher: every call lists the folders and asks each file for its stamp, and reads again only what changed. What
+Not a watcher: every call asks each folder and file for its stamp, and lists and reads again only what changed. What
 cannot be followed is never dropped: it comes out as a `BrokenGuide` with its file, place and reason.
 """
 
@@ -20,8 +20,6 @@ from handrail.domain.guides.definition import Guide, GuideProblem, parse_guide, 
 from handrail.domain.guides.matching import Matcher
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
-from handrail.outside.documents import read_json, read_yaml
-from handrail.outside.positions import Unreadable, locate, position_at
 
 SUFFIXES = (".json", ".yaml", ".yml")
 UNSETTLED_NS = 2_000_000_000
@@ -62,10 +60,22 @@ class _Listing(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
+class _Glance(msgspec.Struct, frozen=True):
+    """The stamps of every folder and file, or the number of the error where there is none: enough to see a change."""
+
+    paths: tuple[str, ...]
+    stamps: tuple[Stamp | int, ...]
+    settled: bool
+    """False while something is so fresh that its stamp may hide a second change."""
+
+    def still_holds(self) -> bool:
+        return self.settled and tuple(map(_stamp_at, self.paths)) == self.stamps
+
+
 class _Shelf(msgspec.Struct, frozen=True):
     """Everything as of one look at the folders."""
 
-    listings: tuple[_Listing, ...]
+    glance: _Glance
     readings: dict[str, _Reading]
     guides: tuple[LoadedGuide, ...]
     problems: tuple[BrokenGuide, ...]
@@ -124,10 +134,19 @@ class GuideFiles:
 
     def _look(self) -> _Shelf:
         before = self._shelf
-        listings = tuple(_list(source.folder) for source in self.sources)
-        old = before.readings if before is not None else {}
-        if before is not None and listings == before.listings and all(one.settled for one in old.values()):
+        if before is not None and before.glance.still_holds():
             return before
+        now = self._now_ns()
+        # A folder's own stamp changes when a name in it comes or goes. All stamps are taken before what they stand for
+        # is read, so that a change in between is seen by the next look.
+        folders = tuple(str(source.folder) for source in self.sources)
+        folder_stamps = tuple(map(_stamp_at, folders))
+        listings = tuple(_list(source.folder) for source in self.sources)
+        files = tuple(
+            str(s.folder / name) for s, found in zip(self.sources, listings, strict=True) for name, _ in found.files
+        )
+        file_stamps = tuple(map(_stamp_at, files))
+        old = before.readings if before is not None else {}
         readings: dict[str, _Reading] = {}
         for source, listing in zip(self.sources, listings, strict=True):
             for name, stamp in listing.files:
@@ -137,8 +156,10 @@ class GuideFiles:
                     readings[str(file)] = known
                 elif isinstance(stamp, tuple) and (fresh := self._read(file)) is not None:
                     readings[str(file)] = fresh
+        settled = all(one.settled for one in readings.values()) and all(_is_settled(at, now) for at in folder_stamps)
+        glance = _Glance(folders + files, folder_stamps + file_stamps, settled)
         # One assignment, so that a call in another thread sees the old shelf or the new one, never a mixture.
-        self._shelf = _arrange(self.sources, listings, readings)
+        self._shelf = _arrange(self.sources, listings, readings, glance)
         return self._shelf
 
     def _read(self, file: Path) -> _Reading | None:
@@ -153,12 +174,16 @@ class GuideFiles:
         except OSError as error:
             reason = f"the file cannot be read: {error.strerror}"
             return _Reading((0, 0, 0, 0), settled=False, found=_Flaw(file.stem, reason))
-        settled = all(abs(now - moment) > UNSETTLED_NS for moment in (info.st_mtime_ns, info.st_ctime_ns))
+        stamp = _stamp_of(info)
         found, id_position = self._parse(file, raw)
-        return _Reading(_stamp_of(info), settled, found, id_position)
+        return _Reading(stamp, _is_settled(stamp, now), found, id_position)
 
     def _parse(self, file: Path, raw: bytes) -> tuple[Guide | _Flaw, Position | None]:
         """The guide in `raw` and where its id stands, or the flaw."""
+        # Not needed before a guide is: every start would pay for what only the first guide call uses.
+        from handrail.outside.documents import read_json, read_yaml  # noqa: PLC0415
+        from handrail.outside.positions import Unreadable, locate, position_at  # noqa: PLC0415
+
         if len(raw) > GUIDE_FILE_BYTES:
             return _Flaw(file.stem, f"the file is larger than {GUIDE_FILE_BYTES} bytes; a guide is far smaller"), None
         raw = raw.removeprefix(b"\xef\xbb\xbf")
@@ -231,7 +256,20 @@ def _stamp_of(info: os.stat_result) -> Stamp:
     return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino
 
 
-def _arrange(sources: Sequence[GuideSource], listings: tuple[_Listing, ...], readings: dict[str, _Reading]) -> _Shelf:
+def _stamp_at(path: str) -> Stamp | int:
+    try:
+        return _stamp_of(os.stat(path))  # noqa: PTH116 - at every call for every file: no Path for this
+    except OSError as error:
+        return error.errno or 0
+
+
+def _is_settled(stamp: Stamp | int, now: int) -> bool:
+    return isinstance(stamp, int) or all(abs(now - moment) > UNSETTLED_NS for moment in stamp[:2])
+
+
+def _arrange(
+    sources: Sequence[GuideSource], listings: tuple[_Listing, ...], readings: dict[str, _Reading], glance: _Glance
+) -> _Shelf:
     """Who has which id: by name inside a folder the first, among folders the last."""
     problems: list[BrokenGuide] = []
     chains: dict[str, list[LoadedGuide | BrokenGuide]] = {}
@@ -248,7 +286,7 @@ def _arrange(sources: Sequence[GuideSource], listings: tuple[_Listing, ...], rea
             chains.setdefault(_id_of(entry), []).append(entry)
     by_id = {guide_id: _winner(chain) for guide_id, chain in sorted(chains.items())}
     guides = tuple(entry for entry in by_id.values() if isinstance(entry, LoadedGuide))
-    return _Shelf(listings, readings, guides, tuple(sorted(problems, key=lambda one: str(one.file))), by_id)
+    return _Shelf(glance, readings, guides, tuple(sorted(problems, key=lambda one: str(one.file))), by_id)
 
 
 def _entry(
