@@ -9,18 +9,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from conformance.gaps import gaps
 from conformance.inspector import inspector
 from conformance.outcomes import Outcome
 from conformance.packages import Tools, installed_tools
 from conformance.processes import CannotRun
 from conformance.suites import REVISIONS, conformance, revisions_with
 
-INSPECTOR = "inspector"
+GAPS, INSPECTOR = "gaps", "inspector"
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="conformance/run", description="MCP conformance of Handrail's protocol ring.")
-    parser.add_argument("--only", choices=[*REVISIONS, INSPECTOR], help="one suite instead of all")
+    parser.add_argument("--only", choices=[*REVISIONS, GAPS, INSPECTOR], help="one suite instead of all")
     parser.add_argument("--scenario", metavar="NAME", help="one scenario of the runner, shown in full")
     return parser.parse_args()
 
@@ -36,6 +37,8 @@ def chosen_suites(options: argparse.Namespace, tools: Tools, work: Path) -> Iter
         revisions = [revision for revision in REVISIONS if only in (None, revision)]
     for revision in revisions:
         yield conformance(tools.conformance, revision, work, scenario)
+    if scenario is None and only in (None, GAPS):
+        yield gaps(work)
     if scenario is None and only in (None, INSPECTOR):
         yield inspector(tools.inspector, work)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from conformance.hosting import FIXTURE, hosted_fixture
 from conformance.outcomes import Outcome
 from conformance.packages import ROOT
 from conformance.processes import HOST, Finished, free_port, run, serving
@@ -20,7 +21,6 @@ from conformance.processes import HOST, Finished, free_port, run, serving
 DEADLINE_S = 60.0
 ERAS = ("legacy", "modern")
 
-FIXTURE = (sys.executable, "-m", "conformance.server")
 HANDRAIL = (sys.executable, "-m", "handrail", "serve")
 
 Result = dict[str, Any]
@@ -51,8 +51,7 @@ def inspector(command: tuple[str, ...], work: Path) -> Outcome:
     outcome = Outcome(suite="inspector --strict")
     inspector = Inspector(command, outcome, work)
     _fixture_methods(inspector, "fixture on stdio", [*FIXTURE, "--cwd", str(ROOT)])
-    port = free_port()
-    with serving([*FIXTURE, "--http", str(port)], port, cwd=ROOT, log=work / "inspected-fixture.log") as server:
+    with hosted_fixture(outcome, work) as server:
         _fixture_methods(inspector, "fixture over HTTP", [server.url])
     for profile in ("solo", "workflowlookup"):
         _handrail_methods(inspector, f"handrail {profile} on stdio", [*HANDRAIL, "--profile", profile])

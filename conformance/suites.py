@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.hosting import hosted_fixture
 from conformance.outcomes import Outcome
-from conformance.packages import ROOT
-from conformance.processes import Finished, ServerProcess, free_port, run, serving
+from conformance.processes import Finished, run
 
 REQUIRED_SETS = ("2026-07-28", "2025-11-25")
 """Revisions for which the runner knows exactly what they require."""
@@ -37,9 +37,7 @@ class Check(msgspec.Struct, frozen=True):
 def conformance(command: tuple[str, ...], revision: str, work: Path, scenario: str | None = None) -> Outcome:
     """One revision, or one scenario of it."""
     outcome = Outcome(suite=f"conformance {revision}")
-    port = free_port()
-    fixture = [sys.executable, "-m", "conformance.server", "--http", str(port)]
-    with serving(fixture, port, cwd=ROOT, log=work / f"fixture-{revision}.log") as server:
+    with hosted_fixture(outcome, work) as server:
         results = work / f"results-{revision}"
         arguments = ["server", "--url", server.url, *_chosen(revision, scenario), "-o", str(results)]
         done = run([*command, *arguments], cwd=work, deadline_s=DEADLINE_S)
@@ -47,7 +45,6 @@ def conformance(command: tuple[str, ...], revision: str, work: Path, scenario: s
             sys.stdout.write(done.output)
         _count(outcome, results)
         _hold_against_the_runner(outcome, done)
-        _end_of_fixture(outcome, server)
     return outcome
 
 
@@ -91,12 +88,3 @@ def _hold_against_the_runner(outcome: Outcome, done: Finished) -> None:
     counted = sum(failure.startswith("FAILURE ") for failure in outcome.failures)
     if (passed, failed) != (outcome.passed, counted):
         outcome.failures.append(f"the runner counts {passed} passed and {failed} failed, its files differ")
-
-
-def _end_of_fixture(outcome: Outcome, server: ServerProcess) -> None:
-    """The server must have lived through it all, without a complaint, and leave when it is asked to."""
-    code, complaints = server.end(), server.complaints()
-    if code != 0:
-        outcome.failures.append(f"the fixture server ended with {code} on SIGTERM")
-    if complaints:
-        outcome.failures.append(f"the fixture server complained: {complaints}")

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-BENCHES = sorted((ROOT / "bench").rglob("*.py"))
+BENCHES = sorted([*(ROOT / "bench").rglob("*.py"), *(ROOT / "conformance").rglob("*.py")])
 
 FILE_LINES = 500
 TEST_FILE_LINES = 800

@@ -176,10 +176,8 @@ class HttpEndpoint:
             await reply.json(400, encode(error_of(None, error)))
             return
         stream = Stream(asyncio.get_running_loop())
-        connection = Connection(stream.emit)
         try:
-            check_headers(headers, repeated, message, _named_tool(server, message))
-            exchange = server.open(connection, message, stream.emit)
+            exchange = _open_stateless(server, message, headers, repeated, stream)
         except RpcError as error:
             await reply.json(_STATELESS_STATUS.get(error.code, 200), encode(error_of(message.id, error)))
             return
@@ -187,7 +185,7 @@ class HttpEndpoint:
         try:
             await self._respond(reply, stream, on_leave=exchange.cancel)
         finally:
-            server.subscribers.detach(connection)
+            server.subscribers.detach(exchange.connection)
 
     async def _handshake(self, reply: Reply, server: Server, message: Message, headers: dict[str, str]) -> None:
         if isinstance(message, Request) and message.method == "initialize":
@@ -306,7 +304,6 @@ class HttpEndpoint:
             answered = answer(server, exchange)
             done()
             if answered.held:
-                server.subscribers.attach(exchange.connection)
                 stream.hold(server.farewell(exchange))
             elif answered.data is None:
                 error = RpcError(REQUEST_CANCELLED, "Request cancelled")
@@ -395,12 +392,21 @@ def _accepts_both(accept: str) -> bool:
 
 
 def _is_stateless(message: Message, version: str | None) -> bool:
-    if version is not None and version not in HANDSHAKE_REVISIONS:
-        return True
-    if not isinstance(message, Request) or message.method == "initialize":
-        return False
-    meta = message.params.get("_meta")
-    return isinstance(meta, dict) and META_VERSION in meta
+    meta = message.params.get("_meta") if isinstance(message, Request) else None
+    enveloped = isinstance(meta, dict) and META_VERSION in meta
+    if isinstance(message, Request) and message.method == "initialize":
+        # A client that probed first may still name the stateless version in the header of a real handshake.
+        return enveloped and version in STATELESS_REVISIONS
+    return enveloped or (version is not None and version not in HANDSHAKE_REVISIONS)
+
+
+def _open_stateless(
+    server: Server, request: Request, headers: dict[str, str], repeated: str | None, stream: Stream
+) -> Exchange:
+    check_headers(headers, repeated, request, _named_tool(server, request))
+    if request.method == "initialize":
+        raise RpcError(METHOD_NOT_FOUND, "Method not found", {"method": request.method})
+    return server.open(Connection(stream.emit), request, stream.emit)
 
 
 def _named_tool(server: Server, request: Request) -> Any:

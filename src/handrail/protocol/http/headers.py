@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from handrail.protocol.revisions import META_VERSION
-from handrail.protocol.wire import Request, RpcError
+from handrail.protocol.wire import INVALID_PARAMS, Request, RpcError
 
 HEADER_MISMATCH = -32020
 
@@ -29,6 +29,8 @@ def check_headers(
         raise _mismatch(f"the header {repeated} appears more than once")
     meta = request.params.get("_meta")
     version = meta.get(META_VERSION) if isinstance(meta, dict) else None
+    if version is None:
+        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": f"_meta['{META_VERSION}'] is required"})
     if headers.get("mcp-protocol-version") != version:
         raise _mismatch("MCP-Protocol-Version does not match the version in _meta")
     if headers.get("mcp-method") != request.method:
