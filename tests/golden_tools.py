@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from handrail.catalog import CATALOG
-from handrail.operation import PublishedOperation
+from handrail.operation import Operation, PublishedOperation
 from handrail.surfaces.mcp.tools import tool_of
 
 FOLDER = Path(__file__).parent / "golden" / "tools"
+
+
+def snapshot_name(operation: Operation[Any, Any]) -> str:
+    return f"{operation.toolset.name}.{operation.name}.json"
+
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -18,4 +24,4 @@ if __name__ == "__main__":
         old.unlink()
     for operation in CATALOG:
         wire = msgspec.json.encode(tool_of(PublishedOperation(operation.name, operation), whole=True))
-        (FOLDER / f"{operation.name}.json").write_bytes(msgspec.json.format(wire, indent=2) + b"\n")
+        (FOLDER / snapshot_name(operation)).write_bytes(msgspec.json.format(wire, indent=2) + b"\n")

@@ -16,6 +16,7 @@ from handrail.surfaces import docs
 from handrail.surfaces.mcp.tools import tool_of
 from handrail.surfaces.schemas import request_schema, response_schema
 from tests.examples import shows
+from tests.golden_tools import snapshot_name
 from tests.world import SURFACES, World
 
 ROOT = Path(__file__).parent.parent
@@ -23,10 +24,20 @@ GOLDEN = Path(__file__).parent / "golden" / "tools"
 CASES = [pytest.param(op, example, id=f"{op.name}: {example.title}") for op in CATALOG for example in op.examples]
 
 
+PLAN_TOOLSETS = ",".join(toolset.name for toolset in TOOLSETS if toolset.family == "plan")
+
+
+def world_for(operation: Operation[Any, Any], folder: Path) -> World:
+    """A world where the operation answers to its own name: guide.md and plan.md share two."""
+    return World(folder, toolsets=PLAN_TOOLSETS) if operation.toolset.family == "plan" else World(folder)
+
+
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize(("operation", "example"), CASES)
 def test_an_example_holds(operation: Operation[Any, Any], example: Example, surface: str, tmp_path: Path) -> None:
-    outcome, value = SURFACES[surface](World(tmp_path), operation.name, example.request)
+    world = world_for(operation, tmp_path)
+    world.before(example.given)
+    outcome, value = SURFACES[surface](world, operation.name, example.request)
     if example.refused is None:
         assert outcome == "ok"
         assert shows(example.response, msgspec.json.decode(msgspec.json.encode(value)))
@@ -40,7 +51,8 @@ def test_an_unknown_argument_is_refused_everywhere(
     operation: Operation[Any, Any], surface: str, tmp_path: Path
 ) -> None:
     request = {**next(ex for ex in operation.examples if ex.response is not None).request, "surprise": 1}
-    assert SURFACES[surface](World(tmp_path), operation.name, request) == ("refused", InvalidParams.code)
+    world = world_for(operation, tmp_path)
+    assert SURFACES[surface](world, operation.name, request) == ("refused", InvalidParams.code)
 
 
 @pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
@@ -56,14 +68,14 @@ def test_an_operation_is_declared_whole(operation: Operation[Any, Any]) -> None:
 @pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
 def test_a_tool_is_listed_exactly_as_its_snapshot(operation: Operation[Any, Any]) -> None:
     """A changed description or schema is a reviewed diff: `python -m tests.golden_tools` rewrites the snapshots."""
-    snapshot = GOLDEN / f"{operation.name}.json"
+    snapshot = GOLDEN / snapshot_name(operation)
     assert msgspec.json.decode(snapshot.read_bytes()) == msgspec.json.decode(
         msgspec.json.encode(tool_of(PublishedOperation(operation.name, operation), whole=True))
     )
 
 
 def test_there_is_a_snapshot_for_every_tool_and_no_other() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.json")} == {operation.name for operation in CATALOG}
+    assert {path.name for path in GOLDEN.glob("*.json")} == {snapshot_name(operation) for operation in CATALOG}
 
 
 @pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
@@ -86,7 +98,9 @@ def test_a_result_fits_its_published_schema(operation: Operation[Any, Any], tmp_
     schema = response_schema(operation)
     assert schema["type"] == "object"
     example = next(ex for ex in operation.examples if ex.response is not None)
-    _, value = SURFACES["tools/call"](World(tmp_path), operation.name, example.request)
+    world = world_for(operation, tmp_path)
+    world.before(example.given)
+    _, value = SURFACES["tools/call"](world, operation.name, example.request)
     assert jsonschema_rs.is_valid(schema, msgspec.json.decode(msgspec.json.encode(value)))
 
 

@@ -34,6 +34,7 @@ BANNED_CALLS = {
 }
 
 HEAVY = (
+    "apsw",
     "asyncio",
     "dataclasses",
     "difflib",
@@ -42,6 +43,7 @@ HEAVY = (
     "jsonschema_rs",
     "logging",
     "mcp",
+    "psycopg",
     "pydantic",
     "re2",
     "socket",

@@ -13,7 +13,7 @@ from handrail.selection import Selection, published, select
 from handrail.surfaces.mcp.tools import tool_of
 from handrail.wiring import instructions
 
-BUDGETS = {"introspection": 100, "guide": 500, "dynamic": 130}
+BUDGETS = {"introspection": 100, "guide": 500, "dynamic": 130, "workflow": 800, "checkpoint": 350, "repository": 220}
 """o200k tokens of each toolset's `tools/list` entries."""
 
 DEFAULT_PROFILE = 2000

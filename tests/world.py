@@ -3,21 +3,26 @@ line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click.testing
 import msgspec
 
+from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import Refusal
+from handrail.kernel.ids import CountingIds
+from handrail.kernel.ledger import Actor
 from handrail.protocol.exchange import Connection
 from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.wire import Request, RpcError
+from handrail.store.opening import open_engine
+from handrail.store.store import Store
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.mcp.tools import run
-from handrail.wiring import Handrail, Place, assemble, build_server, settings_at
+from handrail.wiring import Handrail, LazyLedger, Place, assemble, build_server, settings_at
 
 BROKEN_GUIDE = "id: broken-guide\nname: Broken\nsteps: ["
 
@@ -36,10 +41,23 @@ class World:
         self.home.mkdir()
         (guides / "broken-guide.yaml").write_text(BROKEN_GUIDE, encoding="utf-8")
         self.given = given or {"profile": "all", "dynamic": True}
+        self.place = Place(project=self.project, home=self.home, environ={})
+        self.clock = FixedClock()
+        self._ledger = LazyLedger(self._open)
+
+    def _open(self) -> Store:
+        """The project's own file, with a clock that stands still and ids that count."""
+        engine = open_engine("", project=self.project, version="0", durable=False)
+        return Store(engine, clock=self.clock, ids=CountingIds())
 
     def handrail(self) -> Handrail:
-        place = Place(project=self.project, home=self.home, environ={})
-        return assemble(place, settings_at(place, self.given))
+        return assemble(self.place, settings_at(self.place, self.given), ledger=self._ledger)
+
+    def before(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Makes the calls an example stands on."""
+        for name, arguments in calls:
+            outcome, value = through_handler(self, name, arguments)
+            assert outcome == "ok", value
 
     def server(self) -> Server:
         return build_server(self.handrail())
@@ -50,7 +68,7 @@ def through_handler(world: World, name: str, arguments: Mapping[str, Any]) -> Ou
     operation = handrail.switch.find(name)
     assert operation is not None
     try:
-        return "ok", run(operation, handrail.call, arguments)
+        return "ok", run(operation, handrail.call, arguments, actor=Actor("tester", "test"))
     except Refusal as refusal:
         return "refused", refusal.code
 
@@ -77,7 +95,7 @@ def through_tools_call(world: World, name: str, arguments: Mapping[str, Any], *,
         result = _serve(world, "tools/call", {"name": name, "arguments": dict(arguments)}, stateless=stateless)
     except RpcError as error:
         return "refused", _code(error)
-    structured = result["structuredContent"]
+    structured = result.get("structuredContent", msgspec.json.decode(result["content"][0]["text"]))
     assert msgspec.json.decode(result["content"][0]["text"]) == msgspec.json.decode(msgspec.json.encode(structured))
     return ("refused", structured["error"]["code"]) if result.get("isError") else ("ok", structured)
 
@@ -95,10 +113,11 @@ def through_bare_method(world: World, name: str, arguments: Mapping[str, Any]) -
 
 def through_command_line(world: World, name: str, arguments: Mapping[str, Any]) -> Outcome:
     text = msgspec.json.encode(arguments).decode()
-    argv = ["call", name, text, "--root", str(world.project), "--json", "--dynamic"]
+    toolsets = ["--toolsets", world.given["toolsets"]] if "toolsets" in world.given else []
+    argv = ["call", name, text, "--root", str(world.project), "--json", "--dynamic", *toolsets]
     done = click.testing.CliRunner(env={"HOME": str(world.home)}).invoke(cli, argv)
     answer = msgspec.json.decode(done.stdout)
-    if "error" in answer:
+    if isinstance(answer, dict) and "error" in answer:
         assert done.exit_code in (1, 2)
         return "refused", answer["error"]["code"]
     assert done.exit_code == 0, done.output

@@ -1,1 +1,2 @@
-"""What one stdio server costs: Handrail beside the SDKs, each serving one equal tool, measured side by side."""
+"""What one MCP server costs, over stdio and over HTTP: Handrail beside the SDKs, each serving one equal tool, measured
+side by side."""

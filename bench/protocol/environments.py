@@ -18,6 +18,7 @@ PEERS = Path(__file__).parent / "peers"
 
 PYTHON_PINS = {
     "mcp": ("mcp==2.3.0",),
+    "mcp-uvloop": ("mcp==2.3.0", "uvloop==0.23.0", "httptools==0.9.0"),
     "fastmcp": ("fastmcp==4.1.2", "mcp==2.3.0"),
 }
 NODE_PINS = {

@@ -1,4 +1,4 @@
-"""A started server and what it costs: CPU time, memory, and the time its answers take. No contestant, no table.
+"""A started server and what it costs: CPU time and memory. No transport, no contestant, no table.
 
 CPU comes from the kernel's clock of the process (nanoseconds, all threads, living or ended), not from /proc/PID/stat,
 which counts in steps of 10 ms. Memory comes from smaps_rollup, which is exact where statm is an estimate.
@@ -10,14 +10,25 @@ import os
 import select
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 import msgspec
 
 DEADLINE_MS = 60_000
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """All that a process is started from."""
+
+    command: Sequence[str]
+    cwd: Path
+    env: dict[str, str]
+    log: Path
+    """Where its standard error goes."""
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -27,58 +38,26 @@ class Memory(msgspec.Struct, frozen=True):
     pss_mb: float
 
 
-class _Head(msgspec.Struct):
-    id: int | None = None
-
-
-_head = msgspec.json.Decoder(_Head).decode
-
-
 class Stuck(Exception):  # noqa: N818 - a fact about a server
     """The server ended or did not answer in time."""
 
 
-class ServerProcess:
-    """One server on a pair of pipes, spoken to in raw lines."""
+class ServerProcess(ABC):
+    """One server. How it is spoken to and told to end is its transport's matter."""
 
-    def __init__(self, command: Sequence[str], *, cwd: Path, env: dict[str, str], log: Path) -> None:
-        self._log = log
+    def __init__(self, launch: Launch, *, stdin: int, stdout: int) -> None:
+        self._log = launch.log
         self.started_ns = time.perf_counter_ns()
-        with log.open("wb") as errors:
+        with launch.log.open("wb") as errors:
             self._process = subprocess.Popen(
-                command, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+                launch.command, cwd=launch.cwd, env=launch.env, stdin=stdin, stdout=stdout, stderr=errors
             )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._in, self._out = self._process.stdin, self._process.stdout.fileno()
-        self._poll = select.poll()
-        self._poll.register(self._out, select.POLLIN | select.POLLHUP)
-        self._pending = b""
 
-    # -- talking ----------------------------------------------------------------------------------------------------
+    @property
+    def pipes(self) -> list[IO[bytes]]:
+        return [pipe for pipe in (self._process.stdin, self._process.stdout) if pipe is not None]
 
-    def ask(self, request_id: int, line: bytes) -> bytes:
-        """Sends one request and waits for its reply; what the server says in between is passed over."""
-        os.write(self._in.fileno(), line)
-        while _head(reply := self._line()).id != request_id:
-            continue
-        return reply
-
-    def tell(self, line: bytes) -> None:
-        os.write(self._in.fileno(), line)
-
-    def _line(self) -> bytes:
-        while b"\n" not in self._pending:
-            if not self._poll.poll(DEADLINE_MS):
-                raise Stuck(f"no answer within {DEADLINE_MS // 1000} s{self._last_words()}")
-            chunk = os.read(self._out, 1 << 16)
-            if not chunk:
-                raise Stuck(f"the server ended{self._last_words()}")
-            self._pending += chunk
-        line, _, self._pending = self._pending.partition(b"\n")
-        return line
-
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         return f": {lines[-1]}" if lines else ""
 
@@ -104,29 +83,41 @@ class ServerProcess:
 
     # -- ending -----------------------------------------------------------------------------------------------------
 
-    def finish(self) -> int:
-        """Ends the server by ending its input. Returns the CPU time of its whole life, from the kernel's accounts."""
-        self._in.close()
-        killer = select.poll()
+    @abstractmethod
+    def _tell_to_end(self) -> None:
+        """Asks the server to end, the way its clients would."""
+
+    def finish(self) -> None:
+        """Ends the server and holds the clock we read against the account the kernel gives of its whole life."""
+        read_ns = self.cpu_ns()
+        self._tell_to_end()
+        life_ns = self._reap()
+        if life_ns < read_ns * 0.98:
+            raise Stuck(
+                f"the CPU clock said {read_ns / 1e6:.0f} ms, the account of the ended process {life_ns / 1e6:.0f} ms"
+            )
+
+    def _reap(self) -> int:
+        """Waits for the end. The CPU time of the whole life, from the kernel's accounts."""
+        end = select.poll()
         handle = os.pidfd_open(self._process.pid)
-        killer.register(handle, select.POLLIN)
-        if not killer.poll(10_000):
+        end.register(handle, select.POLLIN)
+        if not end.poll(10_000):
             self._process.kill()
         os.close(handle)
         _, _, usage = os.wait4(self._process.pid, 0)
-        self._process.returncode = 0  # reaped above; Popen must not look for it again
-        self._process.stdout.close()
+        self._process.returncode = 0  # reaped here; Popen must not look for it again
         return int((usage.ru_utime + usage.ru_stime) * 1e9)
 
-    def __enter__(self) -> ServerProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:
         if self._process.returncode is None:
             self._process.kill()
             self._process.wait()
-            self._in.close()
-            self._process.stdout.close()
+        for pipe in self.pipes:
+            pipe.close()
 
 
 def _cpu_ns(pid: int) -> int:

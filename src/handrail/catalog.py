@@ -9,31 +9,30 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.operation import Operation, Toolset
-from handrail.toolsets import dynamic, guide, introspection
+from handrail.toolsets import checkpoint, dynamic, guide, introspection, repository, workflow
 
 CATALOG: tuple[Operation[Any, Any], ...] = (
     *introspection.OPERATIONS,
     *guide.OPERATIONS,
+    *workflow.OPERATIONS,
+    *checkpoint.OPERATIONS,
+    *repository.OPERATIONS,
     *dynamic.OPERATIONS,
 )
 
-TOOLSETS: tuple[Toolset, ...] = (introspection.INTROSPECTION, guide.GUIDE, dynamic.DYNAMIC)
+TOOLSETS: tuple[Toolset, ...] = (
+    introspection.INTROSPECTION,
+    guide.GUIDE,
+    workflow.WORKFLOW,
+    checkpoint.CHECKPOINT,
+    repository.REPOSITORY,
+    dynamic.DYNAMIC,
+)
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "journal": ("journal",),
     "pipeline": ("pipeline",),
-    "plan": (
-        "workflow",
-        "task",
-        "checkpoint",
-        "context",
-        "orchestration",
-        "workspace",
-        "repository",
-        "template",
-        "agent",
-        "message",
-    ),
+    "plan": ("task", "context", "orchestration", "workspace", "template", "agent", "message"),
     "registry": (
         "resources",
         "events",

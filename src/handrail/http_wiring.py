@@ -17,7 +17,7 @@ from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
 from handrail.protocol.server import Server
 from handrail.settings import Settings
-from handrail.wiring import Place, assemble, build_server
+from handrail.wiring import Place, assemble, build_server, ledger_at
 
 MCP_PATH = "/mcp"
 VIEWS = 64
@@ -39,6 +39,7 @@ class Views:
         self._place = place
         self._settings = settings
         self._address = address
+        self._ledger = ledger_at(place, settings)  # one store behind all views
         self._servers: dict[str, Server | None] = {}
         self._lock = threading.Lock()
 
@@ -65,7 +66,7 @@ class Views:
             return None
         address = msgspec.structs.replace(self._address, path=path)
         try:
-            handrail = assemble(self._place, settings, http=address, read_only=read_only)
+            handrail = assemble(self._place, settings, http=address, read_only=read_only, ledger=self._ledger)
         except Refusal:
             return None
         server = self._servers[path] = build_server(handrail)

@@ -14,9 +14,12 @@ import msgspec
 
 from handrail.domain.guides.shelf import GuideShelf
 from handrail.kernel.errors import Refusal
+from handrail.kernel.ledger import Actor
+from handrail.kernel.records import UnitOfWork
 
 RequestT = TypeVar("RequestT", bound=msgspec.Struct)
 ResponseT = TypeVar("ResponseT")
+ResultT = TypeVar("ResultT")
 
 
 class Effect(Enum):
@@ -45,6 +48,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     order, and `...` inside a text stands for any text: what is shown must be there, more may be."""
 
     title: str
+    given: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """Calls that were made before, by tool and arguments. Ids count: the first workflow is wf_1."""
     request: Mapping[str, Any]
     response: Mapping[str, Any] | None = None
     refused: type[Refusal] | None = None
@@ -88,12 +93,26 @@ class Switchboard(Protocol):
     def enable(self, names: Sequence[str]) -> None: ...
 
 
+class Ledger(Protocol):
+    """Where operations that use the store run: one unit of work each, all or nothing."""
+
+    def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT: ...
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a handler may touch."""
 
     guides: GuideShelf
     server: ServerFacts
     toolsets: Switchboard
+    ledger: Ledger
+    unit: UnitOfWork | None = None
+    """Set for operations that use the store."""
+
+    @property
+    def work(self) -> UnitOfWork:
+        assert self.unit is not None, "an operation that uses the store says so in its declaration"
+        return self.unit
 
 
 class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_only=True):
@@ -105,10 +124,13 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     summary: str
     request: type[RequestT]
     response: type[ResponseT]
-    handler: Callable[[Call, RequestT], ResponseT]
+    handler: Callable[[Call, RequestT], ResponseT | None]
+    """None is an answer too: nothing has what was asked for."""
     refusals: tuple[type[Refusal], ...] = ()
     """The ways it can decline, besides INVALID_PARAMS, which every operation shares."""
     examples: tuple[Example, ...]
+    stored: bool = False
+    """True when it reads or writes the store: its handler then runs in one unit of work."""
     waits: bool = False
     """True when a call may wait for news; it then runs beside the ordered lane."""
     response_schema: Callable[[], dict[str, Any]] | None = None

@@ -26,6 +26,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     db: Annotated[str, Meta(description="The store: a file, or a postgresql:// address. Empty: the project's own.")] = (
         ""
     )
+    durable: Annotated[
+        bool, Meta(description="Survive a power cut too, not only a killed process; every write waits for the disk.")
+    ] = False
     profile: Annotated[str, Meta(description="A named bundle of toolsets.")] = "solo"
     toolsets: Annotated[
         tuple[str, ...], Meta(description="Toolsets or families by name, in listing order, in place of the profile's.")

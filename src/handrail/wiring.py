@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail import __version__
 from handrail.kernel import limits
-from handrail.operation import Call, HttpAddress, ServerFacts
+from handrail.kernel.ledger import Actor
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call, HttpAddress, ResultT, ServerFacts
 from handrail.outside.guide_files import GuideFiles, standard_sources
 from handrail.outside.matching import LinearMatcher
 from handrail.protocol.offer import Changing, NoResources, Offer
@@ -20,6 +24,9 @@ from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
 from handrail.surfaces.toolset_switch import ToolsetSwitch
+
+if TYPE_CHECKING:
+    from handrail.store.store import Store
 
 HANDRAIL_DESCRIPTION = "Steps to hold on to, for coding agents"
 LOOKUP_PROFILE = "workflowlookup"
@@ -35,6 +42,39 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
 
 
+class LazyLedger:
+    """The store, opened by the first operation that uses it: a guide needs none, and a start pays for none."""
+
+    def __init__(self, opening: Callable[[], Store]) -> None:
+        self._opening = opening
+        self._store: Store | None = None
+        self._lock = threading.Lock()
+
+    def open(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = self._opening()
+            return self._store
+
+    def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
+        return self.open().run(actor, work)
+
+
+def ledger_at(place: Place, settings: Settings) -> LazyLedger:
+    """The store that these settings mean, not opened yet."""
+    return LazyLedger(lambda: _open_store(place, settings))
+
+
+def _open_store(place: Place, settings: Settings) -> Store:
+    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - only once something is stored
+    from handrail.store.opening import open_engine  # noqa: PLC0415 - as above
+    from handrail.store.store import Store  # noqa: PLC0415 - as above
+
+    clock = SystemClock()
+    engine = open_engine(settings.db, project=place.project, version=__version__, durable=settings.durable)
+    return Store(engine, clock=clock, ids=RandomIds(clock))
+
+
 class Handrail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one process needs, put together."""
 
@@ -43,10 +83,19 @@ class Handrail(msgspec.Struct, frozen=True, kw_only=True):
     switch: ToolsetSwitch
     guides: GuideFiles
     call: Call
+    ledger: LazyLedger
 
 
-def assemble(place: Place, settings: Settings, *, http: HttpAddress | None = None, read_only: bool = False) -> Handrail:
+def assemble(
+    place: Place,
+    settings: Settings,
+    *,
+    http: HttpAddress | None = None,
+    read_only: bool = False,
+    ledger: LazyLedger | None = None,
+) -> Handrail:
     """The parts every surface shares. Opens nothing and reads no guide until one is asked for."""
+    ledger = ledger or ledger_at(place, settings)
     selection = select(
         profile=settings.profile,
         toolsets=settings.toolsets,
@@ -66,8 +115,8 @@ def assemble(place: Place, settings: Settings, *, http: HttpAddress | None = Non
         http=http,
         max_message_bytes=settings.max_message_bytes,
     )
-    call = Call(guides=guides, server=facts, toolsets=switch)
-    return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call)
+    call = Call(guides=guides, server=facts, toolsets=switch, ledger=ledger)
+    return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call, ledger=ledger)
 
 
 def settings_at(place: Place, given: Mapping[str, object]) -> Settings:

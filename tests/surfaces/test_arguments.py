@@ -10,7 +10,7 @@ from handrail.catalog import CATALOG
 from handrail.kernel.errors import InvalidParams
 from handrail.surfaces.arguments import parse_arguments
 
-OPERATIONS = {operation.name: operation for operation in CATALOG}
+OPERATIONS = {operation.name: operation for operation in reversed(CATALOG)}  # guide.md's where a name is shared
 LONG = "a" * 65
 
 

@@ -1,5 +1,7 @@
 """The tool on fastmcp, which reads the schema off the function."""
 
+import sys
+
 from fastmcp import FastMCP
 from signature import Context, Output, StepId, Verdict, WorkflowId
 from the_tool import TOOL, check
@@ -12,4 +14,9 @@ def workflow_validate(workflowId: WorkflowId, stepId: StepId, output: Output, co
     return Verdict(**check(workflowId, stepId, output))
 
 
-server.run("stdio", show_banner=False)
+if sys.argv[1:] == ["http"]:
+    from hosting import serve
+
+    serve(server.http_app(json_response=True))
+else:
+    server.run("stdio", show_banner=False)

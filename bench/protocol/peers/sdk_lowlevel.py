@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import anyio
 import mcp_types as types
@@ -21,10 +22,17 @@ async def call_tool(ctx, params) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=json.dumps(result))], structured_content=result)
 
 
+server = Server("sdk-lowlevel", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
 async def main() -> None:
-    server = Server("sdk-lowlevel", on_list_tools=list_tools, on_call_tool=call_tool)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-anyio.run(main)
+if sys.argv[1:] == ["http"]:
+    from hosting import serve
+
+    serve(server.streamable_http_app(json_response=True))
+else:
+    anyio.run(main)

@@ -7,7 +7,18 @@
   + NotFound
     - WorkflowNotFound   WORKFLOW_NOT_FOUND   (-32001 in guide.md)
     - StepNotFound       STEP_NOT_FOUND       (-32003 in guide.md)
+    - TaskNotFound       TASK_NOT_FOUND
+    - RunNotFound        RUN_NOT_FOUND
   + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
+  + InvalidPlan          INVALID_PLAN
+  + IllegalTransition    ILLEGAL_TRANSITION
+  + StoreRefused
+    - StoreUnusable      STORE_UNUSABLE
+    - StoreTooNew        STORE_TOO_NEW
+    - StoreBusy          STORE_BUSY
+    - StoreFull          STORE_FULL
+  + NothingToUndo        NOTHING_TO_UNDO
+  + KeyReused            IDEMPOTENCY_CONFLICT
 
 A refusal is an answer, not a crash: what was asked is understood and declined. It carries a stable code, what was
 wrong, and a hint that names the next legal move. Anything else that escapes a handler is a bug. This module knows no
@@ -81,12 +92,78 @@ class StepNotFound(NotFound):
     headline = "Step not found"
 
 
+class TaskNotFound(NotFound):
+    """No task has that id."""
+
+    code = "TASK_NOT_FOUND"
+
+
+class RunNotFound(NotFound):
+    """No workflow has that id."""
+
+    code = "RUN_NOT_FOUND"
+
+
+class InvalidPlan(Refusal):
+    """The plan has a mistake and was not taken."""
+
+    code = "INVALID_PLAN"
+
+
 class InvalidWorkflow(Refusal):
     """The guide's file is malformed or breaks a rule of the format."""
 
     code = "INVALID_WORKFLOW"
     number = -32002
     headline = "Invalid workflow"
+
+
+class IllegalTransition(Refusal):
+    """The state it is in does not lead there."""
+
+    code = "ILLEGAL_TRANSITION"
+
+
+class StoreRefused(Refusal):
+    """The store could not do it; nothing was written."""
+
+    code = "STORE_REFUSED"
+
+
+class StoreUnusable(StoreRefused):
+    """The store cannot be opened or read."""
+
+    code = "STORE_UNUSABLE"
+
+
+class StoreTooNew(StoreRefused):
+    """The store was written by a newer Handrail."""
+
+    code = "STORE_TOO_NEW"
+
+
+class StoreBusy(StoreRefused):
+    """Another process has held the store for too long."""
+
+    code = "STORE_BUSY"
+
+
+class StoreFull(StoreRefused):
+    """There is no room left to write."""
+
+    code = "STORE_FULL"
+
+
+class NothingToUndo(Refusal):
+    """There is no write of this actor that could be taken back."""
+
+    code = "NOTHING_TO_UNDO"
+
+
+class KeyReused(Refusal):
+    """This idempotency key was used with other arguments."""
+
+    code = "IDEMPOTENCY_CONFLICT"
 
 
 def refusal_types() -> tuple[type[Refusal], ...]:

@@ -35,6 +35,8 @@ class Connection:
         """Open `subscriptions/listen` streams of the stateless era, by request id."""
         self.closing = False
         """True once `shutdown` was asked for: the transport leaves after the reply."""
+        self.failed = False
+        """True once something the server cannot do without has failed: a pipe's transport answers, then ends with 1."""
         self._questions: dict[RequestId, Question] = {}
         self._asked = 0
         self._lock = threading.Lock()

@@ -102,7 +102,7 @@ class StdioTransport:
         self._output_lost = False
 
     def run(self) -> int:
-        """The process's exit code: 0 for every orderly end, 1 when output was lost."""
+        """The process's exit code: 0 for every orderly end, 1 when output was lost or the server cannot go on."""
         self._server.subscribers.attach(self._connection)
         threading.Thread(target=self._read, name="handrail-reader", daemon=True).start()
         try:
@@ -111,7 +111,7 @@ class StdioTransport:
         except OutputLost:
             self._output_lost = True
         self._server.subscribers.detach(self._connection)
-        return 1 if self._output_lost else 0
+        return 1 if self._output_lost or self._connection.failed else 0
 
     def stop(self) -> None:
         """Leave soon: finish the call that runs, within the grace period. Safe in a signal handler."""
@@ -175,7 +175,7 @@ class StdioTransport:
                 self._serve_in_lane(job)
             self._served_bytes += job.size
             self._caught_up.set()
-            if self._connection.closing:
+            if self._connection.closing or self._connection.failed:
                 return
 
     def _serve_in_lane(self, job: _Job) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 import msgspec
 
 from handrail.catalog import CATALOG, ENABLE_FLAGS, PROFILES, TOOLSETS
+from handrail.domain.gates.gate import GATE_MACHINE
+from handrail.domain.work.task import TASK_MACHINE
+from handrail.domain.work.workflow import WORKFLOW_MACHINE
 from handrail.kernel.errors import refusal_types
 from handrail.kernel.tokens import estimate_tokens
 from handrail.operation import Operation, PublishedOperation
@@ -127,10 +130,25 @@ def settings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def states_page() -> str:
+    """docs/states.md: the state machines, drawn from their tables."""
+    lines = [
+        "# States\n",
+        GENERATED,
+        "Which state may follow which. A call that asks for another is refused with `ILLEGAL_TRANSITION` and the",
+        "states that may follow. A task that is `pending` with unfinished dependencies shows as `blocked`; that is",
+        "computed, never stored.\n",
+    ]
+    for machine in (WORKFLOW_MACHINE, TASK_MACHINE, GATE_MACHINE):
+        lines += [f"## {machine.name}\n", "```mermaid", machine.as_mermaid(), "```\n"]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "tools.md": tools_page,
     "errors.md": errors_page,
     "settings.md": settings_page,
+    "states.md": states_page,
 }
 
 

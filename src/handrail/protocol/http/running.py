@@ -33,8 +33,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """A bound socket; port 0 takes a free one. Raises OSError where the address is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    bound.bind((host.strip("[]"), port))
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host.strip("[]"), port))
+    except OSError:
+        bound.close()
+        raise
     return bound
 
 

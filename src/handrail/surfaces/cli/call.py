@@ -12,7 +12,7 @@ import msgspec
 from handrail.kernel.errors import InvalidParams, NotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Operation
-from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
+from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json, echo_table
 from handrail.surfaces.mcp.tools import run
 from handrail.surfaces.schemas import request_schema
@@ -45,7 +45,8 @@ def call(
     if show_arguments:
         _show(operation, as_json=as_json)
         return
-    echo_json(run(operation, handrail.call, parse_pairs(operation, arguments)), pretty=not as_json)
+    result = run(operation, handrail.call, parse_pairs(operation, arguments), actor=person())
+    echo_json(result, pretty=not as_json)
 
 
 def _operation(handrail: Handrail, name: str) -> Operation[Any, Any]:

@@ -17,6 +17,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
     "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),
     "guide": ("handrail.surfaces.cli.guide:guide", "List, show, check and write guides."),
+    "log": ("handrail.surfaces.cli.log:log", "Show who did what, when, through which channel."),
+    "undo": ("handrail.surfaces.cli.log:undo", "Take back your last write, while nothing stands on it."),
+    "db": ("handrail.surfaces.cli.db:db", "Look after the store: path, check, verify, backup, restore, upgrade."),
     "settings": ("handrail.surfaces.cli.settings:settings", "Show every setting and its value here."),
     "version": ("handrail.surfaces.cli.version:version", "Print the version."),
 }

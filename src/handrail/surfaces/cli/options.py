@@ -13,6 +13,7 @@ import click
 
 from handrail.catalog import ENABLE_FLAGS, PROFILES
 from handrail.kernel.errors import InvalidParams, Refusal, SettingInvalid, ToolsetUnknown
+from handrail.kernel.ledger import Actor
 from handrail.outside.project import find_project
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
@@ -51,6 +52,16 @@ def toolset_options(command: CommandT) -> CommandT:
     ):
         command = option(command)
     return command
+
+
+def person() -> Actor:
+    """Whoever sits at this terminal, by login name."""
+    import getpass  # noqa: PLC0415 - only commands that write need it
+
+    try:
+        return Actor(getpass.getuser(), "cli")
+    except (KeyError, OSError):  # a container's user without a name
+        return Actor("someone", "cli")
 
 
 def place_of(root: Path | None) -> Place:

@@ -12,11 +12,13 @@ from typing import Any
 import msgspec
 
 from handrail.catalog import CATALOG
-from handrail.kernel.errors import Refusal
+from handrail.kernel.errors import Refusal, StoreTooNew, StoreUnusable
+from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call, Effect, Operation, PublishedOperation
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
+from handrail.protocol.revisions import META_CLIENT
 from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, encode
 from handrail.selection import how_to_enable
 from handrail.surfaces.arguments import parse_arguments
@@ -24,7 +26,7 @@ from handrail.surfaces.refusals import bare_error, numbered_error, refused_resul
 from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
-_OPERATIONS = {operation.name: operation for operation in CATALOG}
+_OPERATIONS = {operation.name: operation for operation in reversed(CATALOG)}  # of a shared name, the first one's
 
 
 def tool_of(entry: PublishedOperation, *, whole: bool) -> dict[str, Any]:
@@ -53,9 +55,29 @@ def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
     return {"destructiveHint": operation.effect is Effect.DESTRUCTIVE}
 
 
-def run(operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any]) -> Any:
+def run(operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any], *, actor: Actor) -> Any:
     """One call, from raw arguments to a result of plain JSON values. Raises Refusal."""
-    return msgspec.to_builtins(operation.handler(call, parse_arguments(operation, arguments)), str_keys=True)
+    request = parse_arguments(operation, arguments)
+    if operation.stored:
+        result = call.ledger.run(
+            actor, lambda unit: operation.handler(msgspec.structs.replace(call, unit=unit), request)
+        )
+    else:
+        result = operation.handler(call, request)
+    return msgspec.to_builtins(result, str_keys=True)
+
+
+def actor_of(exchange: Exchange) -> Actor:
+    """Who calls: the client, by the name it gives."""
+    client = exchange.meta.get(META_CLIENT) if exchange.stateless else exchange.connection.client_info
+    name = client.get("name") if isinstance(client, dict) else None
+    return Actor(name[:100] if isinstance(name, str) and name else "agent", "mcp")
+
+
+def _note_failure(exchange: Exchange, refusal: Refusal) -> None:
+    """A store that cannot be opened is fatal: the client gets this answer, then the process ends with 1."""
+    if isinstance(refusal, StoreUnusable | StoreTooNew):
+        exchange.connection.failed = True
 
 
 class CatalogTools:
@@ -87,8 +109,9 @@ class CatalogTools:
         if operation is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}{self._why_not(name)}", {"name": name})
         try:
-            result = run(operation, self._call, arguments)
+            result = run(operation, self._call, arguments, actor=actor_of(exchange))
         except Refusal as refusal:
+            _note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):
                 raise numbered_error(refusal) from refusal
             return refused_result(refusal)
@@ -125,8 +148,9 @@ class CatalogMethods:
             message = f"Method not found: it belongs to the toolset {toolset.name}, which is off: start with "
             raise RpcError(METHOD_NOT_FOUND, message + how_to_enable(toolset), {"method": method})
         try:
-            return run(operation, self._call, params)
+            return run(operation, self._call, params, actor=actor_of(exchange))
         except Refusal as refusal:
+            _note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):
                 raise numbered_error(refusal) from refusal
             raise bare_error(refusal, stateless=exchange.stateless) from refusal

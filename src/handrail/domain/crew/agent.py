@@ -1,0 +1,31 @@
+"""An agent that works with others. Whether it is there follows from its lease, not from a stored word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+RUNTIMES = ("claude_code", "codex", "opencode", "custom")
+ROLES = ("coordinator", "worker")
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """One registered agent. `secret_hash` is all that is kept of its secret."""
+
+    id: str
+    name: str
+    runtime: str
+    role: str
+    status: str
+    capabilities: list[str]
+    current_task_id: str | None
+    workspace_path: str | None
+    metadata: dict[str, Any]
+    secret_hash: str
+    last_heartbeat: int
+    created_at: int
+
+    @property
+    def stream(self) -> str:
+        return self.id

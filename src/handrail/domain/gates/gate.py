@@ -1,0 +1,31 @@
+"""A gate: a question to a person that work waits on, and its answer with who gave it, through which channel, when."""
+
+from __future__ import annotations
+
+import msgspec
+
+from handrail.kernel.machine import Machine
+
+GATE_MACHINE = Machine("gate", {"open": ("answered", "withdrawn"), "answered": (), "withdrawn": ()})
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """One gate. `content_hash` is of what was shown: an answer is to that and nothing else."""
+
+    id: str
+    workflow_id: str
+    task_id: str | None
+    status: str
+    question: str
+    options: list[str]
+    content_hash: str
+    answer: str | None
+    feedback: str | None
+    answered_by: str | None
+    channel: str | None
+    created_at: int
+    answered_at: int | None
+
+    @property
+    def stream(self) -> str:
+        return self.workflow_id

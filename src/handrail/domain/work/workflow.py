@@ -1,0 +1,45 @@
+"""A workflow: a piece of work with a source, a plan and tasks. The record as it is stored, and its states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from handrail.kernel.machine import Machine
+
+WORKFLOW_MACHINE = Machine(
+    "workflow",
+    {
+        "planning": ("ready", "in_progress", "abandoned"),
+        "ready": ("in_progress", "abandoned"),
+        "in_progress": ("paused", "completed", "failed", "abandoned"),
+        "paused": ("in_progress", "abandoned"),
+        "failed": ("in_progress", "abandoned"),
+        "completed": (),
+        "abandoned": (),
+    },
+)
+
+SOURCE_TYPES = ("prompt", "github_issue", "linear", "jira", "custom")
+
+
+class Workflow(msgspec.Struct, frozen=True, kw_only=True):
+    """One workflow. Everything that belongs to it lives in the stream that has its id."""
+
+    id: str
+    name: str
+    status: str
+    source_type: str
+    source_ref: str | None
+    source_content: str
+    repository_path: str | None
+    plan: dict[str, Any] | None
+    max_parallel_tasks: int
+    auto_create_workspaces: bool
+    created_at: int
+    updated_at: int
+
+    @property
+    def stream(self) -> str:
+        return self.id

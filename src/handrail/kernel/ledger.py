@@ -1,0 +1,54 @@
+"""The ledger's vocabulary: what an event is, and what it did to rows. Pure records; storing them is the store's.
+
+Every change of state is an event in one stream, the stream of the thing it belongs to. An event says what happened
+(`kind`, `data`), who did it through which channel, and carries the change of every row it caused, before and after:
+so state can be rebuilt from events alone, and the last one of a stream can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Actor(NamedTuple):
+    """Who acts, and through which door: mcp, cli, page, auto."""
+
+    name: str
+    channel: str
+
+
+class Change(NamedTuple):
+    """One row's change: the columns that differ, after and before. `after` None: deleted; `before` None: created."""
+
+    table: str
+    key: str
+    after: Mapping[str, Any] | None
+    before: Mapping[str, Any] | None
+
+
+class NewEvent(NamedTuple):
+    """An event that is about to be appended."""
+
+    kind: str
+    actor: str
+    channel: str
+    at_ms: int
+    data: Mapping[str, Any]
+    changes: tuple[Change, ...]
+
+
+class Event(NamedTuple):
+    """An event as it stands in the ledger. `seq` counts within its stream without gaps; `position` orders all
+    streams."""
+
+    stream: str
+    seq: int
+    position: int
+    kind: str
+    actor: str
+    channel: str
+    at_ms: int
+    data: Mapping[str, Any]
+    changes: tuple[Change, ...]
+    hash: str

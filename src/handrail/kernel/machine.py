@@ -1,0 +1,56 @@
+"""State machines as data: which state may follow which. One table a machine; drawn in the docs from the same table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handrail.kernel.errors import IllegalTransition
+
+
+class Machine:
+    """A named table of transitions. The first state is where things begin."""
+
+    def __init__(self, name: str, transitions: Mapping[str, tuple[str, ...]]) -> None:
+        self.name = name
+        self.transitions = dict(transitions)
+        self.initial = next(iter(transitions))
+        unknown = {target for targets in transitions.values() for target in targets} - set(transitions)
+        assert not unknown, f"{name}: {unknown} is no state"
+        assert self._reachable() == set(transitions), f"{name}: a state can never be reached"
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return tuple(self.transitions)
+
+    @property
+    def terminal(self) -> tuple[str, ...]:
+        return tuple(state for state, targets in self.transitions.items() if not targets)
+
+    def check(self, subject: str, current: str, wanted: str) -> None:
+        """Raises IllegalTransition, naming the states that may follow."""
+        allowed = self.transitions[current]
+        if wanted not in allowed:
+            legal = ", ".join(allowed) or "nothing: this is where it ends"
+            raise IllegalTransition(
+                f"{subject} is {current} and cannot become {wanted}",
+                hint=f"from {current} it may become {legal}",
+                status=current,
+                allowed=list(allowed),
+            )
+
+    def as_mermaid(self) -> str:
+        """The machine as a diagram."""
+        lines = ["stateDiagram-v2", f"  [*] --> {self.initial}"]
+        for state, targets in self.transitions.items():
+            lines += [f"  {state} --> {target}" for target in targets] or [f"  {state} --> [*]"]
+        return "\n".join(lines)
+
+    def _reachable(self) -> set[str]:
+        seen: set[str] = set()
+        pending = [self.initial]
+        while pending:
+            state = pending.pop()
+            if state not in seen:
+                seen.add(state)
+                pending.extend(self.transitions[state])
+        return seen

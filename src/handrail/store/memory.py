@@ -1,0 +1,173 @@
+"""The memory store: the reference model the engines are held against, and a store for tests. Plain dictionaries."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from handrail.kernel.ledger import Event
+from handrail.store.migrations import LATEST
+from handrail.store.queries import Query
+from handrail.store.reading import EngineInfo, Reader
+from handrail.store.tables import BY_NAME, TABLES, Table
+from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_event
+
+UNIQUE: dict[str, tuple[tuple[str, ...], ...]] = {
+    "task": (("workflow_id", "name"),),
+    "checkpoint": (("task_id", "sequence"),),
+    "repository": (("path",),),
+}
+"""What the schema keeps unique beside ids."""
+
+
+class _State:
+    """Everything there is; copied to be changed."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {table.name: {} for table in TABLES}
+        self.heads: dict[str, Head] = {}
+        self.events: list[Event] = []
+        self.keys: dict[tuple[str, str], tuple[str, bytes, int]] = {}
+
+    def copy(self) -> _State:
+        other = _State()
+        other.rows = {name: dict(rows) for name, rows in self.rows.items()}
+        other.heads, other.events, other.keys = dict(self.heads), list(self.events), dict(self.keys)
+        return other
+
+
+class MemoryReader:
+    """A look at one state."""
+
+    def __init__(self, state: _State) -> None:
+        self._state = state
+
+    def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
+        record = self._state.rows[table.name].get(key)
+        return None if record is None else (record, self.head(record.stream))
+
+    def select(self, table: Table, query: Query) -> list[tuple[Any, Head]]:
+        found = self._fitting(table, query)
+        keys = [key for key in query.order if key.lstrip("-") != "id"] + (["-id"] if "-id" in query.order else ["id"])
+        for key in reversed(keys):
+            found.sort(key=_by(key.lstrip("-")), reverse=key.startswith("-"))
+        end = None if query.limit is None else query.offset + query.limit
+        return [(record, self.head(record.stream)) for record in found[query.offset : end]]
+
+    def count(self, table: Table, query: Query) -> int:
+        return len(self._fitting(table, query))
+
+    def _fitting(self, table: Table, query: Query) -> list[Any]:
+        def fits(record: Any) -> bool:
+            for column, wanted in query.where:
+                value = getattr(record, column)
+                if value not in wanted if isinstance(wanted, tuple) else value != wanted:
+                    return False
+            return True
+
+        return [record for record in self._state.rows[table.name].values() if fits(record)]
+
+    def head(self, stream: str) -> Head:
+        return self._state.heads.get(stream, NEW_STREAM)
+
+    def key_answer(self, scope: str, key: str, now_ms: int) -> tuple[str, bytes] | None:
+        found = self._state.keys.get((scope, key))
+        return None if found is None or found[2] <= now_ms else found[:2]
+
+    def events(self, stream: str, after: int, limit: int) -> list[Event]:
+        return [event for event in self._state.events if event.stream == stream and event.seq > after][:limit]
+
+    def feed(self, after: int, limit: int) -> list[Event]:
+        return self._state.events[after : after + limit]
+
+    def last_by(self, actor: str, limit: int) -> list[Event]:
+        return [event for event in reversed(self._state.events) if event.actor == actor][:limit]
+
+    def position(self) -> int:
+        return len(self._state.events)
+
+    def streams(self) -> Iterator[tuple[str, Head]]:
+        yield from sorted(self._state.heads.items())
+
+
+def _by(column: str) -> Callable[[Any], tuple[bool, Any]]:
+    """Orders by one column; nothing comes before something, as in SQLite."""
+
+    def key(record: Any) -> tuple[bool, Any]:
+        value = getattr(record, column)
+        return value is not None, value if value is not None else 0
+
+    return key
+
+
+class MemoryEngine:
+    """A store that ends with its process."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._lock = threading.RLock()
+        self._news = threading.Condition(self._lock)
+
+    def info(self) -> EngineInfo:
+        return EngineInfo("memory", "", "", LATEST)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Reader]:
+        yield MemoryReader(self._state)
+
+    def commit(self, writes: WriteSet) -> int:
+        with self._lock:
+            state = self._state.copy()
+            for stream in writes.streams:
+                if state.heads.get(stream.stream, NEW_STREAM) != stream.expected:
+                    raise Conflict(stream.stream)
+                state.heads[stream.stream] = stream.head
+                for event in stream.events:
+                    place = len(state.events) + 1
+                    state.events.append(decode_event(event.stream, event.seq, place, event[2:]))
+            for row in writes.rows:
+                if row.values is None:
+                    state.rows[row.table].pop(row.key, None)
+                else:
+                    self._put(state, BY_NAME[row.table], row.key, row.values)
+            if writes.key is not None:
+                key = writes.key
+                old = state.keys.get((key.scope, key.key))
+                if old is not None and old[2] > key.now_ms:
+                    raise Conflict(key.key)
+                state.keys[key.scope, key.key] = (key.request_hash, key.response, key.expires_ms)
+            self._state = state
+            self._news.notify_all()
+            return len(state.events)
+
+    @staticmethod
+    def _put(state: _State, table: Table, key: str, values: tuple[Any, ...]) -> None:
+        record = table.record_of(values)
+        rows = state.rows[table.name]
+        for columns in UNIQUE.get(table.name, ()):
+            mine = tuple(getattr(record, column) for column in columns)
+            for other_key, other in rows.items():
+                if other_key != key and tuple(getattr(other, column) for column in columns) == mine:
+                    raise Conflict(f"{table.name}: {columns}")
+        rows[key] = record
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._lock:
+            yield
+
+    def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        with self._news:
+            self._news.wait_for(lambda: cancelled() or len(self._state.events) > position, timeout_s)
+            return len(self._state.events) > position
+
+    def check(self) -> list[str]:
+        return []
+
+    def backup(self, target: str) -> None:
+        raise NotImplementedError(f"a memory store has nothing to keep in {target}")
+
+    def close(self) -> None:
+        return None

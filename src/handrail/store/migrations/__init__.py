@@ -1,0 +1,37 @@
+"""The schema's history: numbered steps, each written once and never changed. Both dialects read the same text.
+
+The text is SQLite's; `for_postgres` turns its few own words into PostgreSQL's. A file that was written by a newer
+version is refused, with the version that understands it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from handrail.store.migrations.step_0001 import STEP_0001
+
+
+class Step(NamedTuple):
+    """One step: its number, the first Handrail that has it, and its statements."""
+
+    number: int
+    since: str
+    sql: str
+
+
+STEPS: tuple[Step, ...] = (Step(1, "0.1.0", STEP_0001),)
+LATEST = STEPS[-1].number
+
+
+def statements(sql: str) -> list[str]:
+    """The statements of a step, one by one."""
+    return [statement.strip() for statement in sql.split(";") if statement.strip()]
+
+
+def for_postgres(sql: str) -> str:
+    """SQLite's words in PostgreSQL's: wider integers, byte strings, no storage hints."""
+    sql = re.sub(r"\bINTEGER\b", "BIGINT", sql)
+    sql = re.sub(r"\bBLOB\b", "BYTEA", sql)
+    sql = re.sub(r"\)\s*STRICT(?:, WITHOUT ROWID)?", ")", sql)
+    return sql.replace("position BIGINT NOT NULL UNIQUE", "position BIGINT NOT NULL")

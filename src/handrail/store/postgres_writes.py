@@ -1,0 +1,182 @@
+"""A write set as one PostgreSQL statement: heads checked, key kept, events and rows written, all of it or none.
+
+One statement is one round trip and one transaction. Its text depends only on the shape of what is written, so the
+server plans it once. The heads come first, in the order of their names: every other row a unit writes belongs to one
+of those streams, so whoever holds the heads meets nobody else, and whoever lost finds out before it has done any work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from handrail.store.tables import BY_NAME
+from handrail.store.writes import RowWrite, WriteSet
+
+PLACE_BITS = 16
+"""Room for the events of one transaction between two positions."""
+MOST_EVENTS = (1 << PLACE_BITS) - 1
+FEW = 8
+"""Up to this many of a kind are written out; more travel as arrays, so that there are few shapes."""
+
+HERE = f"(SELECT position + (pg_current_xact_id()::text::bigint << {PLACE_BITS}) FROM counter WHERE one = 1)"  # noqa: S608 - our own names
+"""The position that this transaction's events come after."""
+
+_HEAD = (("name", "text"), ("head", "bigint"), ("hash", "text"))
+_EVENT = (
+    ("stream", "text"),
+    ("seq", "bigint"),
+    ("kind", "text"),
+    ("actor", "text"),
+    ("channel", "text"),
+    ("at_ms", "bigint"),
+    ("body", "bytea"),
+    ("hash", "text"),
+)
+_Columns = tuple[tuple[str, str], ...]
+
+
+class Shape(NamedTuple):
+    """How many of what: all that a statement's text depends on. -1 stands for many."""
+
+    moved: int
+    made: int
+    events: int
+    rows: tuple[tuple[str, int], ...]
+    keyed: bool
+
+
+def statement(writes: WriteSet, *, with_rows: bool = True) -> tuple[str, list[Any]]:
+    """The statement and its parameters. It returns the position that the events come after; no row at all when a
+    stream has moved on or the key is taken, and then nothing was written."""
+    moved = [stream for stream in writes.streams if stream.expected.seq]
+    made = [stream for stream in writes.streams if not stream.expected.seq]
+    events = [event for stream in writes.streams for event in stream.events]
+    rows = _by_table(writes.rows) if with_rows else {}
+    shape = Shape(
+        _size(moved),
+        _size(made),
+        _size(events),
+        tuple((table, _size(found)) for table, found in rows.items()),
+        writes.key is not None,
+    )
+    given: list[Any] = []
+    if _is_single(shape):
+        for stream in moved:
+            given += (*stream.head, stream.stream, *stream.expected)
+        for stream in made:
+            given += (stream.stream, *stream.head)
+    else:
+        given += _given(shape.moved, [(stream.stream, *stream.expected) for stream in moved])
+        given += [len(moved)] if moved else []
+        given += (*writes.key[:5], writes.key.now_ms) if writes.key is not None else ()
+        given += _given(shape.moved, [(stream.stream, *stream.head) for stream in moved])
+        given += _given(shape.made, [(stream.stream, *stream.head) for stream in made])
+    given += _given(shape.events, [(place, *event) for place, event in enumerate(events, start=1)])
+    for (_, size), found in zip(shape.rows, rows.values(), strict=True):
+        given += _given(size, found)
+    return _text(shape), given
+
+
+def _size(found: Sequence[Any]) -> int:
+    return len(found) if len(found) <= FEW else -1
+
+
+def _by_table(rows: Iterable[RowWrite]) -> dict[str, list[tuple[Any, ...]]]:
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        assert row.values is not None, "removals go one by one, in their order"
+        found.setdefault(row.table, []).append(row.values)
+    return found
+
+
+def _given(size: int, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The parameters of a source: row by row, or column by column where they travel as arrays."""
+    if size >= 0:
+        return [value for row in rows for value in row]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _is_single(shape: Shape) -> bool:
+    """One stream and no key: its head is checked and moved in one go."""
+    return (shape.moved, shape.made) in ((1, 0), (0, 1)) and not shape.keyed
+
+
+@lru_cache(maxsize=512)
+def _text(shape: Shape) -> str:
+    parts = _single_head(shape) if _is_single(shape) else _heads(shape)
+    answer = "SELECT 0 FROM go"
+    if shape.events:
+        answer = "SELECT base FROM spot"
+        parts.append(f"spot AS (SELECT {HERE} AS base FROM go)")  # noqa: S608 - our own names
+        columns = ", ".join(name for name, _ in _EVENT)
+        values = ", ".join(f"v.{name}" for name, _ in _EVENT)
+        source = _source(shape.events, (("place", "bigint"), *_EVENT))
+        parts.append(
+            f"told AS (INSERT INTO event (position, {columns}) SELECT spot.base + v.place, {values} FROM spot, {source})"  # noqa: S608 - our own names
+        )
+    parts += [_put(table, size) for table, size in shape.rows]
+    return f"WITH {', '.join(parts)} {answer}"
+
+
+def _single_head(shape: Shape) -> list[str]:
+    if shape.made:
+        insert = "INSERT INTO stream (name, head, hash) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING RETURNING 1"
+        return [f"go AS ({insert})"]
+    return ["go AS (UPDATE stream SET head = %s, hash = %s WHERE name = %s AND head = %s AND hash = %s RETURNING 1)"]
+
+
+def _heads(shape: Shape) -> list[str]:
+    """Locks what is expected, keeps the key, moves the heads: each only if the one before it went well. A new stream
+    that another made first is a unique violation, which takes everything back."""
+    parts, before = [], ""
+    if shape.moved:
+        same = "s.name = v.name AND s.head = v.head AND s.hash = v.hash"
+        source = _source(shape.moved, _HEAD)
+        parts += [
+            f"held AS (SELECT s.name FROM stream s JOIN {source} ON {same} ORDER BY s.name FOR NO KEY UPDATE OF s)",  # noqa: S608 - our own names
+            "seen AS (SELECT 1 FROM held HAVING count(*) = %s)",
+        ]
+        before = " FROM seen"
+    if shape.keyed:
+        parts.append(
+            "kept AS (INSERT INTO idempotency AS i (scope, key, request_hash, response, expires_ms) "  # noqa: S608 - our own names
+            f"SELECT %s::text, %s::text, %s::text, %s::bytea, %s::bigint{before} ON CONFLICT (scope, key) DO UPDATE SET "
+            "request_hash = excluded.request_hash, response = excluded.response, expires_ms = excluded.expires_ms "
+            "WHERE i.expires_ms <= %s RETURNING 1)"
+        )
+        before = " FROM kept"
+    parts.append(f"go AS (SELECT 1{before})")
+    if shape.moved:
+        change = f"UPDATE stream s SET head = v.head, hash = v.hash FROM go, {_source(shape.moved, _HEAD)}"  # noqa: S608 - our own names
+        parts.append(f"moved AS ({change} WHERE s.name = v.name)")
+    if shape.made:
+        source = _source(shape.made, _HEAD)
+        parts.append(
+            f"made AS (INSERT INTO stream (name, head, hash) SELECT v.name, v.head, v.hash FROM go, {source})"  # noqa: S608 - our own names
+        )
+    return parts
+
+
+def _put(table_name: str, size: int) -> str:
+    table = BY_NAME[table_name]
+    kinds = {"text": "text", "json": "text", "int": "bigint", "flag": "bigint"}
+    columns = tuple((column, kinds[kind]) for column, kind in zip(table.columns, table.kinds, strict=True))
+    names = ", ".join(table.columns)
+    values = ", ".join(f"v.{column}" for column in table.columns)
+    updates = ", ".join(f"{column} = excluded.{column}" for column in table.columns if column != "id")
+    return (
+        f"put_{table.name} AS (INSERT INTO {table.name} ({names}) SELECT {values} FROM go, {_source(size, columns)} "  # noqa: S608 - our own names
+        f"ON CONFLICT (id) DO UPDATE SET {updates})"
+    )
+
+
+def _source(size: int, columns: _Columns) -> str:
+    """Rows to select from, called v."""
+    names = ", ".join(name for name, _ in columns)
+    if size < 0:
+        arrays = ", ".join(f"%s::{kind}[]" for _, kind in columns)
+        return f"unnest({arrays}) AS v({names})"
+    row = ", ".join(f"%s::{kind}" for _, kind in columns)
+    return f"(VALUES {', '.join([f'({row})'] * size)}) AS v({names})"

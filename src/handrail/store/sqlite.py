@@ -1,0 +1,420 @@
+"""SQLite: the default engine. Many processes on one file, each a writer now and then.
+
+Writers queue at a gate (a lock on a file beside the database) before they begin, because SQLite's own waiting is a
+lottery that can starve one of them; the kernel opens the gate again when its holder dies. Threads of one process that
+write at the same time are committed together. What is acknowledged has been committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from handrail.kernel.errors import StoreBusy, StoreFull, StoreRefused, StoreTooNew, StoreUnusable
+from handrail.kernel.ledger import Event
+from handrail.store import statements as sql
+from handrail.store.gate import Gate
+from handrail.store.migrations import LATEST, STEPS, statements
+from handrail.store.places import network_file_system
+from handrail.store.queries import Query, count_sql, select_sql
+from handrail.store.reading import EngineInfo, Reader
+from handrail.store.tables import Table
+from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_event
+
+OLDEST_SQLITE = (3, 51, 3)
+"""Older ones can lose committed pages when many processes checkpoint one file."""
+
+APPLICATION_ID = 0x48524C31
+BUSY_MS = 30_000
+GROUP = 64
+"""Units of one process that are committed together."""
+WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
+
+_CONNECTION_PRAGMAS = (
+    f"busy_timeout = {BUSY_MS}",
+    "wal_autocheckpoint = 4000",
+    "journal_size_limit = 67108864",
+    "cache_size = -16384",
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+)
+
+
+class _Pending:
+    """A write set on its way into a transaction."""
+
+    __slots__ = ("done", "error", "position", "writes")
+
+    def __init__(self, writes: WriteSet) -> None:
+        self.writes = writes
+        self.done = False
+        self.position = 0
+        self.error: BaseException | None = None
+
+
+class SqliteReader:
+    """One read transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.execute
+
+    def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
+        row = self._execute(sql.GET[table.name], (key,)).fetchone()
+        return None if row is None else (table.record_of(row), Head(row[-2], row[-1]))
+
+    def select(self, table: Table, query: Query) -> list[tuple[Any, Head]]:
+        text, parameters = select_sql(table.name, table.columns, query)
+        return [(table.record_of(row), Head(row[-2], row[-1])) for row in self._execute(text, parameters)]
+
+    def count(self, table: Table, query: Query) -> int:
+        text, parameters = count_sql(table.name, query)
+        return int(self._execute(text, parameters).get)
+
+    def head(self, stream: str) -> Head:
+        row = self._execute(sql.HEAD, (stream,)).fetchone()
+        return NEW_STREAM if row is None else Head(*row)
+
+    def key_answer(self, scope: str, key: str, now_ms: int) -> tuple[str, bytes] | None:
+        row = self._execute(sql.KEY_ANSWER, (scope, key, now_ms)).fetchone()
+        return None if row is None else (row[0], row[1])
+
+    def events(self, stream: str, after: int, limit: int) -> list[Event]:
+        return [_event(row) for row in self._execute(sql.STREAM_EVENTS, (stream, after, limit))]
+
+    def feed(self, after: int, limit: int) -> list[Event]:
+        return [_event(row) for row in self._execute(sql.FEED, (after, limit))]
+
+    def last_by(self, actor: str, limit: int) -> list[Event]:
+        return [_event(row) for row in self._execute(sql.LAST_BY, (actor, limit))]
+
+    def position(self) -> int:
+        return int(self._execute(sql.POSITION).get)
+
+    def streams(self) -> Iterator[tuple[str, Head]]:
+        for name, head, digest in self._execute(sql.STREAMS):
+            yield name, Head(head, digest)
+
+
+class SqliteEngine:
+    """A store in one file."""
+
+    def __init__(self, path: Path, *, version: str, durable: bool = False) -> None:
+        """Opens the file, creating or upgrading it where needed. A current file is not written to."""
+        self._path = path
+        self._synchronous = "FULL" if durable else "NORMAL"
+        self._version = version
+        self._readers: list[apsw.Connection] = []
+        self._queue: deque[_Pending] = deque()
+        self._leader = threading.RLock()
+        self._news = threading.Condition()
+        self._closed = False
+        with _translated(path):
+            _check_library()
+            _check_place(path)
+            self._gate = Gate(path.with_name(path.name + ".gate"))
+            self._writer = self._connect()
+            self._make_current()
+
+    def info(self) -> EngineInfo:
+        return EngineInfo("sqlite", str(self._path), apsw.sqlite_lib_version(), LATEST)
+
+    # -- opening ----------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self._path), statementcachesize=256)
+        for pragma in _CONNECTION_PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}").fetchall()
+        return connection
+
+    def _schema(self) -> int:
+        return int(self._writer.execute("PRAGMA user_version").get)
+
+    def _make_current(self) -> None:
+        found = self._schema()
+        if found == LATEST:
+            self._check_owner()
+            return
+        if found > LATEST:
+            self._refuse_newer(found)
+        with self._gate.held():
+            if self._writer.execute("PRAGMA journal_mode").get != "wal":
+                if self._writer.execute("SELECT count(*) FROM sqlite_schema").get:
+                    self._check_owner()
+                self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
+                self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
+            for step in STEPS:
+                self._take(step.number, step.sql, step.since)
+
+    def _take(self, number: int, text: str, since: str) -> None:
+        """One step in one transaction; another process may have taken it while we waited."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            if self._schema() < number:
+                for statement in statements(text):
+                    self._writer.execute(statement)
+                keep = (
+                    "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+                )
+                self._writer.execute(keep, ("needs", since))
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._writer.execute(f"PRAGMA user_version = {number}")
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _check_owner(self) -> None:
+        if self._writer.execute("PRAGMA application_id").get != APPLICATION_ID:
+            raise StoreUnusable(f"{self._path} is a database of something else", hint="choose another file with --db")
+
+    def _refuse_newer(self, found: int) -> None:
+        row = self._writer.execute("SELECT value FROM meta WHERE key = 'needs'").fetchone()
+        needed = row[0] if row is not None else "a newer one"
+        raise StoreTooNew(
+            f"{self._path} has schema {found}, this Handrail ({self._version}) knows {LATEST}",
+            hint=f"use Handrail {needed} or newer",
+            needs=needed,
+        )
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Reader]:
+        # The writer's own connection where nobody needs it: its pages are warm, another's would be read anew.
+        own = self._leader.acquire(blocking=False)
+        try:
+            if own and not self._writer.in_transaction:
+                yield from self._read_on(self._writer)
+            else:
+                connection = self._readers.pop() if self._readers else self._connected()
+                try:
+                    yield from self._read_on(connection)
+                finally:
+                    self._readers.append(connection)
+        finally:
+            if own:
+                self._leader.release()
+
+    def _read_on(self, connection: apsw.Connection) -> Iterator[Reader]:
+        with _translated(self._path):
+            connection.execute("BEGIN")
+            try:
+                yield SqliteReader(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+
+    def _connected(self) -> apsw.Connection:
+        with _translated(self._path):
+            return self._connect()
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def commit(self, writes: WriteSet) -> int:
+        pending = _Pending(writes)
+        self._queue.append(pending)
+        with self._leader:  # whoever comes first commits for all that have queued up meanwhile
+            if not pending.done:
+                self._commit_queued()
+        if pending.error is not None:
+            raise pending.error
+        with self._news:
+            self._news.notify_all()
+        return pending.position
+
+    def _commit_queued(self) -> None:
+        batch: list[_Pending] = []
+        while self._queue and len(batch) < GROUP:
+            batch.append(self._queue.popleft())
+        try:
+            with _translated(self._path), self._gate.held():
+                self._transact(batch)
+        except (StoreRefused, apsw.Error) as error:
+            for pending in batch:
+                pending.error = pending.error or error
+        finally:
+            for pending in batch:
+                pending.done = True
+
+    def _transact(self, batch: list[_Pending]) -> None:
+        execute = self._writer.execute
+        execute("BEGIN IMMEDIATE")
+        try:
+            if len(batch) == 1:
+                batch[0].position = self._apply(batch[0].writes)
+            else:
+                for pending in batch:
+                    self._apply_within(pending)
+            execute("COMMIT")
+        except Conflict as conflict:
+            batch[0].error = conflict
+            self._roll_back()
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _apply_within(self, pending: _Pending) -> None:
+        """One of several: its failure takes back only its own."""
+        self._writer.execute("SAVEPOINT unit")
+        try:
+            pending.position = self._apply(pending.writes)
+        except Conflict as conflict:
+            pending.error = conflict
+            self._writer.execute("ROLLBACK TO unit")
+        self._writer.execute("RELEASE unit")
+
+    def _apply(self, writes: WriteSet) -> int:
+        execute, changed = self._writer.execute, self._writer.changes
+        try:
+            for stream in writes.streams:
+                head = stream.head
+                if stream.expected.seq == 0:
+                    execute(sql.NEW_HEAD, (stream.stream, head.seq, head.hash))
+                else:
+                    execute(sql.MOVE_HEAD, (head.seq, head.hash, stream.stream, *stream.expected))
+                if changed() != 1:
+                    raise Conflict(stream.stream)
+            count = sum(len(stream.events) for stream in writes.streams)
+            position = int(execute(sql.TAKE_POSITIONS, (count,)).get) if count else 0
+            place = position - count
+            for stream in writes.streams:
+                for event in stream.events:
+                    place += 1
+                    execute(sql.INSERT_EVENT, (event.stream, event.seq, place, *event[2:]))
+            for row in writes.rows:
+                if row.values is None:
+                    execute(sql.REMOVE[row.table], (row.key,))
+                else:
+                    execute(sql.PUT[row.table], row.values)
+            if writes.key is not None:
+                key = writes.key
+                execute(sql.FORGET_KEY, (key.scope, key.key, key.now_ms))
+                execute(sql.KEEP_KEY, key[:5])
+        except apsw.ConstraintError as taken:
+            raise Conflict(str(taken)) from None
+        return position
+
+    def _roll_back(self) -> None:
+        if self._writer.in_transaction:  # a full disk has rolled back already
+            self._writer.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._leader, self._gate.held():
+            yield
+
+    # -- news -------------------------------------------------------------------------------------------------------
+
+    def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        steps = iter(WAIT_STEPS_S)
+        step = next(steps)
+        left = timeout_s
+        while not cancelled() and not self._closed:
+            if self._position() > position:
+                return True
+            if left <= 0:
+                return False
+            pause = min(step, left)
+            with self._news:
+                self._news.wait(pause)
+            left -= pause
+            step = next(steps, WAIT_STEPS_S[-1])
+        return False
+
+    def _position(self) -> int:
+        with _translated(self._path):
+            connection = self._readers.pop() if self._readers else self._connect()
+            try:
+                return int(connection.execute(sql.POSITION).get)
+            finally:
+                self._readers.append(connection)
+
+    # -- upkeep -----------------------------------------------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        with _translated(self._path):
+            found = [row[0] for row in self._writer.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def backup(self, target: str) -> None:
+        """A consistent copy, made while others write."""
+        with _translated(Path(target)):
+            self._writer.execute("VACUUM INTO ?", (target,))
+
+    def restore(self, source: str) -> None:
+        """Takes a backup's content in place of our own, in one step that other processes see as any other write."""
+        with _translated(Path(source)):
+            kept = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            with _translated(self._path), self._gate.held(), self._writer.backup("main", kept, "main") as copying:
+                copying.step(-1)
+        finally:
+            kept.close()
+
+    def close(self) -> None:
+        self._closed = True
+        with self._news:
+            self._news.notify_all()
+        for connection in (*self._readers, self._writer):
+            connection.close()
+        self._readers.clear()
+        self._gate.close()
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    return decode_event(row[0], row[1], row[2], row[3:])
+
+
+def _check_library() -> None:
+    found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if found < OLDEST_SQLITE:
+        needed = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreUnusable(
+            f"SQLite {apsw.sqlite_lib_version()} can lose data here", hint=f"install apsw with {needed}+"
+        )
+
+
+def _check_place(path: Path) -> None:
+    network = network_file_system(path)
+    if network is not None:
+        raise StoreUnusable(
+            f"{path} is on {network}, where several processes cannot share one SQLite file safely",
+            hint="put it on a local disk with --db FILE, or use --db postgresql://…",
+        )
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """The engine's errors as refusals that say what to do."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise StoreBusy(
+            f"{path} has been held by another process for {BUSY_MS // 1000} s",
+            hint="end or resume that process, then call again; nothing was written",
+        ) from error
+    except apsw.FullError as error:
+        raise StoreFull(f"there is no room to write {path}", hint="free some space, then call again") from error
+    except apsw.ReadOnlyError as error:
+        raise StoreUnusable(f"{path} cannot be written", hint="check its permissions and its folder's") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreUnusable(
+            f"{path} is damaged: {error}", hint="`handrail db restore BACKUP` brings back a copy; keep this file aside"
+        ) from error
+    except apsw.CantOpenError as error:
+        raise StoreUnusable(
+            f"{path} cannot be opened", hint="check that its folder exists and may be written"
+        ) from error
+    except apsw.IOError as error:
+        full = getattr(error, "extendedresult", 0) in (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC)
+        kind = StoreFull if full else StoreUnusable
+        raise kind(f"{path} could not be written: {os.strerror(5)}", hint="check the disk, then call again") from error

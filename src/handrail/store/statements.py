@@ -1,0 +1,43 @@
+"""The statements both engines share, in one place, written with `?` for parameters. PostgreSQL's module translates
+them."""
+
+from __future__ import annotations
+
+from handrail.store.tables import TABLES, Table
+
+HEAD = "SELECT head, hash FROM stream WHERE name = ?"
+NEW_HEAD = "INSERT INTO stream (name, head, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+MOVE_HEAD = "UPDATE stream SET head = ?, hash = ? WHERE name = ? AND head = ? AND hash = ?"
+TAKE_POSITIONS = "UPDATE counter SET position = position + ? WHERE one = 1 RETURNING position"
+POSITION = "SELECT position FROM counter WHERE one = 1"
+INSERT_EVENT = (
+    "INSERT INTO event (stream, seq, position, kind, actor, channel, at_ms, body, hash) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_EVENT = "stream, seq, position, kind, actor, channel, at_ms, body, hash"
+STREAM_EVENTS = f"SELECT {_EVENT} FROM event WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
+FEED = f"SELECT {_EVENT} FROM event WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608 - our own names
+LAST_BY = f"SELECT {_EVENT} FROM event WHERE actor = ? ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
+KEEP_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+STREAMS = "SELECT name, head, hash FROM stream ORDER BY name"
+KEY_ANSWER = "SELECT request_hash, response FROM idempotency WHERE scope = ? AND key = ? AND expires_ms > ?"
+FORGET_KEY = "DELETE FROM idempotency WHERE scope = ? AND key = ? AND expires_ms <= ?"
+KEEP_KEY = "INSERT INTO idempotency (scope, key, request_hash, response, expires_ms) VALUES (?, ?, ?, ?, ?)"
+
+
+def put_sql(table: Table) -> str:
+    """Inserts a row, or replaces the one with its id."""
+    columns = ", ".join(table.columns)
+    holes = ", ".join("?" * len(table.columns))
+    updates = ", ".join(f"{column} = excluded.{column}" for column in table.columns if column != "id")
+    return f"INSERT INTO {table.name} ({columns}) VALUES ({holes}) ON CONFLICT (id) DO UPDATE SET {updates}"  # noqa: S608 - our own names
+
+
+def get_sql(table: Table) -> str:
+    shown = ", ".join(f"r.{column}" for column in table.columns)
+    return f"SELECT {shown}, s.head, s.hash FROM {table.name} r JOIN stream s ON s.name = r.stream WHERE r.id = ?"  # noqa: S608 - our own names
+
+
+PUT: dict[str, str] = {table.name: put_sql(table) for table in TABLES}
+GET: dict[str, str] = {table.name: get_sql(table) for table in TABLES}
+REMOVE: dict[str, str] = {table.name: f"DELETE FROM {table.name} WHERE id = ?" for table in TABLES}  # noqa: S608 - our own names

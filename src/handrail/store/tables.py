@@ -1,0 +1,90 @@
+"""Which records are kept, and how each becomes a row: one `Table` a record type, derived from the type itself.
+
+Not the schema's history (`migrations/`): a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.lease import Lease
+from handrail.domain.crew.message import Message
+from handrail.domain.gates.gate import Gate
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.repository import Repository
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+
+_PLAIN: dict[Any, str] = {str: "text", int: "int", bool: "flag", str | None: "text", int | None: "int"}
+
+
+class Table(msgspec.Struct, frozen=True):
+    """How records of one type lie in their table. Columns are the type's fields; `stream` is one of them for every
+    table."""
+
+    name: str
+    record: type[Any]
+    fields: tuple[str, ...]
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """text, int, flag or json, for each column."""
+
+    def row_of(self, record: Any) -> tuple[Any, ...]:
+        """The row: plain values, JSON as text."""
+        values = [_encoded(kind, getattr(record, field)) for field, kind in zip(self.fields, self.kinds, strict=False)]
+        if len(self.columns) > len(self.fields):
+            values.append(record.stream)
+        return tuple(values)
+
+    def record_of(self, row: Sequence[Any]) -> Any:
+        """The record a row holds."""
+        return self.record(
+            **{field: _decoded(kind, value) for field, kind, value in zip(self.fields, self.kinds, row, strict=False)}
+        )
+
+    def document_of(self, record: Any) -> dict[str, Any]:
+        """The record as plain JSON values, as the ledger carries it."""
+        values: dict[str, Any] = msgspec.to_builtins(record)
+        return values
+
+    def record_from(self, document: Mapping[str, Any]) -> Any:
+        return msgspec.convert(document, self.record)
+
+
+def _encoded(kind: str, value: Any) -> Any:
+    if kind == "json":
+        return msgspec.json.encode(value).decode()
+    return int(value) if kind == "flag" else value
+
+
+def _decoded(kind: str, value: Any) -> Any:
+    if kind == "json":
+        return msgspec.json.decode(value)
+    return bool(value) if kind == "flag" else value
+
+
+def _table(name: str, record: type[Any]) -> Table:
+    hints = {field.name: field.type for field in msgspec.structs.fields(record)}
+    kinds = tuple(_PLAIN.get(hint, "json") for hint in hints.values())
+    fields = tuple(hints)
+    if "stream" in hints:
+        return Table(name, record, fields, fields, kinds)
+    return Table(name, record, fields, (*fields, "stream"), (*kinds, "text"))
+
+
+TABLES: tuple[Table, ...] = (
+    _table("workflow", Workflow),
+    _table("task", Task),
+    _table("checkpoint", Checkpoint),
+    _table("gate", Gate),
+    _table("agent", Agent),
+    _table("lease", Lease),
+    _table("message", Message),
+    _table("repository", Repository),
+)
+BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
+BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}

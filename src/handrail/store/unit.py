@@ -1,0 +1,147 @@
+"""A unit of work: what a handler reads and records, before any of it is written. Engine-free.
+
+It remembers where each stream it read stood; the store commits only if they still stand there. Reading again within a
+unit gives what the unit itself has put.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from handrail.kernel.clock import Clock
+from handrail.kernel.ids import Ids
+from handrail.kernel.ledger import Actor, Change, NewEvent
+from handrail.kernel.query import Query
+from handrail.kernel.records import Record, RecordT
+from handrail.store.reading import Reader
+from handrail.store.tables import BY_RECORD, Table
+from handrail.store.writes import NEW_STREAM, Head, KeyWrite, RowWrite, WriteSet, chained
+
+_ABSENT: Any = object()
+
+
+class Unit:
+    """One handler's view of the store."""
+
+    def __init__(self, reader: Reader, *, actor: Actor, clock: Clock, ids: Ids) -> None:
+        self._reader = reader
+        self.actor = actor
+        self._clock = clock
+        self._ids = ids
+        self._heads: dict[str, Head] = {}
+        self._loaded: dict[tuple[str, str], Any] = {}
+        self._put: dict[tuple[str, str], Any] = {}
+        self._events: dict[str, list[NewEvent]] = {}
+        self._key: KeyWrite | None = None
+
+    # -- the world --------------------------------------------------------------------------------------------------
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    def new_id(self, prefix: str) -> str:
+        return self._ids.new(prefix)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def get(self, kind: type[RecordT], key: str) -> RecordT | None:
+        """The record with this id, or None."""
+        table = BY_RECORD[kind]
+        known = self._put.get((table.name, key), _ABSENT)
+        if known is _ABSENT:
+            known = self._loaded.get((table.name, key), _ABSENT)
+        if known is _ABSENT:
+            found = self._reader.get(table, key)
+            known = self._remember(table, *found) if found is not None else None
+        record: RecordT | None = known
+        return record
+
+    def select(self, kind: type[RecordT], query: Query) -> list[RecordT]:
+        """The records that fit. What this unit has put itself does not show here."""
+        table = BY_RECORD[kind]
+        return [self._remember(table, record, head) for record, head in self._reader.select(table, query)]
+
+    def count(self, kind: type[RecordT], query: Query) -> int:
+        return self._reader.count(BY_RECORD[kind], query)
+
+    def key_answer(self, scope: str, key: str) -> tuple[str, bytes] | None:
+        """What an idempotency key already stands for: the hash of its request, and the answer."""
+        return self._reader.key_answer(scope, key, self.now_ms())
+
+    def _remember(self, table: Table, record: Any, head: Head) -> Any:
+        # The first sight of a stream is the one that counts: whatever was decided on it must still hold at the end.
+        self._heads.setdefault(record.stream, head)
+        self._loaded.setdefault((table.name, record.id), record)
+        return record
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    def record(
+        self, kind: str, *puts: Record, removes: Iterable[Record] = (), data: Mapping[str, Any] | None = None
+    ) -> None:
+        """One event and the rows it changes, all of one stream. The first record names the stream."""
+        removed = tuple(removes)
+        stream = (*puts, *removed)[0].stream
+        changes = [self._change(record, after=record) for record in puts]
+        changes += [self._change(record, after=None) for record in removed]
+        assert all(record.stream == stream for record in (*puts, *removed)), "an event belongs to one stream"
+        event = NewEvent(kind, self.actor.name, self.actor.channel, self.now_ms(), data or {}, tuple(changes))
+        self._events.setdefault(stream, []).append(event)
+
+    def record_changes(self, stream: str, kind: str, changes: Iterable[Change], data: Mapping[str, Any]) -> None:
+        """An event whose changes are given as such: what taking back needs."""
+        given = tuple(changes)
+        for change in given:
+            table = next(known for known in BY_RECORD.values() if known.name == change.table)
+            if change.after is None:
+                self._put[change.table, change.key] = None
+            else:
+                before = self.get(table.record, change.key)
+                document = {**(table.document_of(before) if before is not None else {}), **change.after}
+                self._put[change.table, change.key] = table.record_from(document)
+        event = NewEvent(kind, self.actor.name, self.actor.channel, self.now_ms(), data, given)
+        self._events.setdefault(stream, []).append(event)
+
+    def keep_answer(self, key: KeyWrite) -> None:
+        """Stores an idempotency key with everything else this unit writes."""
+        self._key = key
+
+    def expect(self, stream: str) -> None:
+        """Takes note of where a stream stands, for a unit that writes to it without having read a record of it."""
+        self._heads.setdefault(stream, self._reader.head(stream))
+
+    def _change(self, record: Record, *, after: Record | None) -> Change:
+        table = BY_RECORD[type(record)]
+        before = self.get(table.record, record.id)
+        self._put[table.name, record.id] = after
+        old = table.document_of(before) if before is not None else None
+        new = table.document_of(after) if after is not None else None
+        if old is None or new is None:
+            return Change(table.name, record.id, new, old)
+        differing = [column for column, value in new.items() if old[column] != value]
+        return Change(
+            table.name,
+            record.id,
+            {column: new[column] for column in differing},
+            {column: old[column] for column in differing},
+        )
+
+    # -- the outcome ------------------------------------------------------------------------------------------------
+
+    def writes(self) -> WriteSet | None:
+        """Everything to be written; None for a unit that only read."""
+        if not self._events and self._key is None:
+            return None
+        streams = tuple(
+            chained(stream, self._heads.get(stream, NEW_STREAM), events)
+            for stream, events in sorted(self._events.items())
+        )
+        rows = tuple(self._row(table_name, key, record) for (table_name, key), record in self._put.items())
+        return WriteSet(streams, rows, self._key)
+
+    @staticmethod
+    def _row(table_name: str, key: str, record: Any) -> RowWrite:
+        if record is None:
+            return RowWrite(table_name, key, None)
+        return RowWrite(table_name, key, BY_RECORD[type(record)].row_of(record))

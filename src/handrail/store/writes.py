@@ -1,0 +1,115 @@
+"""What one unit wants written: events with their rows, checked against the streams it read. Engine-free.
+
+Everything that takes time (JSON, hashing) is done here, before any lock is taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.kernel.ledger import Change, Event, NewEvent
+
+NO_HASH = ""
+
+
+class Conflict(Exception):  # noqa: N818 - the ordinary outcome of two writers; the loser runs again
+    """Somebody else wrote to a stream this unit had read."""
+
+
+class Head(NamedTuple):
+    """Where a stream stood: its last sequence number and the hash there."""
+
+    seq: int
+    hash: str
+
+
+NEW_STREAM = Head(0, NO_HASH)
+
+
+class StoredEvent(NamedTuple):
+    """An event ready to be inserted; its place in the global order comes with the insert."""
+
+    stream: str
+    seq: int
+    kind: str
+    actor: str
+    channel: str
+    at_ms: int
+    body: bytes
+    hash: str
+
+
+class StreamWrite(NamedTuple):
+    """One stream's new events, good only if it still stands where the unit saw it."""
+
+    stream: str
+    expected: Head
+    events: tuple[StoredEvent, ...]
+
+    @property
+    def head(self) -> Head:
+        last = self.events[-1]
+        return Head(last.seq, last.hash)
+
+
+class RowWrite(NamedTuple):
+    """A row to put, or, without values, to remove."""
+
+    table: str
+    key: str
+    values: tuple[Any, ...] | None
+
+
+class KeyWrite(NamedTuple):
+    """An idempotency key and the answer it stands for."""
+
+    scope: str
+    key: str
+    request_hash: str
+    response: bytes
+    expires_ms: int
+    now_ms: int
+    """When it is kept: an older one that has expired by then makes room."""
+
+
+class WriteSet(NamedTuple):
+    """Everything one unit changes, all or nothing."""
+
+    streams: tuple[StreamWrite, ...]
+    rows: tuple[RowWrite, ...]
+    key: KeyWrite | None = None
+
+
+def chained(stream: str, expected: Head, events: Sequence[NewEvent]) -> StreamWrite:
+    """The events in sequence, each hash covering the one before: a ledger that was changed afterwards shows it."""
+    seq, previous = expected
+    stored: list[StoredEvent] = []
+    for event in events:
+        seq += 1
+        body = encode_body(event)
+        previous = link(previous, stream, seq, event, body)
+        stored.append(StoredEvent(stream, seq, event.kind, event.actor, event.channel, event.at_ms, body, previous))
+    return StreamWrite(stream, expected, tuple(stored))
+
+
+def link(previous: str, stream: str, seq: int, event: NewEvent | Event | StoredEvent, body: bytes) -> str:
+    """The hash of one event, over everything that must not change."""
+    envelope = f"{previous}\n{stream}\n{seq}\n{event.kind}\n{event.actor}\n{event.channel}\n{event.at_ms}\n".encode()
+    return hashlib.blake2b(envelope + body, digest_size=16).hexdigest()
+
+
+def encode_body(event: NewEvent) -> bytes:
+    return msgspec.json.encode([event.data, event.changes])
+
+
+def decode_event(stream: str, seq: int, position: int, stored: Sequence[Any]) -> Event:
+    """The event of a ledger row: kind, actor, channel, at_ms, body, hash."""
+    kind, actor, channel, at_ms, body, digest = stored
+    data, changes = msgspec.json.decode(body)
+    return Event(
+        stream, seq, position, kind, actor, channel, at_ms, data, tuple(Change(*change) for change in changes), digest
+    )

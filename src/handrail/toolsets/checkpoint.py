@@ -1,0 +1,164 @@
+"""Toolset `checkpoint`: plan.md's progress records on a task. Each is an event; together they are what recovery
+reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.task import Task
+from handrail.kernel.errors import TaskNotFound
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.toolsets.workflow import PLANNED
+
+CHECKPOINT = Toolset(
+    name="checkpoint",
+    family="plan",
+    purpose="Progress, decisions and errors recorded on a task.",
+)
+
+CheckpointType = Literal["plan", "progress", "decision", "error", "recovery", "complete", "replan"]
+
+
+class AddCheckpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What happened on a task."""
+
+    task_id: str
+    type: CheckpointType
+    summary: Annotated[str, Meta(min_length=1, max_length=4000)]
+    detail: dict[str, Any] = {}
+    files_changed: list[str] = []
+
+
+class AddedCheckpoint(msgspec.Struct, frozen=True):
+    """The new checkpoint's place."""
+
+    id: str
+    sequence: int
+
+
+class ListCheckpoints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which checkpoints of a task."""
+
+    task_id: str
+    type: list[CheckpointType] | UnsetType = UNSET
+    since_sequence: Annotated[int, Meta(ge=0)] = 0
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
+class ShownCheckpoint(msgspec.Struct, frozen=True):
+    """One checkpoint."""
+
+    id: str
+    task_id: str
+    sequence: int
+    type: str
+    summary: str
+    detail: dict[str, Any]
+    files_changed: list[str]
+    created_at: int
+
+
+class CheckpointPage(msgspec.Struct, frozen=True):
+    """Checkpoints in their order, and how many fit in all."""
+
+    checkpoints: tuple[ShownCheckpoint, ...]
+    total: int
+
+
+def checkpoint_add(call: Call, request: AddCheckpoint) -> AddedCheckpoint:
+    task = find_task(call.work, request.task_id)
+    now = call.work.now_ms()
+    checkpoint = Checkpoint(
+        id=call.work.new_id("cp"),
+        workflow_id=task.workflow_id,
+        task_id=task.id,
+        sequence=task.checkpoints + 1,
+        type=request.type,
+        summary=request.summary,
+        detail=dict(request.detail),
+        files_changed=list(request.files_changed),
+        created_at=now,
+    )
+    counted = msgspec.structs.replace(task, checkpoints=checkpoint.sequence, updated_at=now)
+    call.work.record("checkpoint.added", checkpoint, counted)
+    return AddedCheckpoint(checkpoint.id, checkpoint.sequence)
+
+
+def checkpoint_list(call: Call, request: ListCheckpoints) -> CheckpointPage:
+    task = find_task(call.work, request.task_id)
+    conditions: list[tuple[str, Any]] = [("task_id", task.id)]
+    if request.type is not UNSET:
+        conditions.append(("type", tuple(request.type)))
+    found = call.work.select(Checkpoint, Query(tuple(conditions), ("sequence",)))
+    newer = [checkpoint for checkpoint in found if checkpoint.sequence > request.since_sequence]
+    return CheckpointPage(tuple(_shown(checkpoint) for checkpoint in newer[: request.limit]), len(newer))
+
+
+def find_task(unit: UnitOfWork, task_id: str) -> Task:
+    """The task, or a refusal that says where ids come from."""
+    task = unit.get(Task, task_id)
+    if task is None:
+        raise TaskNotFound(
+            f"there is no task {task_id}", hint="workflow_get with include_tasks shows a workflow's tasks", id=task_id
+        )
+    return task
+
+
+def _shown(checkpoint: Checkpoint) -> ShownCheckpoint:
+    return ShownCheckpoint(**{field: getattr(checkpoint, field) for field in ShownCheckpoint.__struct_fields__})
+
+
+_ADDED = (*PLANNED, ("checkpoint_add", {"task_id": "task_1", "type": "decision", "summary": "Retry five times"}))
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="checkpoint_add",
+        toolset=CHECKPOINT,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Records progress, a decision or an error on a task",
+        request=AddCheckpoint,
+        response=AddedCheckpoint,
+        handler=checkpoint_add,
+        refusals=(TaskNotFound,),
+        examples=(
+            Example(
+                title="checkpoints count up",
+                given=_ADDED,
+                request={"task_id": "task_1", "type": "progress", "summary": "Wrapped", "files_changed": ["fetch.py"]},
+                response={"sequence": 2},
+            ),
+            Example(
+                title="an unknown task is refused",
+                request={"task_id": "task_9", "type": "progress", "summary": "x"},
+                refused=TaskNotFound,
+            ),
+        ),
+    ),
+    Operation(
+        name="checkpoint_list",
+        toolset=CHECKPOINT,
+        effect=Effect.READ,
+        stored=True,
+        summary="Lists a task's checkpoints in order",
+        request=ListCheckpoints,
+        response=CheckpointPage,
+        handler=checkpoint_list,
+        refusals=(TaskNotFound,),
+        examples=(
+            Example(
+                title="decisions alone",
+                given=_ADDED,
+                request={"task_id": "task_1", "type": ["decision"]},
+                response={"checkpoints": [{"sequence": 1, "summary": "Retry five times"}], "total": 1},
+            ),
+            Example(title="an unknown task is refused", request={"task_id": "task_9"}, refused=TaskNotFound),
+        ),
+    ),
+)

@@ -1,0 +1,142 @@
+"""Toolset `repository`: plan.md's repositories, for one store over many."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from handrail.domain.work.repository import Repository
+from handrail.kernel.errors import InvalidParams
+from handrail.kernel.query import Query, where
+from handrail.operation import Call, Effect, Example, Operation, Toolset
+
+REPOSITORY = Toolset(
+    name="repository",
+    family="plan",
+    purpose="The repositories one store serves.",
+)
+
+
+class RegisterRepository(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A repository by its path."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096, description="Absolute path")]
+    name: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType = UNSET
+
+
+class RegisteredRepository(msgspec.Struct, frozen=True):
+    """The repository's id, the same for the same path."""
+
+    id: str
+
+
+class ListRepositories(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page of repositories."""
+
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    offset: Annotated[int, Meta(ge=0)] = 0
+
+
+class RepositoryPage(msgspec.Struct, frozen=True):
+    """Repositories by path, and how many there are."""
+
+    repositories: tuple[Repository, ...]
+    total: int
+
+
+class GetRepository(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which repository."""
+
+    path: str
+
+
+def repository_register(call: Call, request: RegisterRepository) -> RegisteredRepository:
+    path = PurePath(request.path)
+    if not path.is_absolute():
+        raise InvalidParams(f"path must be absolute, not {request.path}", hint="give the whole path of its root")
+    known = call.work.select(Repository, where(path=str(path)))
+    if known:
+        if request.name is not UNSET and request.name != known[0].name:
+            call.work.record("repository.renamed", msgspec.structs.replace(known[0], name=request.name))
+        return RegisteredRepository(known[0].id)
+    repository = Repository(
+        id=call.work.new_id("repo"),
+        path=str(path),
+        name=path.name if request.name is UNSET else request.name,
+        created_at=call.work.now_ms(),
+    )
+    call.work.record("repository.registered", repository)
+    return RegisteredRepository(repository.id)
+
+
+def repository_list(call: Call, request: ListRepositories) -> RepositoryPage:
+    page = Query((), ("path",), request.limit, request.offset)
+    return RepositoryPage(tuple(call.work.select(Repository, page)), call.work.count(Repository, Query()))
+
+
+def repository_get(call: Call, request: GetRepository) -> Repository | None:
+    found = call.work.select(Repository, where(path=str(PurePath(request.path))))
+    return found[0] if found else None
+
+
+_REGISTERED = (("repository_register", {"path": "/srv/shop", "name": "shop"}),)
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="repository_register",
+        toolset=REPOSITORY,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Registers a repository by its path",
+        request=RegisterRepository,
+        response=RegisteredRepository,
+        handler=repository_register,
+        examples=(
+            Example(
+                title="the same path is the same repository",
+                given=_REGISTERED,
+                request={"path": "/srv/shop"},
+                response={"id": "repo_1"},
+            ),
+        ),
+    ),
+    Operation(
+        name="repository_list",
+        toolset=REPOSITORY,
+        effect=Effect.READ,
+        stored=True,
+        summary="Lists the registered repositories",
+        request=ListRepositories,
+        response=RepositoryPage,
+        handler=repository_list,
+        examples=(
+            Example(
+                title="every repository is listed",
+                given=_REGISTERED,
+                request={},
+                response={"repositories": [{"path": "/srv/shop", "name": "shop"}], "total": 1},
+            ),
+        ),
+    ),
+    Operation(
+        name="repository_get",
+        toolset=REPOSITORY,
+        effect=Effect.READ,
+        stored=True,
+        summary="Finds a repository by its path",
+        request=GetRepository,
+        response=Repository,
+        handler=repository_get,
+        examples=(
+            Example(
+                title="a repository by its path",
+                given=_REGISTERED,
+                request={"path": "/srv/shop"},
+                response={"id": "repo_1", "name": "shop"},
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Streamable HTTP without a socket: who may speak, headers against bodies, streams, sessions, the application."""

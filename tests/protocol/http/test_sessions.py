@@ -1,0 +1,150 @@
+"""Sessions: bounded in number, ended after a time without use, and what ends with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from handrail.protocol.http.sessions import KEPT_STREAMS, STANDING, Session, Sessions
+from handrail.protocol.server import Server
+from handrail.protocol.wire import Request
+from tests.protocol.toy import toy_offer
+
+IDLE_S = 100.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server(toy_offer())
+
+
+@pytest.fixture
+def sessions(clock: Clock) -> Sessions:
+    ids = iter(f"s{number}" for number in range(10_000))
+    return Sessions(most=3, idle_s=IDLE_S, new_id=lambda: next(ids), now_s=clock)
+
+
+def kept(sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop) -> Session:
+    session = sessions.open(server, loop)
+    assert session is not None
+    sessions.keep(session)
+    return session
+
+
+def test_a_session_is_found_only_once_it_is_kept(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop
+) -> None:
+    session = sessions.open(server, loop)
+    assert session is not None
+    assert sessions.find(session.id) is None
+    sessions.keep(session)
+    assert sessions.find(session.id) is session
+    assert sessions.find("another") is None
+
+
+def test_a_session_ends_after_a_time_without_use(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop, clock: Clock
+) -> None:
+    session = kept(sessions, server, loop)
+    clock.now_s += IDLE_S
+    assert sessions.find(session.id) is session
+    clock.now_s += IDLE_S + 0.001
+    assert sessions.find(session.id) is None
+    assert len(sessions) == 0
+    assert session.standing.finished
+
+
+def test_use_keeps_a_session_alive(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop, clock: Clock
+) -> None:
+    session = kept(sessions, server, loop)
+    for _ in range(10):
+        clock.now_s += IDLE_S * 0.9
+        assert sessions.find(session.id) is session
+
+
+def test_a_session_that_is_read_from_or_works_does_not_expire(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop, clock: Clock
+) -> None:
+    read, working = kept(sessions, server, loop), kept(sessions, server, loop)
+    read.readers = 1
+    working.running["x"] = server.open(working.connection, Request("x", "ping", {}), working.standing.emit)
+    clock.now_s += 10 * IDLE_S
+    assert sessions.find(read.id) is read
+    assert sessions.find(working.id) is working
+    read.readers = 0
+    working.running.clear()
+    clock.now_s += 2 * IDLE_S
+    assert sessions.find(read.id) is None
+    assert sessions.find(working.id) is None
+
+
+def test_there_are_never_too_many_and_idle_ones_make_room(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop, clock: Clock
+) -> None:
+    for _ in range(3):
+        kept(sessions, server, loop)
+    assert sessions.open(server, loop) is None
+    clock.now_s += IDLE_S + 1
+    assert sessions.open(server, loop) is not None
+    assert len(sessions) == 0
+
+
+def test_an_ended_session_is_gone_and_its_work_is_told(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop
+) -> None:
+    session = kept(sessions, server, loop)
+    session.connection.revision = "2025-11-25"
+    exchange = server.open(session.connection, Request("x", "ping", {}), session.standing.emit)
+    session.running["x"] = exchange
+    server.subscribers.list_changed("toolsListChanged")
+    assert len(session.standing.after(0)) == 1
+    sessions.end(session)
+    assert exchange.cancelled
+    assert session.standing.finished
+    assert sessions.find(session.id) is None
+    server.subscribers.list_changed("toolsListChanged")
+    assert len(session.standing.after(0)) == 1
+    sessions.end(session)
+
+
+def test_all_sessions_end_at_once(sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop) -> None:
+    every = [kept(sessions, server, loop) for _ in range(3)]
+    sessions.end_all()
+    assert len(sessions) == 0
+    assert all(session.standing.finished for session in every)
+
+
+def test_only_the_newest_streams_of_a_session_can_be_resumed(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop
+) -> None:
+    session = kept(sessions, server, loop)
+    opened = [session.new_stream() for _ in range(KEPT_STREAMS + 10)]
+    assert len({stream.name for stream in opened}) == len(opened)
+    assert session.stream(opened[0].name) is None
+    assert session.stream(opened[9].name) is None
+    assert [session.stream(stream.name) for stream in opened[10:]] == opened[10:]
+    assert session.stream(STANDING) is session.standing
+    assert session.stream("") is None
