@@ -47,7 +47,7 @@ class Views:
         """The server under this path; None where the path names none."""
         path = path.rstrip("/") or "/"
         server = self._servers.get(path)
-        if server is None and path.startswith(MCP_PATH):
+        if server is None and (path == MCP_PATH or path.startswith(f"{MCP_PATH}/")):
             with self._lock:
                 server = self._servers.get(path) or self._build(path)
         return server

@@ -56,7 +56,9 @@ class HttpProcess:
 
     @property
     def url(self) -> str:
-        return next((line.partition(": serving ")[2].strip() for line in tuple(self._lines) if ": serving " in line), "")
+        return next(
+            (line.partition(": serving ")[2].strip() for line in tuple(self._lines) if ": serving " in line), ""
+        )
 
     @property
     def pid(self) -> int:

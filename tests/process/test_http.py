@@ -223,9 +223,7 @@ def steps(messages: list[dict[str, Any]]) -> list[Any]:
 
 
 def gated(session: Session, gate: Gate, **arguments: Any) -> Any:
-    return session.ask(
-        "tools/call", "g", name="gated", arguments={"gate": gate.port, **arguments}, _meta=WITH_PROGRESS
-    )
+    return session.ask("tools/call", "g", name="gated", arguments={"gate": gate.port, **arguments}, _meta=WITH_PROGRESS)
 
 
 @by_handshake
@@ -400,9 +398,7 @@ def test_a_task_is_followed_by_its_handle(peer: Peer) -> None:
         while state["status"] == "working":
             state = stream.message()["params"]
         key = next(iter(state["inputRequests"]))
-        answered = peer.stateless(
-            "tasks/update", taskId=task_id, can=FOLLOWS_TASKS, inputResponses={key: says("done")}
-        )
+        answered = peer.stateless("tasks/update", taskId=task_id, can=FOLLOWS_TASKS, inputResponses={key: says("done")})
         assert answered.status == 200
         while state["status"] != "completed":
             state = stream.message()["params"]

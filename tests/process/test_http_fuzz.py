@@ -15,7 +15,16 @@ import msgspec
 import pytest
 
 from tests.process.fuzz import METHODS, junk, lines
-from tests.process.http_peer import ACCEPT, DEADLINE_S, STATELESS, HttpProcess, Peer, handrail_http, request_of, toy_http
+from tests.process.http_peer import (
+    ACCEPT,
+    DEADLINE_S,
+    STATELESS,
+    HttpProcess,
+    Peer,
+    handrail_http,
+    request_of,
+    toy_http,
+)
 
 TOKEN = "T"
 STATUSES = {200, 202, 400, 401, 403, 404, 405, 406, 408, 413, 415, 431, 501, 503}
@@ -248,7 +257,12 @@ def enveloped_params(rng: random.Random) -> dict[str, Any]:
     meta = {
         "io.modelcontextprotocol/protocolVersion": rng.choice((STATELESS,) * 8 + (junk(rng), "2025-11-25")),
         "io.modelcontextprotocol/clientCapabilities": rng.choice(
-            ({}, {"elicitation": {}}, {"extensions": {"io.modelcontextprotocol/tasks": {}}, "elicitation": {}}, junk(rng))
+            (
+                {},
+                {"elicitation": {}},
+                {"extensions": {"io.modelcontextprotocol/tasks": {}}, "elicitation": {}},
+                junk(rng),
+            )
         ),
         "io.modelcontextprotocol/logLevel": rng.choice(("debug", junk(rng))),
         "progressToken": rng.choice((None, "p", 1, junk(rng))),

@@ -102,7 +102,9 @@ def test_a_foreign_host_is_refused(peer: Peer, host: str) -> None:
     assert peer.status("POST", PING, Host=host) == 403
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://localhost.evil.example", "http://localhost:1"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://localhost.evil.example", "http://localhost:1"]
+)
 @pytest.mark.parametrize("method", ["POST", "GET", "OPTIONS"])
 def test_a_foreign_origin_is_refused(peer: Peer, method: str, origin: str) -> None:
     with peer.open(method, PING if method == "POST" else None, Origin=origin) as response:
@@ -112,7 +114,10 @@ def test_a_foreign_origin_is_refused(peer: Peer, method: str, origin: str) -> No
 
 def test_the_servers_own_origin_is_served(peer: Peer) -> None:
     origin = f"http://{peer.host}:{peer.port}"
-    assert peer.status("POST", request_of("initialize", protocolVersion="2025-11-25", capabilities={}), Origin=origin) == 200
+    assert (
+        peer.status("POST", request_of("initialize", protocolVersion="2025-11-25", capabilities={}), Origin=origin)
+        == 200
+    )
 
 
 # DEFECT endpoint._headers_of: of two Host headers the last one counts, so a foreign one passes in front of ours. HTTP
@@ -268,7 +273,9 @@ def test_a_header_of_the_protocol_must_not_come_twice(toy: Peer, name: str) -> N
 
 def test_a_number_too_large_in_a_marked_argument_is_answered(toy: Peer) -> None:
     """DEFECT headers._says (see tests/protocol/http/test_headers.py): it ends in a 500."""
-    refused = toy.stateless("tools/call", 4, headers={"Mcp-Param-Limit": "5"}, name="search", arguments={"limit": 10**400})
+    refused = toy.stateless(
+        "tools/call", 4, headers={"Mcp-Param-Limit": "5"}, name="search", arguments={"limit": 10**400}
+    )
     assert refused.status == 400
     assert refused.json()["id"] == 4
 
@@ -293,22 +300,24 @@ def tools_at(peer: Peer, path: str) -> list[str]:
 
 
 def test_a_path_chooses_the_tools(peer: Peer) -> None:
-    assert set(tools_at(peer, "/mcp")) == {*GUIDE, *INTROSPECTION, *DYNAMIC}
-    assert set(tools_at(peer, "/mcp/")) == {*GUIDE, *INTROSPECTION, *DYNAMIC}
+    whole = tools_at(peer, "/mcp")
+    assert set(whole) >= {*GUIDE, *INTROSPECTION, *DYNAMIC}
+    assert tools_at(peer, "/mcp/") == whole
     assert [name for name in tools_at(peer, "/mcp/x/guide") if name not in DYNAMIC] == GUIDE
     assert set(tools_at(peer, "/mcp/x/introspection,guide")) - set(DYNAMIC) == {*GUIDE, *INTROSPECTION}
     assert set(tools_at(peer, "/mcp/x/guide%2Cintrospection")) - set(DYNAMIC) == {*GUIDE, *INTROSPECTION}
 
 
-def test_the_readonly_paths_have_no_tool_that_changes_anything(peer: Peer) -> None:
+@pytest.mark.parametrize("path", ["/mcp/readonly", "/mcp/readonly/x/guide,introspection"])
+def test_the_readonly_paths_have_no_tool_that_changes_anything(peer: Peer, path: str) -> None:
     assert "toolset_enable" in tools_at(peer, "/mcp")
-    for path in ("/mcp/readonly", "/mcp/readonly/x/guide,introspection"):
-        assert set(tools_at(peer, path)) == {*GUIDE, *INTROSPECTION, "toolset_list"}
-        view = peer.at(path)
-        answer = view.stateless("tools/call", name="toolset_enable", arguments={"names": ["guide"]}).json()
-        assert "error" in answer
-        listed = view.session().ask("tools/list").json()["result"]["tools"]
-        assert all(tool["annotations"] == {"readOnlyHint": True} for tool in listed)
+    view = peer.at(path)
+    listed = view.session().ask("tools/list").json()["result"]["tools"]
+    assert all(tool["annotations"] == {"readOnlyHint": True} for tool in listed)
+    assert {tool["name"] for tool in listed} >= {*GUIDE, *INTROSPECTION, "toolset_list"}
+    for method in ("tools/call", "toolset_enable"):
+        params = {"name": "toolset_enable", "arguments": {}} if method == "tools/call" else {}
+        assert "error" in view.session().ask(method, **params).json()
 
 
 def test_a_server_knows_where_it_is_reached(peer: Peer) -> None:

@@ -105,7 +105,9 @@ class TaskClient:
         listener = Client(self.server)
         listener.heard = Announced(heard)
         meta = {META_VERSION: NEWEST, META_CAPABILITIES: FOLLOWS}
-        assert listener.ask("subscriptions/listen", {"notifications": {"taskIds": [task_id]}, "_meta": meta}) is Held.OPEN
+        assert (
+            listener.ask("subscriptions/listen", {"notifications": {"taskIds": [task_id]}, "_meta": meta}) is Held.OPEN
+        )
         while not reached(state := self.get(task_id)):
             assert heard.acquire(timeout=DEADLINE_S), f"the task stays {state}"
         self.server.subscribers.detach(listener.connection)

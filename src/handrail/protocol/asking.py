@@ -140,7 +140,7 @@ class StateSeal:
             payload = urlsafe_b64decode(text)
         except (binascii.Error, ValueError):
             payload = b""
-        if not payload or not hmac.compare_digest(self._mac(method, params, payload), mac):
+        if not payload or not hmac.compare_digest(self._mac(method, params, payload).encode(), mac.encode()):
             raise ValueError("requestState is not one this server gave out for this request")
         expires, answers = msgspec.json.decode(payload, type=tuple[float, dict[str, Any]])
         if expires < self._now_s:

@@ -39,17 +39,20 @@ class Connection:
         """True once something the server cannot do without has failed: a pipe's transport answers, then ends with 1."""
         self._questions: dict[RequestId, Question] = {}
         self._asked = 0
+        self._closed = False
         self._lock = threading.Lock()
 
-    def put(self, request: ClientRequest, emit: Send) -> Question:
-        """Sends a request to the client and returns the question that its response will settle."""
-        question = Question()
+    def put(self, request: ClientRequest, question: Question, emit: Send) -> None:
+        """Sends a request to the client; its response will settle the question. On a closed connection nobody will."""
         with self._lock:
             self._asked += 1
             request_id = f"handrail-{self._asked}"
-            self._questions[request_id] = question
-        emit(request_of(request_id, request.method, dict(request.params)))
-        return question
+            if not self._closed:
+                self._questions[request_id] = question
+        if self._closed:
+            question.abandon()
+        else:
+            emit(request_of(request_id, request.method, dict(request.params)))
 
     def settle(self, response: Response) -> None:
         """Takes the client's answer to a request of ours; one we never made is ignored."""
@@ -58,7 +61,9 @@ class Connection:
 
     def close(self) -> None:
         """The client is gone: whoever waits for its answers is told so."""
-        questions, self._questions = self._questions, {}
+        with self._lock:
+            self._closed = True
+            questions, self._questions = self._questions, {}
         for question in questions.values():
             question.abandon()
 
@@ -167,9 +172,11 @@ class Exchange:
             return self.answers.take(requests)
         answers: dict[str, Any] = {}
         for key, request in requests.items():
+            # Known to `cancel` before it goes out: a cancellation may come at any moment from here on.
+            question = self._question = Question()
             self.raise_if_cancelled()
-            self._question = self.connection.put(request, self.emit)
-            answers[key] = self._question.wait()
+            self.connection.put(request, question, self.emit)
+            answers[key] = question.wait()
         return answers
 
     def elicit(self, message: str, schema: Mapping[str, Any], *, key: str = "input") -> dict[str, Any]:

@@ -91,11 +91,10 @@ class Task:
         return {**known, **{key: question.wait() for key, question in waiting.items()}}
 
     def answer(self, responses: Mapping[str, Any]) -> None:
-        """Takes the client's answers; keys nobody asked for are ignored."""
+        """Takes the client's answers. A key nobody asked for is ignored; so is an answer that is no object."""
         with self._lock:
-            settled = [
-                (self._questions.pop(key)[1], value) for key, value in responses.items() if key in self._questions
-            ]
+            answered = [key for key, value in responses.items() if key in self._questions and isinstance(value, dict)]
+            settled = [(self._questions.pop(key)[1], responses[key]) for key in answered]
             open_questions = bool(self._questions)
         if settled and not open_questions and self.status == "input_required":
             self._move("working")

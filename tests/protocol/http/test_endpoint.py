@@ -191,9 +191,7 @@ def test_a_running_call_and_an_open_stream_keep_their_session() -> None:
 
     async def play() -> None:
         working, reading = await session(endpoint), await session(endpoint)
-        call = Wire(
-            endpoint, request("tools/call", name="gate", arguments={"gate": "a"}), mcp_session_id=working
-        )
+        call = Wire(endpoint, request("tools/call", name="gate", arguments={"gate": "a"}), mcp_session_id=working)
         standing = Wire(endpoint, method="GET", mcp_session_id=reading)
         assert (await standing.start())[0] == 200
         await soon(tools.arrived)
@@ -242,17 +240,11 @@ def test_a_failed_handshake_leaves_no_session(params: dict[str, Any]) -> None:
     played(endpoint, play)
 
 
-def test_a_server_that_leaves_begins_no_session_and_ends_listening_streams_with_their_reply() -> None:
-    endpoint = endpoint_of(Server(toy_offer(changing=Changing(tools=True))))
+def test_a_server_that_leaves_begins_no_session() -> None:
+    endpoint = endpoint_of(Server(toy_offer()))
 
     async def play() -> None:
-        wire = listen(endpoint)
-        await wire.start()
-        await wire.event()
         endpoint.drain()
-        farewell = await wire.event()
-        assert farewell is not None
-        assert (farewell["id"], farewell["result"]["resultType"]) == ("L", "complete")
         refused = Wire(endpoint, request("initialize", protocolVersion="2025-11-25", capabilities={}))
         assert (await refused.start())[0] == 503
 
@@ -333,9 +325,7 @@ def test_a_cancelled_call_is_answered_so_that_its_response_ends() -> None:
 
     async def play() -> None:
         known = await session(endpoint)
-        call = Wire(
-            endpoint, request("tools/call", "c", name="gate", arguments={"gate": "a"}), mcp_session_id=known
-        )
+        call = Wire(endpoint, request("tools/call", "c", name="gate", arguments={"gate": "a"}), mcp_session_id=known)
         await soon(tools.arrived)
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "c"}}
         assert (await Wire(endpoint, note, mcp_session_id=known).start())[0] == 202
@@ -487,6 +477,25 @@ def test_a_listener_that_leaves_at_once_is_forgotten() -> None:
         await stateless(endpoint, "tools/list").answer()
         endpoint._workers.shutdown(wait=True)
         assert server.subscribers._all() == ()
+
+    played(endpoint, play)
+
+
+# DEFECT endpoint.drain and _start.work: a stream whose handler has acknowledged but not yet returned is not held yet, so
+# drain kicks it, and it ends without its reply. Let _pump finish a held stream whenever the endpoint is draining.
+def test_a_listener_of_the_last_moment_gets_its_final_reply() -> None:
+    server = PausedServer(changing=Changing(tools=True))
+    endpoint = endpoint_of(server)
+
+    async def play() -> None:
+        wire = listen(endpoint)
+        await wire.start()
+        await wire.event()
+        endpoint.drain()
+        server.go_on.set()
+        farewell = await wire.event()
+        assert farewell is not None
+        assert (farewell["id"], farewell["result"]["resultType"]) == ("L", "complete")
 
     played(endpoint, play)
 

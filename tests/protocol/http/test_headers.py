@@ -119,7 +119,8 @@ def test_every_text_survives_its_base64_form(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["=?base64?!!?=", "=?base64?YQ?=", "=?base64?YR==?=", "=?base64?/w==?=", "=?base64? YQ==?=", "=?base64?Y?="]
+    "value",
+    ["=?base64?!!?=", "=?base64?YQ?=", "=?base64?YR==?=", "=?base64?/w==?=", "=?base64? YQ==?=", "=?base64?Y?="],
 )
 def test_a_malformed_base64_form_says_nothing(value: str) -> None:
     assert decoded(value) is None
@@ -194,7 +195,9 @@ def test_arguments_that_are_no_object_carry_nothing(arguments: Any) -> None:
 
 # DEFECT headers._says: float(value) raises OverflowError, which nobody catches (endpoint: a 500 and a traceback).
 def test_a_number_too_large_for_a_float_is_a_mismatch_and_no_crash() -> None:
-    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"limit":1%s},"_meta":{'
+    body = (
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"limit":1%s},"_meta":{'
+    )
     body = body % (b"0" * 400) + b'"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}'
     request = parse(body, max_depth=128)
     assert isinstance(request, Request | Malformed)

@@ -110,9 +110,7 @@ def test_whatever_happens_wakes_the_reader(how: str) -> None:
     asyncio.run(read())
 
 
-def test_a_handler_that_outlives_the_loop_can_still_speak(
-    stream: Stream, loop: asyncio.AbstractEventLoop
-) -> None:
+def test_a_handler_that_outlives_the_loop_can_still_speak(stream: Stream, loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
     stream.emit({"n": 1})
     stream.finish(b"{}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.http.guard import Guard
 from handrail.protocol.http.headers import check_headers
 from handrail.protocol.http.reply import Reply
-from handrail.protocol.http.sessions import Session, Sessions
+from handrail.protocol.http.sessions import STANDING, Session, Sessions
 from handrail.protocol.http.streams import Stream, event_of, position_of, priming_event
 from handrail.protocol.revisions import (
     BATCH_REVISION,
@@ -64,6 +65,8 @@ _STATELESS_STATUS = {
     -32021: 400,
     UNSUPPORTED_VERSION: 400,
 }
+_DECISIVE = ("host", "origin", "authorization")
+"""Headers that decide who may speak: given twice, nobody can tell which one another program went by."""
 _WATCH_AFTER_S = 0.02
 """A reply faster than this is not worth watching the client's connection for."""
 
@@ -103,12 +106,17 @@ class HttpEndpoint:
         self._waiters = ThreadPoolExecutor(limits.waiting_calls, thread_name_prefix="handrail-wait")
         self._open_streams: set[Stream] = set()
         self._draining = False
+        self._running = 0
+        self._counting = threading.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         headers, repeated = _headers_of(scope)
         reply = Reply(receive, send)
+        if repeated in _DECISIVE:
+            await reply.empty(400)
+            return
         rejection = self._guard.check(headers)
         if rejection is not None:
             error = RpcError(INVALID_REQUEST, "Forbidden", {"details": rejection.reason})
@@ -122,20 +130,26 @@ class HttpEndpoint:
         elif headers.get("mcp-protocol-version", NEWEST_HANDSHAKE) not in HANDSHAKE_REVISIONS:
             await reply.empty(405, ((b"allow", b"POST"),))
         elif scope["method"] == "GET":
-            await self._get(reply, headers)
+            await self._get(reply, server, headers)
         elif scope["method"] == "DELETE":
-            await self._delete(reply, headers)
+            await self._delete(reply, server, headers)
         else:
             await reply.empty(405, ((b"allow", b"GET, POST, DELETE"),))
 
     def drain(self) -> None:
-        """Leave soon: readers are sent away, listening streams end with their reply, sessions close."""
+        """Leave soon: listening streams end with their reply and standing ones end; running calls go on to theirs, unless
+        they wait for an answer that cannot come any more."""
         self._draining = True
         for stream in tuple(self._open_streams):
             if stream.held:
                 stream.finish(stream.farewell)
-            else:
+            elif stream.name == STANDING:
                 stream.kick()
+        self.sessions.stop_asking()
+
+    def is_stuck(self) -> bool:
+        """True while a handler has not come back."""
+        return self._running > 0
 
     def close(self) -> None:
         """After the last connection: ends sessions and lets running handlers go."""
@@ -191,10 +205,9 @@ class HttpEndpoint:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(reply, server, message)
             return
-        session_id = headers.get("mcp-session-id")
-        session = self.sessions.find(session_id) if session_id is not None else None
+        session = self._session(server, headers)
         if session is None:
-            missing = session_id is None
+            missing = "mcp-session-id" not in headers
             details = "the header Mcp-Session-Id is missing" if missing else "this session has ended; initialize again"
             error = RpcError(INVALID_REQUEST, "Invalid Request", {"details": details})
             request_id = message.id if isinstance(message, Request) else None
@@ -228,7 +241,7 @@ class HttpEndpoint:
         exchange = session.server.open(session.connection, request, stream.emit)
         exchange.close_stream = stream.kick
         session.running[request.id] = exchange
-        self._start(session.server, request, exchange, stream, done=lambda: session.running.pop(request.id, None))
+        self._start(session.server, request, exchange, stream, done=lambda: session.ended(exchange))
         await self._respond(reply, stream, session=session)
         if session.connection.closing:
             self.sessions.end(session)
@@ -247,9 +260,8 @@ class HttpEndpoint:
             elif isinstance(message, Response):
                 session.connection.settle(message)
             elif isinstance(message, Request):
-                exchange = session.server.open(session.connection, message, session.standing.emit)
-                answered = await loop.run_in_executor(self._workers, answer, session.server, exchange)
-                replies.extend([answered.data] if answered.data is not None else [])
+                data = await loop.run_in_executor(self._workers, _answer_in_batch, session, message)
+                replies.extend([data] if data is not None else [])
         if replies:
             await reply.json(200, b"[" + b",".join(replies) + b"]")
         else:
@@ -257,18 +269,22 @@ class HttpEndpoint:
 
     # -- GET and DELETE ---------------------------------------------------------------------------------------------
 
-    async def _get(self, reply: Reply, headers: dict[str, str]) -> None:
+    def _session(self, server: Server, headers: dict[str, str]) -> Session | None:
+        """The session a request names, if it was opened under the same path."""
+        session = self.sessions.find(headers.get("mcp-session-id", ""))
+        return session if session is not None and session.server is server else None
+
+    async def _get(self, reply: Reply, server: Server, headers: dict[str, str]) -> None:
         """The standing channel of a session, or a stream that was left and is resumed."""
-        session_id = headers.get("mcp-session-id")
-        session = self.sessions.find(session_id) if session_id is not None else None
+        session = self._session(server, headers)
         if session is None:
-            await reply.empty(400 if session_id is None else 404)
+            await reply.empty(404 if "mcp-session-id" in headers else 400)
             return
         if "text/event-stream" not in headers.get("accept", ""):
             await reply.empty(406)
             return
         stream: Stream | None = session.standing
-        after = 0
+        after = session.standing.delivered
         if (last := headers.get("last-event-id")) is not None:
             place = position_of(last)
             stream = session.stream(place[0]) if place is not None else None
@@ -280,10 +296,10 @@ class HttpEndpoint:
         await reply.start_events()
         await self._pump(reply, stream, after, session=session, on_leave=lambda: None)
 
-    async def _delete(self, reply: Reply, headers: dict[str, str]) -> None:
-        session = self.sessions.find(headers.get("mcp-session-id", ""))
+    async def _delete(self, reply: Reply, server: Server, headers: dict[str, str]) -> None:
+        session = self._session(server, headers)
         if session is None:
-            await reply.empty(404)
+            await reply.empty(404 if "mcp-session-id" in headers else 400)
             return
         self.sessions.end(session)
         await reply.empty(200)
@@ -301,10 +317,16 @@ class HttpEndpoint:
         """Runs the handler on a worker thread; the stream hears of its end."""
 
         def work() -> None:
-            answered = answer(server, exchange)
+            try:
+                answered = answer(server, exchange)
+            finally:
+                with self._counting:
+                    self._running -= 1
             done()
             if answered.held:
                 stream.hold(server.farewell(exchange))
+                if self._draining:
+                    stream.finish(stream.farewell)
             elif answered.data is None:
                 error = RpcError(REQUEST_CANCELLED, "Request cancelled")
                 stream.finish(encode(error_of(exchange.request_id, error)))
@@ -312,6 +334,8 @@ class HttpEndpoint:
                 status = _STATELESS_STATUS.get(answered.error_code or 0, 200) if exchange.stateless else 200
                 stream.finish(answered.data, status)
 
+        with self._counting:
+            self._running += 1
         (self._waiters if server.waits(request) else self._workers).submit(work)
 
     async def _respond(
@@ -332,6 +356,8 @@ class HttpEndpoint:
             watch.cancel()
             if stream.finished and not stream.emitted:
                 await reply.json(stream.status, stream.reply or b"")
+                if session is not None:
+                    session.forget(stream)  # delivered whole: nothing to come back for
                 return
             if not reply.gone:
                 await reply.start_events()
@@ -358,8 +384,9 @@ class HttpEndpoint:
                     stream.seal_reply()
                 for number, data in stream.after(after):
                     await reply.write(event_of(stream, number, data, resumable=session is not None))
-                    after = number
-                if stream.finished or stream.kicked or reply.gone or (self._draining and session is not None):
+                    after = stream.delivered = number
+                leaving = self._draining and stream.name == STANDING
+                if stream.finished or stream.kicked or reply.gone or leaving:
                     break
                 try:
                     async with asyncio.timeout(self._limits.ping_s):
@@ -376,12 +403,12 @@ class HttpEndpoint:
 
 
 def _headers_of(scope: Scope) -> tuple[dict[str, str], str | None]:
-    """The headers by name, and the first `mcp-` header that is given twice."""
+    """The headers by name, and the first that is given twice and must not be."""
     headers: dict[str, str] = {}
     repeated = None
     for raw_name, raw_value in scope["headers"]:
         name = raw_name.decode("latin-1")
-        if name in headers and name.startswith("mcp-"):
+        if name in headers and (name.startswith("mcp-") or name in _DECISIVE):
             repeated = repeated or name
         headers[name] = raw_value.decode("latin-1").strip()
     return headers, repeated
@@ -414,6 +441,14 @@ def _named_tool(server: Server, request: Request) -> Any:
         return None
     name = request.params.get("name")
     return next((tool for tool in server.offer.tools.published() if tool["name"] == name), None)
+
+
+def _answer_in_batch(session: Session, request: Request) -> bytes | None:
+    try:
+        exchange = session.server.open(session.connection, request, session.standing.emit)
+    except RpcError as error:
+        return encode(error_of(request.id, error))
+    return answer(session.server, exchange).data
 
 
 def _cancel(session: Session, request_id: object) -> None:

@@ -42,16 +42,17 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
 
     def _has_token(self, authorization: str) -> bool:
         scheme, _, given = authorization.partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), (self.token or "").encode())
+        if scheme.lower() != "bearer" or not self.token:
+            return False
+        return hmac.compare_digest(given.strip().encode(), self.token.encode())
 
 
 def _name(host: str) -> str:
-    """The host without its port, as a browser would compare it."""
-    name, bracket, rest = host.lower().partition("]") if host.startswith("[") else ("", "", "")
-    if bracket:
-        return name + bracket if not rest or rest.startswith(":") else ""
-    name, _, port = host.lower().partition(":")
-    return name if not port or port.isdigit() else ""
+    """The host without its port, as a browser would compare it; nothing where it is malformed."""
+    name, colon, port = host.lower().rpartition(":")
+    if not colon or host.endswith("]"):
+        return host.lower()
+    return name if not port or (port.isascii() and port.isdigit()) else ""
 
 
 def _same_origin(origin: str, host: str) -> bool:

@@ -93,8 +93,8 @@ def _says(sent: str | None, value: Any, kind: str) -> bool:
         return sent == ("true" if value else "false")
     if kind == "integer":
         try:
-            return float(sent) == float(value)
-        except (TypeError, ValueError):
+            return bool((int(sent) if sent.lstrip("-").isdigit() else float(sent)) == value)
+        except (ValueError, OverflowError):
             return False
     return sent == str(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -11,11 +12,14 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from handrail.protocol.http.endpoint import HttpEndpoint
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
 
 GRACE_S = 3
+HEAD_BYTES = 512 * 1024
+"""Request line and headers together: far above any client's, far below what would hurt."""
 
 
 def binding_problem(host: str, guard: Guard) -> str | None:
@@ -40,6 +44,28 @@ def listening_socket(host: str, port: int) -> socket.socket:
         bound.close()
         raise
     return bound
+
+
+class _BoundedHead(HttpToolsProtocol):
+    """uvicorn's protocol with a bound on what comes before a request's body, which the parser itself does not have."""
+
+    _head_bytes = 0
+
+    def on_message_begin(self) -> None:
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._head_bytes = -1
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        before = self._head_bytes
+        super().data_received(data)
+        if before == self._head_bytes and before >= 0:  # still within the head
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
+                self.transport.close()
 
 
 class _Process(uvicorn.Server):
@@ -75,7 +101,7 @@ def serve_http(
     is."""
     config = uvicorn.Config(
         app or endpoint,
-        http="httptools",
+        http=_BoundedHead,
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         ws="none",
         lifespan="off",
@@ -91,4 +117,7 @@ def serve_http(
         process.run(sockets=[bound])
     finally:
         endpoint.close()
+    if endpoint.is_stuck():  # a handler that does not come back must not keep the process: Python would wait for it
+        sys.stderr.flush()
+        os._exit(0)
     return 0

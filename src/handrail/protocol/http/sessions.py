@@ -44,6 +44,15 @@ class Session:
             del self._streams[name]
         return stream
 
+    def forget(self, stream: Stream) -> None:
+        """Nobody will resume this one."""
+        self._streams.pop(stream.name, None)
+
+    def ended(self, exchange: Exchange) -> None:
+        """The request is answered. Another one may have come under the same id meanwhile; that one stays."""
+        if self.running.get(exchange.request_id) is exchange:
+            del self.running[exchange.request_id]
+
     def stream(self, name: str) -> Stream | None:
         return self._streams.get(name)
 
@@ -88,6 +97,11 @@ class Sessions:
     def end(self, session: Session) -> None:
         self._by_id.pop(session.id, None)
         session.close()
+
+    def stop_asking(self) -> None:
+        """No client's answer is waited for any more."""
+        for session in tuple(self._by_id.values()):
+            session.connection.close()
 
     def end_all(self) -> None:
         for session in tuple(self._by_id.values()):

@@ -32,6 +32,8 @@ class Stream:
         """True for a stream that stays open without a handler: a listening client."""
         self.farewell: bytes | None = None
         """The reply of a held stream, for when the server ends it."""
+        self.delivered = 0
+        """The last event a reader was sent."""
         self.kicked = False
         """True when the reader is asked to leave and resume."""
         self._loop = loop
