@@ -7,6 +7,7 @@ same without the tools that change anything.
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,9 +28,22 @@ VIEWS = 64
 def parse_address(text: str) -> tuple[str, int]:
     """HOST:PORT, with brackets around an IPv6 host."""
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+    bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
+    if not colon or not host or bare_ipv6 or not (port.isascii() and port.isdigit() and int(port) <= 65535):
         raise SettingInvalid(f"{text} is not HOST:PORT", hint="for example 127.0.0.1:8765 or [::1]:8765")
     return host, int(port)
+
+
+class View(NamedTuple):
+    """One way to look at the server."""
+
+    read_only: bool
+    toolsets: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        toolsets = f"/x/{','.join(self.toolsets)}" if self.toolsets else ""
+        return f"{MCP_PATH}{'/readonly' if self.read_only else ''}{toolsets}"
 
 
 class Views:
@@ -40,37 +54,48 @@ class Views:
         self._settings = settings
         self._address = address
         self._ledger = ledger_at(place, settings)  # one store behind all views
-        self._servers: dict[str, Server | None] = {}
+        self._servers: dict[View, Server] = {}
+        self._by_path: dict[str, Server] = {}
         self._lock = threading.Lock()
 
     def server_for(self, path: str) -> Server | None:
         """The server under this path; None where the path names none."""
-        path = path.rstrip("/") or "/"
-        server = self._servers.get(path)
-        if server is None and (path == MCP_PATH or path.startswith(f"{MCP_PATH}/")):
+        server = self._by_path.get(path)
+        if server is None and (view := _view(path)) is not None:
             with self._lock:
-                server = self._servers.get(path) or self._build(path)
+                server = self._servers.get(view) or self._build(view)
+            if server is not None and len(self._by_path) < 4 * VIEWS:
+                self._by_path[path] = server
         return server
 
-    def _build(self, path: str) -> Server | None:
-        parts = [part for part in path.removeprefix(MCP_PATH).split("/") if part]
-        read_only = parts[:1] == ["readonly"]
-        if read_only:
-            parts = parts[1:]
-        settings = self._settings
-        if len(parts) == 2 and parts[0] == "x":
-            settings = msgspec.structs.replace(settings, toolsets=tuple(parts[1].split(",")), enable=())
-        elif parts:
-            return None
+    def _build(self, view: View) -> Server | None:
         if len(self._servers) >= VIEWS:
             return None
-        address = msgspec.structs.replace(self._address, path=path)
+        settings = self._settings
+        if view.toolsets:
+            settings = msgspec.structs.replace(settings, toolsets=view.toolsets, enable=())
+        address = msgspec.structs.replace(self._address, path=view.path)
         try:
-            handrail = assemble(self._place, settings, http=address, read_only=read_only, ledger=self._ledger)
+            handrail = assemble(self._place, settings, http=address, read_only=view.read_only, ledger=self._ledger)
         except Refusal:
             return None
-        server = self._servers[path] = build_server(handrail)
+        server = self._servers[view] = build_server(handrail)
         return server
+
+
+def _view(path: str) -> View | None:
+    """What a path asks for, however it is spelled; None where it is no path of ours."""
+    first, *parts = [part for part in path.split("/") if part] or [""]
+    if first != MCP_PATH.strip("/") or not path.startswith("/"):
+        return None
+    read_only = parts[:1] == ["readonly"]
+    if read_only:
+        parts = parts[1:]
+    if not parts:
+        return View(read_only, ())
+    if len(parts) != 2 or parts[0] != "x":
+        return None
+    return View(read_only, tuple(dict.fromkeys(parts[1].split(","))))
 
 
 def build_endpoint(place: Place, settings: Settings, address: HttpAddress, guard: Guard) -> HttpEndpoint:
@@ -87,4 +112,4 @@ def build_endpoint(place: Place, settings: Settings, address: HttpAddress, guard
 
 
 def guard_of(settings: Settings, token: str) -> Guard:
-    return Guard(hosts=(*LOOPBACK_NAMES, *settings.allow_hosts), token=token)
+    return Guard(hosts=(*LOOPBACK_NAMES, *(name.lower() for name in settings.allow_hosts)), token=token)

@@ -3,6 +3,7 @@ sign-in."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -13,12 +14,13 @@ TOKEN_FILE = Path(".handrail") / "token"
 def agent_token(home: Path) -> str:
     """The user's token, made on first use. Two processes that start at once agree on one."""
     file = home / TOKEN_FILE
-    try:
-        return _read(file)
-    except FileNotFoundError:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        if known := _read(file):
+            return known
+        file.unlink()  # an empty file would be a token that anybody has
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = secrets.token_urlsafe(32)
-    draft = file.with_name(f"token.{os.getpid()}")
+    draft = file.with_name(f"token.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as written:
         written.write(fresh + "\n")

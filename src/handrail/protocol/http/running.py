@@ -26,7 +26,7 @@ def binding_problem(host: str, guard: Guard) -> str | None:
     """Why this address must not be served with these rules; None where it may."""
     if host in LOOPBACK_NAMES or host == "::1":
         return None
-    if guard.token is None:
+    if not guard.token:
         return f"{host} can be reached from other machines: a token is needed"
     if set(guard.hosts) <= set(LOOPBACK_NAMES):
         return f"{host} can be reached from other machines: name the host that clients will use"
