@@ -55,7 +55,6 @@ def test_an_address_has_a_host_and_a_port(text: str, host: str, port: int) -> No
         "localhost:65536",
         "localhost:²",
         "localhost:80 ",
-        # DEFECT parse_address: an IPv6 host without its brackets passes, and the printed URL is none.
         "::1:8765",
     ],
 )
@@ -134,9 +133,6 @@ def test_views_are_bounded_in_number_and_those_there_are_stay(views: Views) -> N
     assert views.server_for("/mcp") is first
 
 
-# DEFECT http_wiring.Views.server_for: the cache is keyed by the path as sent, so spellings of one view (/mcp//x/guide,
-# guide,guide) each take one of the 64 places, and then /mcp/readonly is gone until a restart. Key by (read-only,
-# toolsets in order) and refuse empty parts.
 def test_other_spellings_of_one_view_take_no_place_of_another(views: Views) -> None:
     for number in range(1, VIEWS + 10):
         views.server_for(f"/mcp{'/' * number}/x/guide")
@@ -163,7 +159,6 @@ def test_the_settings_name_the_hosts_beside_loopback() -> None:
     assert guard.check({"host": "box.example"}) is not None
 
 
-# DEFECT guard_of: the Host header is compared in lower case, the setting as it was written: this name never matches.
 def test_a_host_name_may_be_written_in_any_case() -> None:
     guard = guard_of(Settings(allow_hosts=("Box.Example",)), "T")
     assert guard.check({"host": "box.example", "authorization": "Bearer T"}) is None

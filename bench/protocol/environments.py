@@ -1,18 +1,14 @@
-"""Where the peers' packages live: environments of the bench's own under .cache, pinned, made once, ignored by git.
-
-Nothing here is a dependency of Handrail. What cannot be installed is reported in one line and its peers are left out.
-"""
+"""What the peers of this bench are made of: pinned packages for Python and Node, installed under .cache."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
-CACHE = ROOT / ".cache"
+from bench.environments import CACHE, NotInstalled, bench_home, install, is_current, python_in, stamp
+
 HOME = CACHE / "bench" / "protocol"
 PEERS = Path(__file__).parent / "peers"
 
@@ -28,33 +24,15 @@ NODE_PINS = {
 }
 
 
-class NotInstalled(Exception):  # noqa: N818 - no error: the rest is measured without it
-    """Says in one line what is missing."""
-
-
 def prepare_home() -> Path:
     """The bench's own folder, with an empty one inside for servers to run in."""
-    (HOME / "empty").mkdir(parents=True, exist_ok=True)
-    (CACHE / ".gitignore").write_text("*\n")
+    (bench_home("protocol") / "empty").mkdir(exist_ok=True)
     return HOME
 
 
 def python_of(name: str) -> Path:
-    """The interpreter of one Python environment, made when it is missing or its pins changed."""
-    folder = HOME / f"python-{name}"
-    python, pins = folder / "bin" / "python", PYTHON_PINS[name]
-    if _is_current(folder, wanted := "\n".join((sys.version, *pins))):
-        return python
-    print(f"installing {', '.join(pins)} …", file=sys.stderr)
-    shutil.rmtree(folder, ignore_errors=True)
-    if uv := _working_uv():
-        _run([uv, "venv", "-q", "-p", sys.executable, str(folder)], "uv venv")
-        _run([uv, "pip", "install", "-q", "--compile-bytecode", "-p", str(python), *pins], f"uv pip install {name}")
-    else:
-        _run([sys.executable, "-m", "venv", str(folder)], "python -m venv")
-        _run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *pins], f"pip install {name}")
-    (folder / "pins").write_text(wanted)
-    return python
+    """The interpreter of one of the Python environments."""
+    return python_in(HOME / f"python-{name}", PYTHON_PINS[name])
 
 
 def node_folder() -> Path:
@@ -67,32 +45,13 @@ def node_folder() -> Path:
     for source in (*PEERS.glob("*.mjs"), PEERS.parent / "task.json"):
         shutil.copy(source, folder)
     manifest = json.dumps({"private": True, "type": "module", "dependencies": NODE_PINS}, indent=2)
-    if not _is_current(folder, manifest):
+    if not is_current(folder, manifest):
         print(f"installing {', '.join(NODE_PINS)} …", file=sys.stderr)
         (folder / "package.json").write_text(manifest)
         options = ["--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"]
-        _run([npm, "install", *options], "npm install", cwd=folder)
-        (folder / "pins").write_text(manifest)
+        install([npm, "install", *options], "npm install", cwd=folder)
+        stamp(folder, manifest)
     return folder
-
-
-def _working_uv() -> str | None:
-    uv = shutil.which("uv")
-    if uv is None or subprocess.run([uv, "--version"], capture_output=True, check=False).returncode != 0:
-        return None
-    return uv
-
-
-def _is_current(folder: Path, wanted: str) -> bool:
-    stamp = folder / "pins"
-    return stamp.exists() and stamp.read_text() == wanted
-
-
-def _run(command: list[str], what: str, cwd: Path = ROOT) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        reason = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
-        raise NotInstalled(f"left out, {what} failed: {reason[0]}")
 
 
 def pins() -> list[str]:

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from bench.environments import NotInstalled
 from bench.protocol.contestants import Contestant
-from bench.protocol.environments import NotInstalled
 from bench.protocol.processes import Launch
 
 Measure = TypeVar("Measure")

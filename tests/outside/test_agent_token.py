@@ -80,17 +80,16 @@ def test_processes_that_start_at_once_agree_on_one(tmp_path: Path) -> None:
     assert tokens == {agent_token(tmp_path) + "\n"}
 
 
-# DEFECT agent_token: the draft is named after the process id and must not exist. What a killed process left behind
-# stops every later one with that id; in a container that is every start. Name the draft at random.
 def test_a_draft_that_a_dead_process_left_does_not_matter(tmp_path: Path) -> None:
+    """In a container every start has the process id of the one before."""
     (tmp_path / TOKEN_FILE).parent.mkdir()
     (tmp_path / TOKEN_FILE).with_name(f"token.{os.getpid()}").write_text("half", encoding="utf-8")
     assert len(agent_token(tmp_path)) >= 32
 
 
-# DEFECT agent_token: an empty file is an empty token, with which "Authorization: Bearer" opens the server.
 @pytest.mark.parametrize("content", ["", "\n", "  \n\n"])
 def test_an_empty_file_is_no_token(tmp_path: Path, content: str) -> None:
+    """Or `Authorization: Bearer` would open the server."""
     file = tmp_path / TOKEN_FILE
     file.parent.mkdir()
     file.write_text(content, encoding="utf-8")

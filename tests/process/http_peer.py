@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -338,9 +337,9 @@ class Gate:
         if self._arrived is None:
             self.arrived()
         assert self._arrived is not None
-        self._arrived.sendall(b"x")
-        said = b"".join(iter(lambda: self._arrived.recv(64) if self._arrived else b"", b""))
-        return said.decode()
+        waiting = self._arrived
+        waiting.sendall(b"x")
+        return b"".join(iter(lambda: waiting.recv(64), b"")).decode()
 
     def close(self) -> None:
         for held in (self._arrived, self._listening):
@@ -353,11 +352,3 @@ def gates() -> Iterator[Gate]:
     gate = Gate()
     yield gate
     gate.close()
-
-
-def until(holds: Any, what: str) -> None:
-    """Waits for something about another process that nothing announces. Looks again at once, gives way in between."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline, f"{what}: not within {DEADLINE_S} s"
-        os.sched_yield()

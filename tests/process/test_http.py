@@ -24,7 +24,7 @@ from tests.process.http_peer import (
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 RESUMABLE = "2025-11-25"
-ELICITS = {"elicitation": {}}
+ELICITS: dict[str, Any] = {"elicitation": {}}
 FOLLOWS_TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}, **ELICITS}
 META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 WITH_PROGRESS = {"progressToken": "p"}
@@ -381,7 +381,6 @@ def test_a_stateless_call_asks_in_its_result_and_is_sent_again(peer: Peer) -> No
     assert refused.json()["error"]["code"] == -32602
 
 
-# DEFECT asking.StateSeal.open (see tests/protocol/test_asking.py): a mac that is not ASCII ends in a 500.
 def test_a_state_of_strange_letters_is_refused_like_any_other(peer: Peer) -> None:
     refused = peer.stateless("tools/call", 9, name="ask", can=ELICITS, requestState="YWJj.é")
     assert refused.status == 400
@@ -471,7 +470,6 @@ def test_a_session_nobody_opened_is_not_found(peer: Peer, method: str) -> None:
     [
         "POST",
         "GET",
-        # DEFECT endpoint._delete: a DELETE without the header is a 404; the revisions want 400, as POST and GET have.
         "DELETE",
     ],
 )

@@ -37,7 +37,7 @@ GRACE_S = 3.0
 SLACK_S = 3.0
 """What a busy machine may add to the grace."""
 
-LISTENING = {"notifications": {"toolsListChanged": True}}
+LISTENING: dict[str, Any] = {"notifications": {"toolsListChanged": True}}
 WITH_PROGRESS = {"progressToken": "p"}
 
 
@@ -107,7 +107,7 @@ def test_streams_that_come_and_go_leave_nothing_behind(tmp_path: Path) -> None:
 def test_many_calls_in_one_session_leave_nothing_behind(tmp_path: Path) -> None:
     with toy_http(tmp_path) as process, Peer(process.url) as peer:
         session = peer.session()
-        big = {"name": "echo", "arguments": {"text": "x" * 60_000}}
+        big: dict[str, Any] = {"name": "echo", "arguments": {"text": "x" * 60_000}}
         for _ in range(80):
             session.ask("tools/call", **big).body()
         before = process.rss_kb()
@@ -170,10 +170,8 @@ def test_a_client_that_does_not_read_its_stream_costs_a_bounded_buffer(tmp_path:
         left_within_grace(process)
 
 
-# DEFECT running.serve_http: uvicorn's httptools protocol has no bound on the head of a request. A stranger without a
-# token makes the process hold whatever is sent as one header, and copy it again with every piece: the event loop stands
-# still for everybody. Count bytes until the head is complete and answer 431 beyond a bound.
 def test_a_huge_head_is_not_kept(tmp_path: Path) -> None:
+    """A parser without a bound copies what it has again with every piece: time and memory of a stranger's choosing."""
     sent_mb = 24
     with handrail_http(tmp_path) as process, Peer(process.url, "T") as peer:
         peer.session()
@@ -217,8 +215,6 @@ def test_sigterm_ends_idle_streams_with_what_is_due_to_them(tmp_path: Path) -> N
         assert all(stream.events() == [] for stream in standing)
 
 
-# DEFECT endpoint.drain and _pump: every stream that is not held is kicked, also the one a running call will answer on.
-# Its client gets an empty or broken-off stream and no reply, although the grace was meant for it.
 @pytest.mark.parametrize("era", ["stateless", "handshake"])
 @pytest.mark.parametrize("reports", [True, False], ids=["events", "json"])
 @pytest.mark.parametrize("beside", [0, STREAMS], ids=["alone", "beside idle streams"])
@@ -240,7 +236,9 @@ def test_sigterm_lets_a_running_call_finish(tmp_path: Path, gate: Gate, era: str
         assert process.wait(GRACE_S + SLACK_S) == 0
 
 
-def started(peer: Peer, session: Session | None, call: dict[str, Any], *, reports: bool) -> socket.socket:
+def started(
+    peer: Peer, session: Session | None, call: dict[str, Any], *, reports: bool, batch: bool = False
+) -> socket.socket:
     """Sends a call without waiting for the head of its answer, which may come only at the very end."""
     progress = WITH_PROGRESS if reports else {}
     if session is None:
@@ -248,7 +246,8 @@ def started(peer: Peer, session: Session | None, call: dict[str, Any], *, report
         extra = f"Mcp-Protocol-Version: {STATELESS}\r\nMcp-Method: tools/call\r\nMcp-Name: {call['name']}\r\n"
     else:
         meta, extra = dict(progress), f"Mcp-Session-Id: {session.id}\r\n"
-    raw = msgspec.json.encode(request_of("tools/call", "r", **call, _meta=meta))
+    body = request_of("tools/call", "r", **call, _meta=meta)
+    raw = msgspec.json.encode([body] if batch else body)
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: {ACCEPT}\r\n"
         f"{extra}Content-Length: {len(raw)}\r\n\r\n"
@@ -276,13 +275,16 @@ def wait_for_refusal(peer: Peer) -> None:
     raise AssertionError("the server still takes connections")
 
 
-# DEFECT running.serve_http, endpoint.close: worker threads of ThreadPoolExecutor are joined when the interpreter exits,
-# so one call that does not return keeps the process for ever. After the grace: os._exit, as serve_stdio does.
-@pytest.mark.parametrize("era", ["stateless", "handshake"])
+# DEFECT endpoint._batch: its calls go to the pool without being counted in `_running`, so is_stuck() does not know them
+# and the process stays. Count them as _start does.
+@pytest.mark.parametrize("era", ["stateless", "handshake", "batch"])
 def test_sigterm_ends_a_server_that_is_stuck_in_a_call(tmp_path: Path, gate: Gate, era: str) -> None:
+    """Python waits for the threads of a pool when it exits, so a handler that never returns would keep the process."""
     with toy_http(tmp_path) as process, Peer(process.url) as peer:
-        session = peer.session() if era == "handshake" else None
-        with started(peer, session, {"name": "hang", "arguments": {"gate": gate.port}}, reports=False):
+        version = "2025-03-26" if era == "batch" else "2025-11-25"
+        session = peer.session(version) if era != "stateless" else None
+        hanging = {"name": "hang", "arguments": {"gate": gate.port}}
+        with started(peer, session, hanging, reports=False, batch=era == "batch"):
             gate.arrived()
             process.terminate()
             assert process.wait(GRACE_S + SLACK_S) == 0

@@ -120,8 +120,6 @@ def test_the_servers_own_origin_is_served(peer: Peer) -> None:
     )
 
 
-# DEFECT endpoint._headers_of: of two Host headers the last one counts, so a foreign one passes in front of ours. HTTP
-# wants a 400 for two; the same goes for Origin.
 @pytest.mark.parametrize("name", ["Host", "Origin"])
 def test_a_header_that_decides_who_may_speak_must_not_come_twice(peer: Peer, name: str) -> None:
     own = f"127.0.0.1:{peer.port}"
@@ -272,7 +270,6 @@ def test_a_header_of_the_protocol_must_not_come_twice(toy: Peer, name: str) -> N
 
 
 def test_a_number_too_large_in_a_marked_argument_is_answered(toy: Peer) -> None:
-    """DEFECT headers._says (see tests/protocol/http/test_headers.py): it ends in a 500."""
     refused = toy.stateless(
         "tools/call", 4, headers={"Mcp-Param-Limit": "5"}, name="search", arguments={"limit": 10**400}
     )
@@ -316,7 +313,7 @@ def test_the_readonly_paths_have_no_tool_that_changes_anything(peer: Peer, path:
     assert all(tool["annotations"] == {"readOnlyHint": True} for tool in listed)
     assert {tool["name"] for tool in listed} >= {*GUIDE, *INTROSPECTION, "toolset_list"}
     for method in ("tools/call", "toolset_enable"):
-        params = {"name": "toolset_enable", "arguments": {}} if method == "tools/call" else {}
+        params: dict[str, Any] = {"name": "toolset_enable", "arguments": {}} if method == "tools/call" else {}
         assert "error" in view.session().ask(method, **params).json()
 
 
@@ -343,7 +340,6 @@ def test_a_server_knows_where_it_is_reached(peer: Peer) -> None:
         "/readonly",
         "/mcp/x/%2e%2e",
         "/mcp/../mcp",
-        # DEFECT http_wiring.Views: removeprefix takes "/mcp" off any word that begins so.
         "/mcpreadonly",
         "/mcpx/guide",
     ],

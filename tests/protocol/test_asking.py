@@ -22,7 +22,7 @@ from tests.protocol.toy import Client, toy_offer
 
 DEADLINE_S = 5.0
 FORM = {"type": "object", "properties": {"v": {"type": "string"}}}
-EVERYTHING = {"elicitation": {}, "sampling": {}, "roots": {}}
+EVERYTHING: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
 ASKED = {
     "form": elicitation("What?", FORM),
     "model": ClientRequest("sampling/createMessage", {"messages": [], "maxTokens": 5}),
@@ -191,8 +191,6 @@ def test_state_of_another_server_is_refused(client: Client) -> None:
         True,
         "=.=",
         "\u00e9.00",
-        # DEFECT asking.StateSeal.open: compare_digest raises TypeError for text that is not ASCII. Nobody catches it:
-        # over HTTP a 500 with a traceback, over stdio the end of the process. Compare bytes: mac.encode().
         "YWJj.\u00e9",
     ],
 )
@@ -241,8 +239,8 @@ def test_a_missing_capability_is_named_in_both_eras(
 
 @pytest.mark.parametrize("name", ["form", "model", "roots"])
 def test_one_capability_is_enough_for_what_it_is_for(client: Client, name: str) -> None:
-    can = {"form": {"elicitation": {}}, "model": {"sampling": {}}, "roots": {"roots": {}}}[name]
-    assert called(client, name, can=can)["resultType"] == "input_required"
+    needed = {"form": "elicitation", "model": "sampling", "roots": "roots"}[name]
+    assert called(client, name, can={needed: {}})["resultType"] == "input_required"
 
 
 def test_a_request_without_a_capability_of_its_own_is_always_put(client: Client) -> None:
@@ -382,8 +380,6 @@ def test_a_call_cancelled_between_two_questions_asks_no_more(live: Live) -> None
     assert len(live.asked) == 1
 
 
-# DEFECT exchange.Exchange.ask: `_question` is set only after the request went out, so a cancellation that arrives in
-# between finds nothing to abandon and the handler waits for ever. Check `cancelled` again once `_question` is set.
 def test_a_cancellation_that_comes_as_the_question_goes_out_is_heard(live: Live) -> None:
     running: list[Running] = []
     known = threading.Event()
@@ -397,8 +393,7 @@ def test_a_cancellation_that_comes_as_the_question_goes_out_is_heard(live: Live)
     assert isinstance(running[0].ended(), Cancelled)
 
 
-# DEFECT exchange.Connection.put: a question put after close() is never abandoned. On stdio the reader closes the
-# connection at the end of input while the lane may still start a call that asks: the process then never ends.
 def test_a_question_on_a_connection_that_is_already_closed_is_not_waited_for(live: Live) -> None:
+    """On stdio the end of input closes the connection while the lane may still start a call that asks."""
     live.client.connection.close()
     assert isinstance(live.call("form").ended(), Cancelled)

@@ -78,8 +78,8 @@ def test_a_list_change_reaches_every_handshake_client_and_the_listeners_that_nam
     server: Server, change: str
 ) -> None:
     old, before_handshake = old_client(server), Client(server)
-    named = listener(server, **{change: True})
-    others = listener(server, **{other: True for other in LIST_CHANGES if other != change})
+    named = listener(server, "L", **{change: True})
+    others = listener(server, "L", **{other: True for other in LIST_CHANGES if other != change})
     server.subscribers.list_changed(change)
     assert methods(old) == methods(named) == [LIST_CHANGES[change]]
     assert named.heard[0]["params"] == {"_meta": {META_SUBSCRIPTION: "L"}}

@@ -19,7 +19,7 @@ from tests.protocol.toy import Client, toy_offer
 
 DEADLINE_S = 5.0
 FORM = {"type": "object", "properties": {"v": {"type": "string"}}}
-FOLLOWS = {"extensions": {TASKS_EXTENSION: {}}, "elicitation": {}}
+FOLLOWS: dict[str, Any] = {"extensions": {TASKS_EXTENSION: {}}, "elicitation": {}}
 
 
 class Jobs:
@@ -201,8 +201,6 @@ def test_an_update_with_keys_nobody_asked_for_changes_nothing(follower: TaskClie
     follower.ask("tasks/cancel", taskId=task_id)
 
 
-# DEFECT tasks.Task.answer: an answer that is no object settles the question, where a retry (asking.Answers) and the
-# documentation of both say it is no answer. The handler then gets a string where it was promised an object.
 @pytest.mark.parametrize("junk", ["text", 5, None, []])
 def test_an_update_whose_answer_is_no_object_leaves_the_question_open(follower: TaskClient, junk: Any) -> None:
     task_id = follower.start(how="ask")["taskId"]

@@ -1,14 +1,23 @@
 """The gate writers queue at: an exclusive lock on a small file beside the database. Fair, and opened by the kernel
-when its holder dies. It holds no data; where the system has no such lock, SQLite's own waiting has to do."""
+when its holder dies. It holds no data; where the system has no such lock, SQLite's own waiting has to do.
+
+A holder that is frozen would keep everybody waiting for ever, and the kernel's queue knows no time limit. So whoever
+finds the gate shut sends a thread into that queue and waits for the thread, as long as the limit allows. The thread
+keeps its place for the next caller, and gives the gate back when nobody wants it any more.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from handrail.kernel.errors import StoreBusy, StoreFull, StoreUnusable
+from handrail.store.places import open_hint
 
 fcntl: Any
 try:
@@ -16,29 +25,172 @@ try:
 except ImportError:  # no such lock on this system
     fcntl = None
 
+_LOCKS = Path("/proc/locks")
+
 
 class Gate:
     """One process's handle on the gate. Holding it again on the same thread is allowed."""
 
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600) if fcntl is not None else -1
+    def __init__(self, path: Path, limit_s: float) -> None:
+        self._path = path
+        self._limit_s = limit_s
+        self._descriptor = -1
         self._depth = 0
         self._mine = threading.RLock()
+        self._line = _Line(self)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
+        """Raises StoreBusy when another process does not let go within the limit."""
         with self._mine:
             if self._depth == 0 and fcntl is not None:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+                self._enter()
             self._depth += 1
             try:
                 yield
             finally:
                 self._depth -= 1
                 if self._depth == 0 and fcntl is not None:
-                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+                    self.unlock()
 
     def close(self) -> None:
+        self._line.close()
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _open(self) -> None:
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreUnusable
+            raise kind(f"{self._path} cannot be opened: {error.strerror}", hint=open_hint(error.errno)) from None
+
+    def _enter(self) -> None:
+        try:
+            while True:
+                if self._descriptor < 0:  # the first to write opens it: reading leaves no traces
+                    self._open()
+                if not (self._line.is_free and self._lock_at_once()) and not self._line.wait(self._limit_s):
+                    raise self._busy()
+                if os.fstat(self._descriptor).st_nlink:
+                    return
+                descriptor, self._descriptor = self._descriptor, -1
+                os.close(descriptor)  # somebody removed the file: the others will meet at a new one
+        except BaseException:  # refused, or interrupted at any point
+            self._line.leave()
+            raise
+
+    def _lock_at_once(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def lock(self) -> None:
+        """Blocks for as long as it takes."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def unlock(self) -> None:
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _busy(self) -> StoreBusy:
+        holder = _holder(self._descriptor)
+        who = "another process" if holder is None else f"process {holder}"
+        what = "that process" if holder is None else f"it (kill {holder} or kill -CONT {holder})"
+        return StoreBusy(
+            f"{who} has kept others from writing for {self._limit_s:g} s",
+            hint=f"end or resume {what}, then call again; nothing was written",
+            holder=holder,
+        )
+
+
+class _Line:
+    """The thread in the kernel's queue. It uses the gate's own descriptor, so nobody else may lock that while the
+    thread is on its way."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._thread: threading.Thread | None = None
+        self._state = threading.Lock()
+        self._sent = _shut_lock()
+        self._arrived = _shut_lock()
+        self._wanted = False
+        self._closed = False
+        self._error: OSError | None = None
+        self.is_free = True
+        """No thread is on its way."""
+
+    def wait(self, limit_s: float) -> bool:
+        """True when the gate is ours; False when the time was not enough."""
+        with self._state:
+            self._wanted = True  # also of a thread that an earlier caller has given up on
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._stand, name="handrail-gate", daemon=True)
+            if not self._thread.is_alive():
+                self._thread.start()
+            self.is_free = False
+            if self._sent.locked():
+                self._sent.release()
+        if not self._arrived.acquire(timeout=limit_s):
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def leave(self) -> None:
+        """Wants the gate no more, whatever has become of the waiting: it may be ours, or still on its way."""
+        with self._state:
+            self._wanted = False
+            self._arrived.acquire(blocking=False)
+            if self.is_free:
+                self._gate.unlock()
+
+    def _stand(self) -> None:
+        while True:
+            self._sent.acquire()
+            error: OSError | None = None
+            try:
+                if not self._closed and not self.is_free:
+                    self._gate.lock()
+            except OSError as failure:
+                error = failure
+            with self._state:
+                if self._closed:  # the descriptor is gone, and the lock with it
+                    return
+                if self.is_free:  # sent for nothing
+                    continue
+                if self._wanted:
+                    self._error = error
+                    self._arrived.release()
+                elif error is None:
+                    self._gate.unlock()
+                self.is_free = True
+
+    def close(self) -> None:
+        with self._state:
+            self._closed = True
+            if self._sent.locked():
+                self._sent.release()
+
+
+def _shut_lock() -> threading.Lock:
+    """A lock that one thread waits at until another opens it."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+def _holder(descriptor: int) -> int | None:
+    """The process that has the lock, where the system tells."""
+    try:
+        inode = str(os.fstat(descriptor).st_ino)
+        for line in _LOCKS.read_text(encoding="utf-8").splitlines():
+            words = line.split()
+            if len(words) > 5 and words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
+                return int(words[4])
+    except (OSError, ValueError):
+        return None
+    return None

@@ -82,6 +82,9 @@ class MemoryReader:
     def feed(self, after: int, limit: int) -> list[Event]:
         return self._state.events[after : after + limit]
 
+    def latest(self, limit: int) -> list[Event]:
+        return self._state.events[: -limit - 1 : -1]
+
     def last_by(self, actor: str, limit: int) -> list[Event]:
         return [event for event in reversed(self._state.events) if event.actor == actor][:limit]
 

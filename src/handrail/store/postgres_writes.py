@@ -113,9 +113,8 @@ def _text(shape: Shape) -> str:
         columns = ", ".join(name for name, _ in _EVENT)
         values = ", ".join(f"v.{name}" for name, _ in _EVENT)
         source = _source(shape.events, (("place", "bigint"), *_EVENT))
-        parts.append(
-            f"told AS (INSERT INTO event (position, {columns}) SELECT spot.base + v.place, {values} FROM spot, {source})"  # noqa: S608 - our own names
-        )
+        chosen = f"SELECT spot.base + v.place, {values} FROM spot, {source}"  # noqa: S608 - our own names
+        parts.append(f"told AS (INSERT INTO event (position, {columns}) {chosen})")
     parts += [_put(table, size) for table, size in shape.rows]
     return f"WITH {', '.join(parts)} {answer}"
 
@@ -141,10 +140,10 @@ def _heads(shape: Shape) -> list[str]:
         before = " FROM seen"
     if shape.keyed:
         parts.append(
-            "kept AS (INSERT INTO idempotency AS i (scope, key, request_hash, response, expires_ms) "  # noqa: S608 - our own names
-            f"SELECT %s::text, %s::text, %s::text, %s::bytea, %s::bigint{before} ON CONFLICT (scope, key) DO UPDATE SET "
-            "request_hash = excluded.request_hash, response = excluded.response, expires_ms = excluded.expires_ms "
-            "WHERE i.expires_ms <= %s RETURNING 1)"
+            "kept AS (INSERT INTO idempotency AS i (scope, key, request_hash, response, expires_ms) "
+            f"SELECT %s::text, %s::text, %s::text, %s::bytea, %s::bigint{before} ON CONFLICT (scope, key) "
+            "DO UPDATE SET request_hash = excluded.request_hash, response = excluded.response, "
+            "expires_ms = excluded.expires_ms WHERE i.expires_ms <= %s RETURNING 1)"
         )
         before = " FROM kept"
     parts.append(f"go AS (SELECT 1{before})")

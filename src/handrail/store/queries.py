@@ -6,15 +6,17 @@ from functools import lru_cache
 from typing import Any
 
 from handrail.kernel.query import Query, where
+from handrail.store.tables import BY_NAME
 
 __all__ = ["Query", "count_sql", "select_sql", "where"]
+
+_Shape = tuple[tuple[str, int, bool], ...]
 
 
 def select_sql(table: str, columns: tuple[str, ...], query: Query) -> tuple[str, list[Any]]:
     """The statement and its parameters, with `?` for each. Rows come with their stream's head."""
-    shape = tuple((column, _arity(value)) for column, value in query.where)
     parameters = _parameters(query)
-    sql = _select_text(table, columns, shape, query.order)
+    sql = _select_text(table, columns, _shape(query), query.order)
     if query.limit is not None or query.offset:
         sql += " LIMIT ? OFFSET ?"
         parameters += [query.limit if query.limit is not None else 2**62, query.offset]
@@ -22,48 +24,62 @@ def select_sql(table: str, columns: tuple[str, ...], query: Query) -> tuple[str,
 
 
 def count_sql(table: str, query: Query) -> tuple[str, list[Any]]:
-    shape = tuple((column, _arity(value)) for column, value in query.where)
-    return f"SELECT count(*) FROM {table} r{_where_text(shape)}", _parameters(query)  # noqa: S608 - our own names
+    where_text = _where_text(table, _shape(query))
+    return f"SELECT count(*) FROM {table} r{where_text}", _parameters(query)  # noqa: S608 - our own names
 
 
-def _arity(value: Any) -> int | None:
-    """How many parameters a condition takes; None for `IS NULL`, -1 for plain equality."""
-    if value is None:
-        return None
-    return len(value) if isinstance(value, tuple) else -1
+def _shape(query: Query) -> _Shape:
+    """Of each condition its column, how many values it takes, and whether nothing at all fits too."""
+    found = []
+    for column, value in query.where:
+        members = value if isinstance(value, tuple) else (value,)
+        something = sum(member is not None for member in members)
+        found.append((column, something, something < len(members)))
+    return tuple(found)
 
 
 def _parameters(query: Query) -> list[Any]:
     found: list[Any] = []
     for _, value in query.where:
-        if isinstance(value, tuple):
-            found.extend(value)
-        elif value is not None:
-            found.append(int(value) if isinstance(value, bool) else value)
+        members = value if isinstance(value, tuple) else (value,)
+        found += [int(member) if isinstance(member, bool) else member for member in members if member is not None]
     return found
 
 
 @lru_cache(maxsize=512)
-def _select_text(
-    table: str, columns: tuple[str, ...], shape: tuple[tuple[str, int | None], ...], order: tuple[str, ...]
-) -> str:
+def _select_text(table: str, columns: tuple[str, ...], shape: _Shape, order: tuple[str, ...]) -> str:
     shown = ", ".join(f"r.{column}" for column in columns)
     keys = [key for key in order if key.lstrip("-") != "id"] + [next((key for key in order if key == "-id"), "id")]
-    ordered = ", ".join(f"r.{key.lstrip('-')}{' DESC' if key.startswith('-') else ''}" for key in keys)
+    ordered = ", ".join(_order_text(table, key) for key in keys)
     return (
-        f"SELECT {shown}, s.head, s.hash FROM {table} r JOIN stream s ON s.name = r.stream"  # noqa: S608 - our own names
-        f"{_where_text(shape)} ORDER BY {ordered}"
+        f"SELECT {shown}, coalesce(s.head, 0), coalesce(s.hash, '') FROM {table} r "  # noqa: S608 - our own names
+        f"LEFT JOIN stream s ON s.name = r.stream{_where_text(table, shape)} ORDER BY {ordered}"
     )
 
 
+def _order_text(table: str, key: str) -> str:
+    """Nothing comes before something. Said only where nothing may stand, so that an index still gives the order."""
+    column, turned = key.lstrip("-"), key.startswith("-")
+    _check(table, column)
+    words = " DESC" if turned else ""
+    if column in BY_NAME[table].nullable:
+        words += " NULLS LAST" if turned else " NULLS FIRST"
+    return f"r.{column}{words}"
+
+
+def _check(table: str, column: str) -> None:
+    known = BY_NAME[table]
+    assert known.kinds[known.columns.index(column)] != "json", f"{table}.{column} is JSON and cannot be asked for"
+
+
 @lru_cache(maxsize=512)
-def _where_text(shape: tuple[tuple[str, int | None], ...]) -> str:
+def _where_text(table: str, shape: _Shape) -> str:
     parts = []
-    for column, arity in shape:
-        if arity is None:
-            parts.append(f"r.{column} IS NULL")
-        elif arity == -1:
-            parts.append(f"r.{column} = ?")
+    for column, count, nothing in shape:
+        _check(table, column)
+        fits = f"r.{column} = ?" if count == 1 else f"r.{column} IN ({', '.join('?' * count)})"
+        if nothing:
+            parts.append(f"(r.{column} IS NULL OR {fits})" if count else f"r.{column} IS NULL")
         else:
-            parts.append(f"r.{column} IN ({', '.join('?' * arity)})" if arity else "1 = 0")
+            parts.append(fits if count else "1 = 0")
     return f" WHERE {' AND '.join(parts)}" if parts else ""

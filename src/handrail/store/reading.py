@@ -32,7 +32,12 @@ class Reader(Protocol):
         ...
 
     def feed(self, after: int, limit: int) -> list[Event]:
-        """Events of all streams at a later position, in the order everybody sees them in."""
+        """Events of all streams at a later position, in the order everybody sees them in. Positions grow, but not
+        always by one."""
+        ...
+
+    def latest(self, limit: int) -> list[Event]:
+        """The newest events of all streams, newest first."""
         ...
 
     def last_by(self, actor: str, limit: int) -> list[Event]:

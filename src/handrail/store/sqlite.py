@@ -22,7 +22,7 @@ from handrail.kernel.ledger import Event
 from handrail.store import statements as sql
 from handrail.store.gate import Gate
 from handrail.store.migrations import LATEST, STEPS, statements
-from handrail.store.places import network_file_system
+from handrail.store.places import Files, network_file_system, why_not_opened
 from handrail.store.queries import Query, count_sql, select_sql
 from handrail.store.reading import EngineInfo, Reader
 from handrail.store.tables import Table
@@ -33,12 +33,15 @@ OLDEST_SQLITE = (3, 51, 3)
 
 APPLICATION_ID = 0x48524C31
 BUSY_MS = 30_000
+OTHER_FILE = "choose another file with --db"
+FULL_HINT = "free some space, then call again; nothing was written"
+DAMAGED_HINT = f"`handrail db restore BACKUP` brings back a copy (keep this file aside), or {OTHER_FILE}"
+_NO_ROOM = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 GROUP = 64
 """Units of one process that are committed together."""
 WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
 
 _CONNECTION_PRAGMAS = (
-    f"busy_timeout = {BUSY_MS}",
     "wal_autocheckpoint = 4000",
     "journal_size_limit = 67108864",
     "cache_size = -16384",
@@ -92,6 +95,9 @@ class SqliteReader:
     def feed(self, after: int, limit: int) -> list[Event]:
         return [_event(row) for row in self._execute(sql.FEED, (after, limit))]
 
+    def latest(self, limit: int) -> list[Event]:
+        return [_event(row) for row in self._execute(sql.LATEST, (limit,))]
+
     def last_by(self, actor: str, limit: int) -> list[Event]:
         return [_event(row) for row in self._execute(sql.LAST_BY, (actor, limit))]
 
@@ -106,22 +112,31 @@ class SqliteReader:
 class SqliteEngine:
     """A store in one file."""
 
-    def __init__(self, path: Path, *, version: str, durable: bool = False) -> None:
+    def __init__(self, path: Path, *, version: str, durable: bool = False, busy_ms: int = BUSY_MS) -> None:
         """Opens the file, creating or upgrading it where needed. A current file is not written to."""
         self._path = path
         self._synchronous = "FULL" if durable else "NORMAL"
         self._version = version
+        self._busy_ms = busy_ms
+        self._process = os.getpid()
         self._readers: list[apsw.Connection] = []
         self._queue: deque[_Pending] = deque()
         self._leader = threading.RLock()
+        self._alone_on: int | None = None
+        """The thread that keeps all others out, those of its own process too."""
         self._news = threading.Condition()
         self._closed = False
+        self._gate = Gate(path.with_name(path.name + ".gate"), busy_ms / 1000)
         with _translated(path):
             _check_library()
             _check_place(path)
-            self._gate = Gate(path.with_name(path.name + ".gate"))
             self._writer = self._connect()
-            self._make_current()
+            try:
+                self._make_current()
+                self._files = Files(path, path.with_name(path.name + "-wal"))
+            except BaseException:
+                self.close()
+                raise
 
     def info(self) -> EngineInfo:
         return EngineInfo("sqlite", str(self._path), apsw.sqlite_lib_version(), LATEST)
@@ -130,6 +145,7 @@ class SqliteEngine:
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path), statementcachesize=256)
+        connection.set_busy_timeout(self._busy_ms)
         for pragma in _CONNECTION_PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").fetchall()
         connection.execute(f"PRAGMA synchronous = {self._synchronous}").fetchall()
@@ -139,20 +155,29 @@ class SqliteEngine:
         return int(self._writer.execute("PRAGMA user_version").get)
 
     def _make_current(self) -> None:
-        found = self._schema()
-        if found == LATEST:
-            self._check_owner()
-            return
+        found = self._look()
         if found > LATEST:
             self._refuse_newer(found)
+        if found == LATEST and self._writer.execute("PRAGMA journal_mode").get == "wal":
+            return
         with self._gate.held():
             if self._writer.execute("PRAGMA journal_mode").get != "wal":
-                if self._writer.execute("SELECT count(*) FROM sqlite_schema").get:
-                    self._check_owner()
                 self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
                 self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
             for step in STEPS:
                 self._take(step.number, step.sql, step.since)
+
+    def _look(self) -> int:
+        """The file's schema. A file that holds something must be ours."""
+        self._writer.execute("BEGIN")  # one look: another process may be making the tables right now
+        try:
+            found = self._schema()
+            ours = self._writer.execute("PRAGMA application_id").get == APPLICATION_ID
+            if not ours and (found or self._writer.execute("SELECT count(*) FROM sqlite_schema").get):
+                raise StoreUnusable(f"{self._path} is a database of something else", hint=OTHER_FILE)
+        finally:
+            self._roll_back()
+        return found
 
     def _take(self, number: int, text: str, since: str) -> None:
         """One step in one transaction; another process may have taken it while we waited."""
@@ -172,10 +197,6 @@ class SqliteEngine:
             self._roll_back()
             raise
 
-    def _check_owner(self) -> None:
-        if self._writer.execute("PRAGMA application_id").get != APPLICATION_ID:
-            raise StoreUnusable(f"{self._path} is a database of something else", hint="choose another file with --db")
-
     def _refuse_newer(self, found: int) -> None:
         row = self._writer.execute("SELECT value FROM meta WHERE key = 'needs'").fetchone()
         needed = row[0] if row is not None else "a newer one"
@@ -189,17 +210,15 @@ class SqliteEngine:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Reader]:
+        self._check_process()
         # The writer's own connection where nobody needs it: its pages are warm, another's would be read anew.
         own = self._leader.acquire(blocking=False)
         try:
             if own and not self._writer.in_transaction:
                 yield from self._read_on(self._writer)
             else:
-                connection = self._readers.pop() if self._readers else self._connected()
-                try:
+                with self._borrowed() as connection:
                     yield from self._read_on(connection)
-                finally:
-                    self._readers.append(connection)
         finally:
             if own:
                 self._leader.release()
@@ -213,42 +232,66 @@ class SqliteEngine:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
 
-    def _connected(self) -> apsw.Connection:
-        with _translated(self._path):
-            return self._connect()
+    @contextlib.contextmanager
+    def _borrowed(self) -> Iterator[apsw.Connection]:
+        """A connection that nobody else uses meanwhile."""
+        self._check_process()
+        try:
+            connection = self._readers.pop()
+        except IndexError:
+            with _translated(self._path):
+                connection = self._connect()
+        try:
+            yield connection
+        finally:
+            self._readers.append(connection)
+
+    def _check_process(self) -> None:
+        """SQLite's locks and the gate belong to the process that took them; a fork has neither."""
+        if os.getpid() != self._process:
+            raise StoreUnusable(f"{self._path} was opened before this process was forked", hint="open it again here")
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def commit(self, writes: WriteSet) -> int:
+        self._check_process()
         pending = _Pending(writes)
-        self._queue.append(pending)
-        with self._leader:  # whoever comes first commits for all that have queued up meanwhile
-            if not pending.done:
-                self._commit_queued()
+        if self._alone_on == threading.get_ident():
+            self._commit_group([pending])
+        else:
+            self._queue.append(pending)
+            with self._leader:  # whoever comes first commits for all that have queued up meanwhile
+                while not pending.done:  # more than one group may be ahead of ours
+                    self._commit_group(self._next_group())
         if pending.error is not None:
             raise pending.error
         with self._news:
             self._news.notify_all()
         return pending.position
 
-    def _commit_queued(self) -> None:
-        batch: list[_Pending] = []
-        while self._queue and len(batch) < GROUP:
-            batch.append(self._queue.popleft())
+    def _next_group(self) -> list[_Pending]:
+        return [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
+
+    def _commit_group(self, batch: list[_Pending]) -> None:
         try:
             with _translated(self._path), self._gate.held():
                 self._transact(batch)
-        except (StoreRefused, apsw.Error) as error:
+        except BaseException as error:
             for pending in batch:
-                pending.error = pending.error or error
+                pending.error = pending.error or (error if isinstance(error, Exception) else _interrupted())
+            if not isinstance(error, Exception):
+                raise
         finally:
             for pending in batch:
                 pending.done = True
 
     def _transact(self, batch: list[_Pending]) -> None:
         execute = self._writer.execute
+        self._files.check()
         execute("BEGIN IMMEDIATE")
         try:
+            if (found := self._schema()) != LATEST:  # a newer Handrail has been here since we opened it
+                self._refuse_newer(found)
             if len(batch) == 1:
                 batch[0].position = self._apply(batch[0].writes)
             else:
@@ -310,7 +353,11 @@ class SqliteEngine:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         with self._leader, self._gate.held():
-            yield
+            before, self._alone_on = self._alone_on, threading.get_ident()
+            try:
+                yield
+            finally:
+                self._alone_on = before
 
     # -- news -------------------------------------------------------------------------------------------------------
 
@@ -331,24 +378,24 @@ class SqliteEngine:
         return False
 
     def _position(self) -> int:
-        with _translated(self._path):
-            connection = self._readers.pop() if self._readers else self._connect()
-            try:
-                return int(connection.execute(sql.POSITION).get)
-            finally:
-                self._readers.append(connection)
+        with self._borrowed() as connection, _translated(self._path):
+            return int(connection.execute(sql.POSITION).get)
 
     # -- upkeep -----------------------------------------------------------------------------------------------------
 
     def check(self) -> list[str]:
-        with _translated(self._path):
-            found = [row[0] for row in self._writer.execute("PRAGMA integrity_check")]
+        found: list[str] = []
+        with self._borrowed() as connection, _translated(self._path):
+            try:
+                found.extend(row[0] for row in connection.execute("PRAGMA integrity_check"))
+            except apsw.CorruptError as error:  # too damaged to look on
+                found.append(str(error))
         return [] if found == ["ok"] else found
 
     def backup(self, target: str) -> None:
         """A consistent copy, made while others write."""
-        with _translated(Path(target)):
-            self._writer.execute("VACUUM INTO ?", (target,))
+        with self._borrowed() as connection, _translated(Path(target)):
+            connection.execute("VACUUM INTO ?", (target,))
 
     def restore(self, source: str) -> None:
         """Takes a backup's content in place of our own, in one step that other processes see as any other write."""
@@ -361,6 +408,8 @@ class SqliteEngine:
             kept.close()
 
     def close(self) -> None:
+        if os.getpid() != self._process:  # not ours to close
+            return
         self._closed = True
         with self._news:
             self._news.notify_all()
@@ -372,6 +421,12 @@ class SqliteEngine:
 
 def _event(row: tuple[Any, ...]) -> Event:
     return decode_event(row[0], row[1], row[2], row[3:])
+
+
+def _interrupted() -> StoreRefused:
+    return StoreRefused(
+        "the thread that was writing for this one was interrupted", hint="look whether it is there, then call again"
+    )
 
 
 def _check_library() -> None:
@@ -397,24 +452,22 @@ def _translated(path: Path) -> Iterator[None]:
     """The engine's errors as refusals that say what to do."""
     try:
         yield
-    except apsw.BusyError as error:
+    except (apsw.BusyError, apsw.ProtocolError) as error:
         raise StoreBusy(
-            f"{path} has been held by another process for {BUSY_MS // 1000} s",
+            f"{path} has been held by another process for too long",
             hint="end or resume that process, then call again; nothing was written",
         ) from error
     except apsw.FullError as error:
-        raise StoreFull(f"there is no room to write {path}", hint="free some space, then call again") from error
-    except apsw.ReadOnlyError as error:
+        raise StoreFull(f"there is no room to write {path}", hint=FULL_HINT) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StoreUnusable(f"{path} cannot be written", hint="check its permissions and its folder's") from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise StoreUnusable(
-            f"{path} is damaged: {error}", hint="`handrail db restore BACKUP` brings back a copy; keep this file aside"
-        ) from error
+    except apsw.NotADBError as error:
+        raise StoreUnusable(f"{path} is no database, or its beginning is damaged", hint=DAMAGED_HINT) from error
+    except apsw.CorruptError as error:
+        raise StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT) from error
     except apsw.CantOpenError as error:
-        raise StoreUnusable(
-            f"{path} cannot be opened", hint="check that its folder exists and may be written"
-        ) from error
+        raise StoreUnusable(f"{path} cannot be opened", hint=why_not_opened()) from error
     except apsw.IOError as error:
-        full = getattr(error, "extendedresult", 0) in (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC)
-        kind = StoreFull if full else StoreUnusable
-        raise kind(f"{path} could not be written: {os.strerror(5)}", hint="check the disk, then call again") from error
+        if getattr(error, "extendedresult", 0) in _NO_ROOM:
+            raise StoreFull(f"{path} could not be written: no room left, or the disk fails", hint=FULL_HINT) from error
+        raise StoreUnusable(f"{path} could not be used: {error}", hint="check the disk, then call again") from error

@@ -17,9 +17,14 @@ INSERT_EVENT = (
 _EVENT = "stream, seq, position, kind, actor, channel, at_ms, body, hash"
 STREAM_EVENTS = f"SELECT {_EVENT} FROM event WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 FEED = f"SELECT {_EVENT} FROM event WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608 - our own names
+LATEST = f"SELECT {_EVENT} FROM event ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
 LAST_BY = f"SELECT {_EVENT} FROM event WHERE actor = ? ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
 KEEP_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-STREAMS = "SELECT name, head, hash FROM stream ORDER BY name"
+STREAMS = (
+    "SELECT name, head, hash FROM stream UNION ALL SELECT DISTINCT e.stream, 0, '' FROM event e "
+    "LEFT JOIN stream s ON s.name = e.stream WHERE s.name IS NULL ORDER BY 1"
+)
+"""Also those that have events and no head: somebody took it away."""
 KEY_ANSWER = "SELECT request_hash, response FROM idempotency WHERE scope = ? AND key = ? AND expires_ms > ?"
 FORGET_KEY = "DELETE FROM idempotency WHERE scope = ? AND key = ? AND expires_ms <= ?"
 KEEP_KEY = "INSERT INTO idempotency (scope, key, request_hash, response, expires_ms) VALUES (?, ?, ?, ?, ?)"
@@ -35,7 +40,10 @@ def put_sql(table: Table) -> str:
 
 def get_sql(table: Table) -> str:
     shown = ", ".join(f"r.{column}" for column in table.columns)
-    return f"SELECT {shown}, s.head, s.hash FROM {table.name} r JOIN stream s ON s.name = r.stream WHERE r.id = ?"  # noqa: S608 - our own names
+    return (
+        f"SELECT {shown}, coalesce(s.head, 0), coalesce(s.hash, '') FROM {table.name} r "  # noqa: S608 - our own names
+        "LEFT JOIN stream s ON s.name = r.stream WHERE r.id = ?"
+    )
 
 
 PUT: dict[str, str] = {table.name: put_sql(table) for table in TABLES}

@@ -5,18 +5,19 @@ Engine-free: what it does on SQLite it does on PostgreSQL.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from handrail.kernel.clock import Clock
-from handrail.kernel.errors import NothingToUndo, StoreBusy
+from handrail.kernel.errors import NothingToUndo, StoreBusy, StoreUnusable
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import Actor, Change, Event
 from handrail.store.queries import Query
 from handrail.store.reading import Engine, EngineInfo, Reader
-from handrail.store.tables import BY_NAME, TABLES
+from handrail.store.tables import TABLES, Table
 from handrail.store.unit import Unit
-from handrail.store.writes import NO_HASH, Conflict, encode_body, link
+from handrail.store.writes import NEW_STREAM, NO_HASH, Conflict, Head, encode_body, link
 
 ResultT = TypeVar("ResultT")
 
@@ -59,25 +60,34 @@ class Store:
             self.engine.commit(writes)
         return result
 
+    @contextlib.contextmanager
+    def _look(self) -> Iterator[Reader]:
+        """A reading for its own sake: there is no unit that could run again."""
+        try:
+            with self.engine.reading() as reader:
+                yield reader
+        except Conflict as lost:
+            raise StoreUnusable(str(lost), hint="call again") from lost
+
     # -- the ledger -------------------------------------------------------------------------------------------------
 
     def events(self, stream: str, *, after: int = 0, limit: int = PAGE) -> list[Event]:
-        with self.engine.reading() as reader:
+        with self._look() as reader:
             return reader.events(stream, after, limit)
 
     def feed(self, *, after: int = 0, limit: int = PAGE) -> list[Event]:
-        with self.engine.reading() as reader:
+        with self._look() as reader:
             return reader.feed(after, limit)
 
     def newest(self, limit: int, *, stream: str | None = None, actor: str | None = None) -> list[Event]:
         """The newest events, oldest of them first; of one stream or one actor where asked."""
-        with self.engine.reading() as reader:
+        with self._look() as reader:
             if stream is not None:
                 found = reader.events(stream, max(0, reader.head(stream).seq - limit), limit)
                 return [event for event in found if actor is None or event.actor == actor]
             if actor is not None:
                 return reader.last_by(actor, limit)[::-1]
-            return reader.feed(max(0, reader.position() - limit), limit)
+            return reader.latest(limit)[::-1]
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """True as soon as the ledger holds an event after `position`."""
@@ -111,54 +121,113 @@ class Store:
     def verify(self, progress: Callable[[int], None] = lambda _: None) -> list[str]:
         """What ledger and tables disagree about: gaps, broken hashes, rows that no event explains. Empty when sound."""
         problems: list[str] = []
-        with self.engine.reading() as reader:
-            state = _fold(reader, problems, progress)
+        with self._look() as reader:
+            heads = dict(reader.streams())
+            state = _fold(reader, heads, problems, progress)
             for table in TABLES:
-                rows = {record.id: table.document_of(record) for record, _ in reader.select(table, Query())}
-                problems.extend(_differences(table.name, state[table.name], rows))
+                told = state[table.name]
+                rows: dict[str, dict[str, Any]] = {}
+                for record, head in _rows(reader, table, 0, reader.count(table, Query()), problems, told):
+                    rows[record.id] = table.document_of(record)
+                    if head != heads.get(record.stream, NEW_STREAM):
+                        problems.append(f"{table.name} {record.id}: its row stands in another stream than it should")
+                problems.extend(_differences(table.name, told, rows))
         return problems
 
 
-def _fold(reader: Reader, problems: list[str], progress: Callable[[int], None]) -> dict[str, dict[str, dict[str, Any]]]:
+_Rows = dict[str, dict[str, Any]]
+
+
+def _fold(
+    reader: Reader, heads: dict[str, Head], problems: list[str], progress: Callable[[int], None]
+) -> dict[str, _Rows]:
     """The tables as the events alone say they are. Notes every stream whose chain is broken."""
-    state: dict[str, dict[str, dict[str, Any]]] = {table.name: {} for table in TABLES}
+    state: dict[str, _Rows] = {table.name: {} for table in TABLES}
     seen = 0
-    for stream, head in list(reader.streams()):
-        previous, expected = NO_HASH, 1
-        for event in _all_events(reader, stream):
+    for stream, head in heads.items():
+        previous: str | None = NO_HASH
+        expected, position = 1, 0
+        for event in _all_events(reader, stream, problems):
             seen += 1
-            if event.seq != expected:
-                problems.append(f"{stream}: event {expected} is missing")
-                expected = event.seq
-            body = encode_body(event)  # type: ignore[arg-type]
-            if event.hash != link(previous, stream, event.seq, event, body):
-                problems.append(f"{stream}: event {event.seq} was changed after it was written")
-            previous, expected = event.hash, expected + 1
-            for change in event.changes:
-                _apply(state[change.table], change)
             if seen % PAGE == 0:
                 progress(seen)
-        if (expected - 1, previous) != tuple(head):
+            seq = event if isinstance(event, int) else event.seq
+            if seq != expected:
+                problems.append(f"{stream}: event {expected} is missing")
+            expected = seq + 1
+            if isinstance(event, int):  # it cannot be read, so what comes after it cannot be held against it
+                previous = None
+                continue
+            if previous is not None and event.hash != link(previous, stream, event.seq, event, encode_body(event)):
+                problems.append(f"{stream}: event {event.seq} was changed after it was written")
+            if event.position <= position:
+                problems.append(f"{stream}: event {event.seq} stands before the one it follows")
+            previous, position = event.hash, event.position
+            for change in event.changes:
+                _apply(state.get(change.table, {}), change)
+        if (expected - 1, head.hash if previous is None else previous) != head:
             problems.append(f"{stream}: its head says {head.seq} events, the ledger has {expected - 1}")
     return state
 
 
-def _all_events(reader: Reader, stream: str) -> Iterator[Event]:
+def _all_events(reader: Reader, stream: str, problems: list[str]) -> Iterator[Event | int]:
+    """The events of a stream in order; of one that cannot be read, its number."""
     after = 0
-    while page := reader.events(stream, after, PAGE):
-        yield from page
-        after = page[-1].seq
+    while True:
+        try:
+            page = reader.events(stream, after, PAGE)
+        except StoreUnusable as damaged:
+            if "seq" not in damaged.details:
+                raise
+            problems.append(damaged.message)
+            yield from _readable(reader, stream, after)
+            yield damaged.details["seq"]
+            after = damaged.details["seq"]
+        else:
+            if not page:
+                return
+            yield from page
+            after = page[-1].seq
 
 
-def _apply(rows: dict[str, dict[str, Any]], change: Change) -> None:
+def _readable(reader: Reader, stream: str, after: int) -> Iterator[Event]:
+    """The events before one that cannot be read, one by one."""
+    with contextlib.suppress(StoreUnusable):
+        while found := reader.events(stream, after, 1):
+            yield found[0]
+            after = found[0].seq
+
+
+def _rows(
+    reader: Reader, table: Table, offset: int, count: int, problems: list[str], told: _Rows
+) -> list[tuple[Any, Head]]:
+    """The rows of a table that can be read. One that cannot is noted and looked no further into."""
+    if not count:
+        return []
+    try:
+        return reader.select(table, Query(limit=count, offset=offset))
+    except StoreUnusable as damaged:
+        if "key" not in damaged.details:
+            raise
+        if count == 1:
+            problems.append(damaged.message)
+            told.pop(damaged.details["key"], None)
+            return []
+    half = count // 2
+    return [
+        *_rows(reader, table, offset, half, problems, told),
+        *_rows(reader, table, offset + half, count - half, problems, told),
+    ]
+
+
+def _apply(rows: _Rows, change: Change) -> None:
     if change.after is None:
         rows.pop(change.key, None)
     else:
         rows[change.key] = {**rows.get(change.key, {}), **change.after}
 
 
-def _differences(table: str, told: dict[str, dict[str, Any]], rows: dict[str, dict[str, Any]]) -> Iterator[str]:
-    assert table in BY_NAME
+def _differences(table: str, told: _Rows, rows: _Rows) -> Iterator[str]:
     for key in sorted(told.keys() - rows.keys()):
         yield f"{table} {key}: the ledger tells of it, the table has no row"
     for key in sorted(rows.keys() - told.keys()):

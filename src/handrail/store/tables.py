@@ -18,6 +18,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.repository import Repository
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import InvalidParams, StoreUnusable
 
 _PLAIN: dict[Any, str] = {str: "text", int: "int", bool: "flag", str | None: "text", int | None: "int"}
 
@@ -32,24 +33,45 @@ class Table(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     kinds: tuple[str, ...]
     """text, int, flag or json, for each column."""
+    nullable: tuple[str, ...]
+    """The columns where nothing may stand. JSON has its own null."""
 
     def row_of(self, record: Any) -> tuple[Any, ...]:
         """The row: plain values, JSON as text."""
         values = [_encoded(kind, getattr(record, field)) for field, kind in zip(self.fields, self.kinds, strict=False)]
+        if any("\0" in value for value in values if isinstance(value, str)):
+            raise InvalidParams(
+                f"a text of this {self.name} holds a NUL character, which cannot be kept", hint="leave it out"
+            )
         if len(self.columns) > len(self.fields):
             values.append(record.stream)
         return tuple(values)
 
     def record_of(self, row: Sequence[Any]) -> Any:
         """The record a row holds."""
-        return self.record(
-            **{field: _decoded(kind, value) for field, kind, value in zip(self.fields, self.kinds, row, strict=False)}
-        )
+        columns = zip(self.fields, self.kinds, row, strict=False)
+        try:
+            return self.record(**{field: _decoded(kind, value) for field, kind, value in columns})
+        except (msgspec.DecodeError, ValueError):
+            key = row[self.columns.index("id")]
+            raise StoreUnusable(
+                f"{self.name} {key}: its row cannot be read back",
+                hint="`handrail db verify` lists what is damaged",
+                key=key,
+            ) from None
 
     def document_of(self, record: Any) -> dict[str, Any]:
         """The record as plain JSON values, as the ledger carries it."""
         values: dict[str, Any] = msgspec.to_builtins(record)
         return values
+
+    def differing(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+        """The fields in which two documents differ; in JSON also 1, 1.0 and true do."""
+        return [
+            field
+            for field, kind in zip(self.fields, self.kinds, strict=False)
+            if old[field] != new[field] or (kind == "json" and _encoded(kind, old[field]) != _encoded(kind, new[field]))
+        ]
 
     def record_from(self, document: Mapping[str, Any]) -> Any:
         return msgspec.convert(document, self.record)
@@ -71,9 +93,10 @@ def _table(name: str, record: type[Any]) -> Table:
     hints = {field.name: field.type for field in msgspec.structs.fields(record)}
     kinds = tuple(_PLAIN.get(hint, "json") for hint in hints.values())
     fields = tuple(hints)
+    nullable = tuple(field for field, hint in hints.items() if hint in (str | None, int | None))
     if "stream" in hints:
-        return Table(name, record, fields, fields, kinds)
-    return Table(name, record, fields, (*fields, "stream"), (*kinds, "text"))
+        return Table(name, record, fields, fields, kinds, nullable)
+    return Table(name, record, fields, (*fields, "stream"), (*kinds, "text"), nullable)
 
 
 TABLES: tuple[Table, ...] = (

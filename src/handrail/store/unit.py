@@ -86,6 +86,8 @@ class Unit:
         changes = [self._change(record, after=record) for record in puts]
         changes += [self._change(record, after=None) for record in removed]
         assert all(record.stream == stream for record in (*puts, *removed)), "an event belongs to one stream"
+        if stream not in self._heads and all(record.id != stream for record in puts):
+            self.expect(stream)  # the first thing of a stream begins it; anything else is added to what there is
         event = NewEvent(kind, self.actor.name, self.actor.channel, self.now_ms(), data or {}, tuple(changes))
         self._events.setdefault(stream, []).append(event)
 
@@ -119,7 +121,7 @@ class Unit:
         new = table.document_of(after) if after is not None else None
         if old is None or new is None:
             return Change(table.name, record.id, new, old)
-        differing = [column for column, value in new.items() if old[column] != value]
+        differing = table.differing(old, new)
         return Change(
             table.name,
             record.id,

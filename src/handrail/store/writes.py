@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import Change, Event, NewEvent
 
 NO_HASH = ""
@@ -102,14 +103,18 @@ def link(previous: str, stream: str, seq: int, event: NewEvent | Event | StoredE
     return hashlib.blake2b(envelope + body, digest_size=16).hexdigest()
 
 
-def encode_body(event: NewEvent) -> bytes:
+def encode_body(event: NewEvent | Event) -> bytes:
     return msgspec.json.encode([event.data, event.changes])
 
 
 def decode_event(stream: str, seq: int, position: int, stored: Sequence[Any]) -> Event:
     """The event of a ledger row: kind, actor, channel, at_ms, body, hash."""
     kind, actor, channel, at_ms, body, digest = stored
-    data, changes = msgspec.json.decode(body)
-    return Event(
-        stream, seq, position, kind, actor, channel, at_ms, data, tuple(Change(*change) for change in changes), digest
-    )
+    try:
+        data, changes = msgspec.json.decode(body)
+        changed = tuple(Change(*change) for change in changes)
+    except (msgspec.DecodeError, TypeError, ValueError):
+        raise StoreUnusable(
+            f"{stream}: event {seq} cannot be read back", hint="`handrail db verify` lists what is damaged", seq=seq
+        ) from None
+    return Event(stream, seq, position, kind, actor, channel, at_ms, data, changed, digest)

@@ -78,6 +78,11 @@ class Wire:
         status, _ = await self.start()
         return status, await self.json()
 
+    def rest(self) -> bytes:
+        """What was sent and not read yet, once the application is done."""
+        pieces = [self._sent.get_nowait().get("body", b"") for _ in range(self._sent.qsize())]
+        return self._pending + b"".join(pieces)
+
     async def event(self) -> dict[str, Any] | None:
         """The next event that carries a message; None at the end."""
         while True:
@@ -265,9 +270,8 @@ def test_shutdown_ends_the_session() -> None:
     played(endpoint, play)
 
 
-# DEFECT endpoint._handshake, _get, _delete: a session is found whatever path it was opened under, and its own server
-# answers. A session of /mcp used under /mcp/readonly runs tools that change things. Compare session.server is server.
 def test_a_session_belongs_to_the_path_it_was_opened_under() -> None:
+    """Or a session of /mcp would run, under /mcp/readonly, tools that change things."""
     whole, part = Server(toy_offer()), Server(toy_offer(tools=ToyTools(("echo",))))
     endpoint = HttpEndpoint(
         {"/mcp": whole, "/mcp/readonly": part}.get, guard=Guard(), limits=HttpLimits(body_bytes=65536)
@@ -352,8 +356,6 @@ def test_ending_a_session_cancels_what_runs_in_it() -> None:
     played(endpoint, play)
 
 
-# DEFECT endpoint._in_session: `done` pops the id whoever put it there. Of two calls with one id the first to end takes
-# the other's place away: it can no longer be cancelled and no longer keeps its session. Pop only one's own exchange.
 def test_two_calls_with_one_id_do_not_forget_each_other() -> None:
     tools = GatedTools()
     endpoint = endpoint_of(Server(toy_offer(tools=tools)))
@@ -408,7 +410,6 @@ def test_a_batch_is_answered_as_one_array_in_the_one_revision_that_has_it() -> N
     played(endpoint, play)
 
 
-# DEFECT endpoint._batch: server.open raises RpcError for a wrong envelope and nobody catches it: a 500 and a traceback.
 @pytest.mark.parametrize("version", [5, "1999-01-01", "2026-07-28"])
 def test_a_wrong_envelope_inside_a_batch_is_that_requests_error(version: Any) -> None:
     endpoint = endpoint_of(Server(toy_offer()))
@@ -481,8 +482,6 @@ def test_a_listener_that_leaves_at_once_is_forgotten() -> None:
     played(endpoint, play)
 
 
-# DEFECT endpoint.drain and _start.work: a stream whose handler has acknowledged but not yet returned is not held yet, so
-# drain kicks it, and it ends without its reply. Let _pump finish a held stream whenever the endpoint is draining.
 def test_a_listener_of_the_last_moment_gets_its_final_reply() -> None:
     server = PausedServer(changing=Changing(tools=True))
     endpoint = endpoint_of(server)
@@ -516,8 +515,6 @@ def test_a_listener_that_leaves_later_is_forgotten() -> None:
     played(endpoint, play)
 
 
-# DEFECT endpoint._get: a standing channel opened again without Last-Event-ID starts at 0 and sends everything again;
-# two open ones both send everything, where the revisions want each message on one stream only.
 def test_the_standing_channel_says_nothing_twice() -> None:
     server = Server(toy_offer(changing=Changing(tools=True)))
     endpoint = endpoint_of(server)
@@ -539,8 +536,30 @@ def test_the_standing_channel_says_nothing_twice() -> None:
     played(endpoint, play)
 
 
-# DEFECT sessions.Session.new_stream / endpoint._respond: a reply that went out as plain JSON is kept with its stream,
-# up to 64 of any size for each session, though nothing can resume it. Forget the stream once JSON has been sent.
+# DEFECT endpoint._pump: two readers of one standing stream each follow it from their own place. Let the newest reader
+# take over: a number that grows with each reader, and whoever finds it changed leaves.
+def test_each_message_goes_to_one_of_two_standing_channels() -> None:
+    """The revisions forbid to say the same on two streams of one session."""
+    server = Server(toy_offer(changing=Changing(tools=True)))
+    endpoint = endpoint_of(server)
+
+    async def play() -> None:
+        known = await session(endpoint)
+        channels = [Wire(endpoint, method="GET", mcp_session_id=known) for _ in range(2)]
+        for channel in channels:
+            assert (await channel.start())[0] in (200, 409)
+        server.subscribers.list_changed("toolsListChanged")
+        assert (await Wire(endpoint, request("ping"), mcp_session_id=known).answer())[0] == 200
+        endpoint.drain()
+        heard = 0
+        for channel in channels:
+            await asyncio.wait_for(channel.task, DEADLINE_S)
+            heard += channel.rest().count(b"list_changed")
+        assert heard == 1
+
+    played(endpoint, play)
+
+
 def test_a_reply_that_was_delivered_is_not_kept() -> None:
     endpoint = endpoint_of(Server(toy_offer()), body_bytes=1 << 20)
 

@@ -25,7 +25,6 @@ def test_other_machines_need_a_token_and_a_name(host: str) -> None:
     assert binding_problem(host, Guard(hosts=NAMED, token="T")) is None
 
 
-# DEFECT running.binding_problem: an empty token counts as one.
 def test_an_empty_token_is_no_token() -> None:
     assert binding_problem("0.0.0.0", Guard(hosts=NAMED, token="")) is not None
 

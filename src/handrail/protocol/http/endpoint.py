@@ -137,8 +137,8 @@ class HttpEndpoint:
             await reply.empty(405, ((b"allow", b"GET, POST, DELETE"),))
 
     def drain(self) -> None:
-        """Leave soon: listening streams end with their reply and standing ones end; running calls go on to theirs, unless
-        they wait for an answer that cannot come any more."""
+        """Leave soon: listening streams end with their reply and standing ones end; running calls go on to theirs,
+        unless they wait for an answer that cannot come any more."""
         self._draining = True
         for stream in tuple(self._open_streams):
             if stream.held:

@@ -30,8 +30,8 @@ def statements(sql: str) -> list[str]:
 
 
 def for_postgres(sql: str) -> str:
-    """SQLite's words in PostgreSQL's: wider integers, byte strings, no storage hints."""
+    """SQLite's words in PostgreSQL's: wider integers, byte strings, text ordered by its bytes, no storage hints."""
     sql = re.sub(r"\bINTEGER\b", "BIGINT", sql)
+    sql = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', sql)
     sql = re.sub(r"\bBLOB\b", "BYTEA", sql)
-    sql = re.sub(r"\)\s*STRICT(?:, WITHOUT ROWID)?", ")", sql)
-    return sql.replace("position BIGINT NOT NULL UNIQUE", "position BIGINT NOT NULL")
+    return re.sub(r"\)\s*STRICT(?:, WITHOUT ROWID)?", ")", sql)

@@ -1,0 +1,229 @@
+"""Connections to PostgreSQL: opened with our settings, kept for the next user, and their errors put into our words.
+
+What is asked over them is the engine's. A connection that broke is thrown away, and with it all that idle beside it:
+they were to the same server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg.types.numeric import Int8Dumper
+
+from handrail.kernel.errors import InvalidParams, Refusal, StoreBusy, StoreFull, StoreUnusable
+
+OLDEST_SERVER = 140000
+KEEP_IDLE = 8
+LOCK_TIMEOUT_MS = 8_000
+STATEMENT_TIMEOUT_MS = 60_000
+IDLE_TIMEOUT_MS = 60_000
+"""How long a look may stand still between two statements."""
+WRITE_IDLE_TIMEOUT_MS = 5_000
+"""How long a write of several statements may: shorter than others wait for its locks, so that they outlast a frozen
+writer."""
+CONNECT_TIMEOUT_S = 10
+
+_SETTINGS = f"""
+SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_MS}', false),
+  set_config('statement_timeout', '{STATEMENT_TIMEOUT_MS}', false),
+  set_config('idle_in_transaction_session_timeout', '{IDLE_TIMEOUT_MS}', false),
+  set_config('default_transaction_isolation', 'read committed', false),
+  set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+    ELSE current_setting('synchronous_commit') END, false),
+  set_config('jit', 'off', false),
+  pg_backend_pid(), (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()),
+  current_schema(), current_setting('server_encoding')
+"""  # noqa: S608 - our own names
+_END_BACKEND = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s AND backend_start::text = %s"
+)
+
+
+class Session:
+    """One connection, and who its server process is."""
+
+    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self.connection = connection
+        connection.adapters.register_dumper(int, Int8Dumper)  # one type for every number: one plan, not four
+        connection.prepare_threshold = 1
+        connection.prepared_max = 256
+        self._cursor = connection.cursor(binary=True)
+        found = self.row(_SETTINGS)
+        assert found is not None
+        self.pid, self.started, self.schema, self.encoding = found[-4:]
+
+    def row(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row a statement gives."""
+        return self._cursor.execute(text, parameters).fetchone()
+
+    def rows(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._cursor.execute(text, parameters).fetchall()
+
+    def do(self, text: str, parameters: Sequence[Any] = ()) -> None:
+        """Runs a statement for its effect."""
+        self._cursor.execute(text, parameters)
+
+    @property
+    def is_lost(self) -> bool:
+        return self.connection.closed
+
+    @property
+    def is_idle(self) -> bool:
+        return self.connection.info.transaction_status == TransactionStatus.IDLE
+
+    def end(self, other: Session) -> bool:
+        """Ends the server process of a lost connection, if it is still there: what it had not done it never will."""
+        return all(ended for (ended,) in self.rows(_END_BACKEND, (other.pid, other.started)))
+
+
+class Connections:
+    """The connections of one engine. As many as there are users at once; a few are kept."""
+
+    def __init__(self, address: str) -> None:
+        self._parameters = _parsed(address)
+        self.location = _location(self._parameters)
+        self.on_connect: Callable[[Session], None] = lambda _: None
+        """What the engine wants to see to on every new connection."""
+        self._idle: list[Session] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """A connection of one's own. The caller closes it."""
+        try:
+            return psycopg.connect(**self._parameters, autocommit=True)
+        except psycopg.Error as error:
+            raise StoreUnusable(
+                f"{self.location} does not answer: {_first_line(error)}",
+                hint="start the server, or check host, database, user and password in the address",
+            ) from None
+
+    def take(self) -> Session:
+        with self._lock:
+            if self._closed:
+                raise StoreUnusable(f"{self.location} was closed")
+            if self._idle:
+                return self._idle.pop()
+        return self._new()
+
+    def _new(self) -> Session:
+        connection = self.connect()
+        try:
+            with translated(self.location):
+                session = Session(connection)
+                _check_server(session, self.location)
+                self.on_connect(session)
+        except BaseException:
+            connection.close()
+            raise
+        return session
+
+    def give(self, session: Session) -> None:
+        """Takes a session back. One that is lost or in the middle of something is not kept."""
+        if session.is_lost:
+            self.forget_idle()
+        elif session.is_idle:
+            with self._lock:
+                if not self._closed and len(self._idle) < KEEP_IDLE:
+                    self._idle.append(session)
+                    return
+        session.connection.close()
+
+    def forget_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for session in idle:
+            session.connection.close()
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[Session]:
+        """A session for single statements, its errors translated."""
+        session = self.take()
+        try:
+            with translated(self.location):
+                yield session
+        finally:
+            self.give(session)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        self.forget_idle()
+
+
+def _parsed(address: str) -> dict[str, Any]:
+    try:
+        parameters = conninfo_to_dict(address)
+    except psycopg.ProgrammingError:  # its text would repeat the address, password and all
+        raise StoreUnusable(
+            "the PostgreSQL address cannot be read", hint="postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+        ) from None
+    return {"application_name": "handrail", "connect_timeout": CONNECT_TIMEOUT_S, **parameters}
+
+
+def _location(parameters: dict[str, Any]) -> str:
+    """The address without its secrets, to show."""
+    user = f"{parameters['user']}@" if "user" in parameters else ""
+    port = f":{parameters['port']}" if "port" in parameters else ""
+    return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}"
+
+
+def _check_server(session: Session, location: str) -> None:
+    if session.connection.info.server_version < OLDEST_SERVER:
+        raise StoreUnusable(
+            f"{location} is PostgreSQL {session.connection.info.server_version // 10000}",
+            hint=f"PostgreSQL {OLDEST_SERVER // 10000} or newer is needed",
+        )
+    if session.encoding != "UTF8":
+        raise StoreUnusable(
+            f"{location} is encoded in {session.encoding}", hint="create the database with ENCODING 'UTF8'"
+        )
+    if session.schema is None:
+        raise StoreUnusable(
+            f"{location} has no schema to keep tables in", hint="create the schema that its search_path names"
+        )
+
+
+@contextlib.contextmanager
+def translated(location: str) -> Iterator[None]:
+    """The server's errors as refusals that say what to do."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise refusal_for(error, location) from error
+
+
+def refusal_for(error: psycopg.Error, location: str) -> Refusal:
+    said = _first_line(error)
+    if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
+        return StoreBusy(
+            f"{location} has been held by another writer for too long", hint="call again; nothing was written"
+        )
+    if isinstance(error, errors.DiskFull):
+        return StoreFull(f"there is no room to write {location}", hint="free some space, then call again")
+    if isinstance(error, errors.TooManyConnections):
+        return StoreBusy(f"{location} takes no more connections", hint="call again, or raise max_connections")
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return StoreUnusable(f"{location} cannot be written: {said}", hint="connect to the primary server")
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreUnusable(f"{location} refuses its user: {said}", hint="grant it the rights to its schema's tables")
+    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.DuplicateTable):
+        return StoreUnusable(
+            f"{location} does not hold the tables Handrail made: {said}", hint="use a database or schema of its own"
+        )
+    if isinstance(error, psycopg.DataError):
+        return InvalidParams(f"what was given cannot be kept: {said}", hint="numbers fit 64 bits, texts have no NUL")
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return StoreUnusable(f"{location} does not answer: {said}", hint="start the server, then call again")
+    return StoreUnusable(f"{location} failed: {said}", hint="`handrail db check` looks closer")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,125 @@
+"""News between processes on PostgreSQL: NOTIFY sent off the write path, LISTEN on a connection of its own.
+
+Only hints: a lost one costs a watcher its next look, never an event. A NOTIFY inside a write would make all writers
+queue for one lock, so a small thread sends one for everything that was committed in the last few milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+
+import psycopg
+
+from handrail.kernel.errors import StoreRefused
+from handrail.store.postgres_connections import Connections
+
+COALESCE_S = 0.01
+LISTEN_AGAIN_S = 1.0
+_NOTIFY = "SELECT pg_notify('handrail_' || (current_schema()::regnamespace::oid)::text, '')"
+
+
+class Hints:
+    """A count of hints that threads can wait on."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self.count = 0
+
+    def give(self) -> None:
+        with self._condition:
+            self.count += 1
+            self._condition.notify_all()
+
+    def wait(self, seen: int, timeout_s: float) -> bool:
+        """True when there was a hint after the first `seen` ones."""
+        with self._condition:
+            return self._condition.wait_for(lambda: self.count > seen, timeout_s)
+
+
+class Notifier:
+    """Tells other processes that something was committed. One thread, started by the first commit."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._pending = threading.Event()
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def tell(self) -> None:
+        self._pending.set()
+        with self._lock:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._send, name="handrail-notify", daemon=True)
+                self._thread.start()
+
+    def _send(self) -> None:
+        while True:
+            self._pending.wait()
+            self._closing.wait(COALESCE_S)
+            self._pending.clear()
+            closing = self._closing.is_set()  # asked only now: `close` may have rung while we were on the way
+            with contextlib.suppress(StoreRefused), self._connections.taken() as session:
+                session.do(_NOTIFY)
+            if closing:
+                return
+
+    def close(self) -> None:
+        """Sends what is still to be told, and ends."""
+        with self._lock:
+            self._closing.set()
+        if self._thread is not None:
+            self._pending.set()
+            self._thread.join()
+
+
+class Listener:
+    """Hears what other processes tell. One thread and one connection, started by the first that waits."""
+
+    def __init__(self, connections: Connections, hints: Hints) -> None:
+        self._connections = connections
+        self._hints = hints
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._bell: socket.socket | None = None
+        self._rope: socket.socket | None = None
+
+    def start(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._closing.is_set():
+                self._bell, self._rope = socket.socketpair()
+                self._thread = threading.Thread(target=self._hear, name="handrail-listen", daemon=True)
+                self._thread.start()
+
+    def _hear(self) -> None:
+        while not self._closing.is_set():
+            with contextlib.suppress(StoreRefused, psycopg.Error), self._connections.connect() as connection:
+                self._hear_on(connection)
+            self._closing.wait(LISTEN_AGAIN_S)
+
+    def _hear_on(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        found = connection.execute("SELECT (current_schema()::regnamespace::oid)::text").fetchone()
+        assert found is not None
+        assert self._bell is not None
+        connection.execute(f'LISTEN "handrail_{found[0]}"')
+        self._hints.give()  # whatever happened before now went unheard
+        with selectors.DefaultSelector() as ready:
+            ready.register(connection.fileno(), selectors.EVENT_READ)
+            ready.register(self._bell, selectors.EVENT_READ)
+            while not self._closing.is_set():
+                ready.select()
+                for _ in connection.notifies(timeout=0):
+                    self._hints.give()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closing.set()
+        if self._thread is not None and self._bell is not None and self._rope is not None:
+            self._rope.send(b"\0")
+            self._thread.join()
+            self._bell.close()
+            self._rope.close()
