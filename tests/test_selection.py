@@ -96,3 +96,10 @@ def test_the_toolset_listed_first_keeps_a_shared_name() -> None:
         "guide_workflow_list",
     ]
     assert [entry.name for entry in published(Selection((plan,)), catalog)] == ["workflow_list"]
+
+
+def test_an_unknown_module_and_the_dynamic_toolset_by_name_are_refused() -> None:
+    with pytest.raises(ToolsetUnknown, match="did you mean bulk"):
+        chosen(enable=("bulc",))
+    with pytest.raises(ToolsetUnknown, match="--dynamic"):
+        chosen(toolsets=("dynamic",))

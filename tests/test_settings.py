@@ -68,3 +68,15 @@ def test_other_variables_with_our_prefix_are_left_alone(tmp_path: Path) -> None:
 def test_every_setting_explains_itself() -> None:
     assert [field.name for field in setting_fields()] == list(Settings.__struct_fields__)
     assert all(field.description.endswith(".") for field in setting_fields())
+
+
+def test_a_nearer_profile_takes_the_place_of_farther_toolsets(tmp_path: Path) -> None:
+    configure(tmp_path, 'toolsets = ["guide"]\n')
+    assert load(tmp_path, profile="team").toolsets == ()
+    assert load(tmp_path, {"HANDRAIL_PROFILE": "team"}).toolsets == ()
+    assert load(tmp_path, {"HANDRAIL_PROFILE": "team"}, toolsets="guide").toolsets == ("guide",)
+
+
+def test_modules_from_every_source_add_up(tmp_path: Path) -> None:
+    configure(tmp_path, 'enable = ["tx"]\n')
+    assert load(tmp_path, {"HANDRAIL_ENABLE": "bulk,tx"}, enable=["locks"]).enable == ("tx", "bulk", "locks")

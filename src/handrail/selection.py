@@ -51,6 +51,11 @@ def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dyna
             missing=missing,
         )
     for flag in enable:
+        if flag not in ENABLE_FLAGS:
+            raise ToolsetUnknown(
+                f"there is no module {flag}{did_you_mean(flag, ENABLE_FLAGS)}",
+                hint=f"modules: {', '.join(ENABLE_FLAGS)}",
+            )
         name = ENABLE_FLAGS[flag]
         (names if name in _BY_NAME else missing).append(name)
     if dynamic:
@@ -103,7 +108,7 @@ def _expand(name: str) -> tuple[str, ...]:
     if members:
         return members
     announced = {toolset for family in ANNOUNCED.values() for toolset in family}
-    if name in _BY_NAME or name in announced:
+    if name != DYNAMIC and (name in _BY_NAME or name in announced):
         return (name,)
     return (_known(name).name,)
 
@@ -114,6 +119,8 @@ def _members(family: str) -> tuple[str, ...]:
 
 
 def _known(name: str) -> Toolset:
+    if name == DYNAMIC:
+        raise ToolsetUnknown("dynamic is turned on by --dynamic", hint="beside --profile or --toolsets")
     if name in _BY_NAME:
         return _BY_NAME[name]
     announced = tuple(toolset for family in ANNOUNCED.values() for toolset in family)

@@ -69,21 +69,34 @@ def setting_fields() -> tuple[SettingField, ...]:
 def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], project: Path) -> Settings:
     """`given` holds command-line values, which win over the environment, which wins over the project's file."""
     names = Settings.__struct_fields__
-    values: dict[str, Any] = dict(_from_file(project / CONFIG_FILE))
-    values.update({name: environ[key] for name in names if (key := f"HANDRAIL_{name.upper()}") in environ})
-    values.update(given)
+    from_environ = {name: environ[key] for name in names if (key := f"HANDRAIL_{name.upper()}") in environ}
+    values: dict[str, Any] = {}
+    for layer in (_from_file(project / CONFIG_FILE), from_environ, given):
+        if "profile" in layer and "toolsets" not in layer:
+            values.pop("toolsets", None)  # a profile that is named nearer takes the place of toolsets named farther
+        added = [*_listed(values.get("enable")), *_listed(layer.get("enable"))]
+        values.update(layer)
+        if added:
+            values["enable"] = list(dict.fromkeys(added))
     for name in values:
         if name not in names:
             raise SettingInvalid(
                 f"there is no setting {name}{did_you_mean(name, names)}", hint=f"settings: {', '.join(names)}"
             )
-    for name in ("toolsets", "enable", "allow_hosts"):
+    for name in ("toolsets", "allow_hosts"):
         if isinstance(values.get(name), str):
-            values[name] = [part.strip() for part in values[name].split(",") if part.strip()]
+            values[name] = _listed(values[name])
     try:
         return msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as problem:
         raise SettingInvalid(str(problem), hint="`handrail settings` shows every setting with its values") from None
+
+
+def _listed(value: Any) -> Any:
+    """A list written as a text with commas, as one; anything else as it is."""
+    if value is None:
+        return []
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
 def _from_file(path: Path) -> dict[str, Any]:

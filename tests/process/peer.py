@@ -6,6 +6,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -62,6 +63,10 @@ class ServerProcess:
     def send(self, message: dict[str, Any] | bytes) -> None:
         self._stdin.write((message if isinstance(message, bytes) else msgspec.json.encode(message)) + b"\n")
         self._stdin.flush()
+
+    def send_soon(self, lines: bytes) -> None:
+        """Sends from a thread: more than the pipes hold, while the caller reads."""
+        threading.Thread(target=self.send, args=(lines,), daemon=True).start()
 
     def line(self) -> bytes | None:
         """The next line of output; None at its end."""

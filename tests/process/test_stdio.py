@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.process.peer import ServerProcess, toy_serve
@@ -76,14 +77,32 @@ def test_a_waiting_call_does_not_hold_up_the_others_and_can_be_cancelled(server:
 
 
 def test_a_queued_call_that_is_cancelled_gets_no_reply(server: ServerProcess) -> None:
+    """In one write: the lane is still busy with the first call when the cancellation of the second is read."""
     server.initialize()
-    cancel = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b"}}\n'
-    lines = [b'{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"hang"}}']
-    lines += [b'{"jsonrpc":"2.0","id":"b","method":"ping"}', cancel.strip()]
-    server.send(b"\n".join(lines))
-    server.process.send_signal(signal.SIGTERM)
-    assert server.line() is None
-    assert server.wait() == 0
+    slow = call("echo", "slow", text="x" * 60_000)
+    lines = [msgspec.json.encode(slow)] * 40
+    lines += [b'{"jsonrpc":"2.0","id":"b","method":"ping"}']
+    lines += [b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b"}}']
+    lines += [b'{"jsonrpc":"2.0","id":"last","method":"ping"}']
+    server.send_soon(b"\n".join(lines))
+    got = []
+    while (reply := server.reply())["id"] != "last":
+        got.append(reply["id"])
+    assert got == ["slow"] * 40
+
+
+def test_answers_and_cancellations_in_a_batch_are_heard(server: ServerProcess) -> None:
+    server.ask("initialize", {"protocolVersion": "2025-03-26", "capabilities": {}})
+    server.send(call("wait", "waiting"))
+    server.send(b'[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"waiting"}}]')
+    assert server.ask("ping", request_id="after")["id"] == "after"
+
+
+def test_a_handler_that_exits_is_answered(server: ServerProcess) -> None:
+    server.initialize()
+    server.send(call("exit", 1))
+    assert server.reply()["error"]["code"] == -32603
+    assert server.ask("ping", request_id=2)["result"] == {}
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])

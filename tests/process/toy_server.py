@@ -26,6 +26,8 @@ class NoisyTools(ToyTools):
             subprocess.run(["sh", "-c", "echo a stray child; cat"], check=True)
         if name == "hang":
             threading.Event().wait(60)
+        if name == "exit":
+            sys.exit(3)
         if name == "unsendable":
             return {"content": [object()]}
         return super().call(exchange, "echo" if name in ("print", "hang") else name, arguments)

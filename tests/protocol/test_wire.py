@@ -148,3 +148,10 @@ def test_a_line_never_holds_a_newline(value: Any) -> None:
 
 def test_a_text_that_is_not_unicode_is_still_sent() -> None:
     assert encode({"file": "name-\udcff.yaml"}) == b'{"file":"name-?.yaml"}'
+
+
+def test_half_an_emoji_does_not_cost_a_request_its_id() -> None:
+    message = read(b'{"jsonrpc":"2.0","id":9,"method":"m","params":{"output":"cut \\ud83d"}}')
+    assert message == Request(9, "m", {"output": "cut ?"})
+    assert isinstance(read(b'{"jsonrpc":"2.0","id":9,"method":"m\\u0041'), Malformed)
+    assert isinstance(read(b'{"jsonrpc":"2.0","id":9,"method":"\\u0041","params":{"x":NaN}}'), Malformed)

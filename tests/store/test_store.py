@@ -335,7 +335,12 @@ def test_damage_in_a_memory_store_is_found_too() -> None:
 
 def test_verify_tells_how_far_it_has_come(ground: Ground) -> None:
     put(ground.store, workflow())
-    ground.store.run(ANNA, lambda unit: [unit.record("thing.seen", lease(fence=number)) for number in range(1000)])
+
+    def work(unit: Unit) -> None:
+        for number in range(1000):
+            unit.record("lease.seen", lease(fence=number))
+
+    ground.store.run(ANNA, work)
     told: list[int] = []
     assert ground.store.verify(told.append) == []
     assert told == [1000]

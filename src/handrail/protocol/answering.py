@@ -35,7 +35,7 @@ def answer(server: Server, exchange: Exchange) -> Answer:
         return Answer()
     except RpcError as error:
         return refusal(exchange, error)
-    except Exception as bug:  # noqa: BLE001 - the last line of defence: a client is never left without an answer
+    except (Exception, SystemExit) as bug:  # noqa: BLE001 - the last line of defence: nobody is left without an answer
         return refusal(exchange, _internal_error(exchange.method, bug))
 
 
@@ -43,7 +43,7 @@ def refusal(exchange: Exchange, error: RpcError) -> Answer:
     return Answer(encode(error_of(exchange.request_id, error)), error.code)
 
 
-def _internal_error(method: str, bug: Exception) -> RpcError:
+def _internal_error(method: str, bug: BaseException) -> RpcError:
     import traceback  # noqa: PLC0415 - only when something is broken; keeps start-up light
 
     traceback.print_exception(bug, file=sys.stderr)

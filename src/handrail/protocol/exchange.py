@@ -42,6 +42,11 @@ class Connection:
         self._closed = False
         self._lock = threading.Lock()
 
+    @property
+    def is_asking(self) -> bool:
+        """True while a handler waits for the client's answer."""
+        return bool(self._questions)
+
     def put(self, request: ClientRequest, question: Question, emit: Send) -> None:
         """Sends a request to the client; its response will settle the question. On a closed connection nobody will."""
         with self._lock:

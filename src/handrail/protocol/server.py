@@ -217,11 +217,8 @@ class Server:
         if asked.get("taskIds"):
             require_tasks(exchange)
         listener = Listener(exchange, asked, offer=self.offer)
-        exchange.connection.listeners[exchange.request_id] = listener
-        self.subscribers.attach(exchange.connection)  # before the client hears that it is: no change falls in between
-        meta = {META_SUBSCRIPTION: exchange.request_id}
-        granted = {"_meta": meta, "notifications": listener.granted()}
-        exchange.notify("notifications/subscriptions/acknowledged", granted)
+        granted = {"_meta": {META_SUBSCRIPTION: exchange.request_id}, "notifications": listener.granted()}
+        self.subscribers.listen(listener, lambda: exchange.notify("notifications/subscriptions/acknowledged", granted))
         return Held.OPEN
 
     def farewell(self, exchange: Exchange) -> bytes:

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from types import FrameType
@@ -40,6 +41,8 @@ from handrail.protocol.wire import (
     oversized,
     parse,
 )
+
+_LOOK_AGAIN_S = 0.05
 
 
 class StdioLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +111,8 @@ class StdioTransport:
         try:
             self._serve_lane()
             self._let_waiting_calls_finish()
+            for listener in tuple(self._connection.listeners.values()):
+                self._writer.write(self._server.farewell(listener.exchange))
         except OutputLost:
             self._output_lost = True
         self._server.subscribers.detach(self._connection)
@@ -147,20 +152,31 @@ class StdioTransport:
         if isinstance(message, Response):
             self._connection.settle(message)
             return
+        if isinstance(message, Batch):
+            self._hear(message)
         job = _Job(message, size)
         if isinstance(message, Request):
             self._jobs[message.id] = job
         self._accepted_bytes += size
         self._lane.put(job)
-        while self._accepted_bytes - self._served_bytes > self._limits.queued_bytes:
-            self._caught_up.wait()
+        # Reading stops while too much is queued; never while a handler waits for an answer that has to be read.
+        while self._accepted_bytes - self._served_bytes > self._limits.queued_bytes and not self._connection.is_asking:
+            self._caught_up.wait(_LOOK_AGAIN_S)
             self._caught_up.clear()
 
+    def _hear(self, batch: Batch) -> None:
+        """What in a batch must not wait behind a running call: answers and cancellations."""
+        for message in batch.messages:
+            if isinstance(message, Response):
+                self._connection.settle(message)
+            elif isinstance(message, Notification) and message.method == "notifications/cancelled":
+                self._cancel(message.params.get("requestId"))
+
     def _cancel(self, request_id: object) -> None:
-        if not isinstance(request_id, str | int):
+        if not isinstance(request_id, str | int) or isinstance(request_id, bool):
             return
         job = self._jobs.get(request_id)
-        if job is not None:
+        if job is not None and not (isinstance(job.message, Request) and job.message.method == "initialize"):
             job.cancel()
         self._connection.listeners.pop(request_id, None)
 
@@ -206,8 +222,9 @@ class StdioTransport:
     def _let_waiting_calls_finish(self) -> None:
         if self._stopping or self._connection.closing:
             return
+        deadline = time.monotonic() + self._limits.grace_s
         for thread in self._waiting:
-            thread.join(self._limits.grace_s)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     # -- answers ----------------------------------------------------------------------------------------------------
 

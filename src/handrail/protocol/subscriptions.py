@@ -7,7 +7,7 @@ they named in a `subscriptions/listen` request, on its stream.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from handrail.protocol.exchange import Connection, Exchange
@@ -66,6 +66,14 @@ class Subscribers:
         with self._lock:
             self._connections.discard(connection)
         connection.close()
+
+    def listen(self, listener: Listener, acknowledge: Callable[[], None]) -> None:
+        """Acknowledges, then adds the listener, in one step: nothing is told before, no change after it is missed."""
+        connection = listener.exchange.connection
+        with self._lock:
+            acknowledge()
+            connection.listeners[listener.exchange.request_id] = listener
+            self._connections.add(connection)
 
     def list_changed(self, change: str) -> None:
         """`change` is a key of LIST_CHANGES."""

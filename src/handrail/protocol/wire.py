@@ -124,13 +124,31 @@ def parse(line: bytes, *, max_depth: int) -> Message:
     except RecursionError:
         return _too_deep(line, max_depth)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        return Malformed(None, RpcError(PARSE_ERROR, "Parse error", {"details": str(problem)}))
+        decoded = _with_half_characters(line)
+        if decoded is None:
+            return Malformed(None, RpcError(PARSE_ERROR, "Parse error", {"details": str(problem)}))
     # Only a line with many brackets can be deep; counting bytes is far cheaper than walking every message.
     if line.count(b"[") + line.count(b"{") > max_depth and _deeper_than(decoded, max_depth):
         return _too_deep(line, max_depth)
     if isinstance(decoded, list):
         return Batch(tuple(_classify(item) for item in decoded))
     return _classify(decoded)
+
+
+def _with_half_characters(line: bytes) -> Any:
+    """A line that is JSON but for half a surrogate pair, which clients write that cut a text within an emoji, read with
+    the half replaced. None for every other line."""
+    if b"\\u" not in line:
+        return None
+    import json  # noqa: PLC0415 - more lenient than our decoder, and needed only here
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        return _printable(json.loads(line, parse_constant=refuse))
+    except (ValueError, RecursionError):
+        return None
 
 
 def oversized(head: bytes, max_bytes: int) -> Malformed:

@@ -68,18 +68,20 @@ class Gate:
 
     def _enter(self) -> None:
         try:
-            while True:
-                if self._descriptor < 0:  # the first to write opens it: reading leaves no traces
-                    self._open()
-                if not (self._line.is_free and self._lock_at_once()) and not self._line.wait(self._limit_s):
-                    raise self._busy()
-                if os.fstat(self._descriptor).st_nlink:
-                    return
+            self._take()
+            while not os.fstat(self._descriptor).st_nlink:  # the file was removed: others will meet at a new one
                 descriptor, self._descriptor = self._descriptor, -1
-                os.close(descriptor)  # somebody removed the file: the others will meet at a new one
+                os.close(descriptor)
+                self._take()
         except BaseException:  # refused, or interrupted at any point
             self._line.leave()
             raise
+
+    def _take(self) -> None:
+        if self._descriptor < 0:  # the first to write opens it: reading leaves no traces
+            self._open()
+        if not (self._line.is_free and self._lock_at_once()) and not self._line.wait(self._limit_s):
+            raise self._busy()
 
     def _lock_at_once(self) -> bool:
         try:
@@ -162,12 +164,11 @@ class _Line:
                     return
                 if self.is_free:  # sent for nothing
                     continue
-                if self._wanted:
-                    self._error = error
-                    self._arrived.release()
-                elif error is None:
+                if error is None and not self._wanted:
                     self._gate.unlock()
-                self.is_free = True
+                self._error, self.is_free = error, True
+                if self._wanted:
+                    self._arrived.release()
 
     def close(self) -> None:
         with self._state:

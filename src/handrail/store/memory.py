@@ -9,7 +9,7 @@ from typing import Any
 
 from handrail.kernel.ledger import Event
 from handrail.store.migrations import LATEST
-from handrail.store.queries import Query
+from handrail.store.queries import Query, check_column
 from handrail.store.reading import EngineInfo, Reader
 from handrail.store.tables import BY_NAME, TABLES, Table
 from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_event
@@ -60,6 +60,9 @@ class MemoryReader:
         return len(self._fitting(table, query))
 
     def _fitting(self, table: Table, query: Query) -> list[Any]:
+        for asked in (*(column for column, _ in query.where), *(key.lstrip("-") for key in query.order)):
+            check_column(table.name, asked)
+
         def fits(record: Any) -> bool:
             for column, wanted in query.where:
                 value = getattr(record, column)

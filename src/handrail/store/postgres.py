@@ -190,10 +190,14 @@ class PostgresEngine:
         self._mine = threading.local()
         self._committed = 0
         self._settled = 0
-        with self._connections.taken() as session:
-            make_current(session, self.location, version)
-            keep_growing(session)
-            self._server = session.connection.info.server_version
+        try:
+            with self._connections.taken() as session:
+                make_current(session, self.location, version)
+                keep_growing(session)
+                self._server = session.connection.info.server_version
+        except BaseException:
+            self._connections.close()
+            raise
         self._connections.on_connect = keep_growing
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 from handrail.kernel.query import Query, where
 from handrail.store.tables import BY_NAME
 
-__all__ = ["Query", "count_sql", "select_sql", "where"]
+__all__ = ["Query", "check_column", "count_sql", "select_sql", "where"]
 
 _Shape = tuple[tuple[str, int, bool], ...]
 
@@ -60,14 +60,15 @@ def _select_text(table: str, columns: tuple[str, ...], shape: _Shape, order: tup
 def _order_text(table: str, key: str) -> str:
     """Nothing comes before something. Said only where nothing may stand, so that an index still gives the order."""
     column, turned = key.lstrip("-"), key.startswith("-")
-    _check(table, column)
+    check_column(table, column)
     words = " DESC" if turned else ""
     if column in BY_NAME[table].nullable:
         words += " NULLS LAST" if turned else " NULLS FIRST"
     return f"r.{column}{words}"
 
 
-def _check(table: str, column: str) -> None:
+def check_column(table: str, column: str) -> None:
+    """JSON is kept as text that no engine looks into."""
     known = BY_NAME[table]
     assert known.kinds[known.columns.index(column)] != "json", f"{table}.{column} is JSON and cannot be asked for"
 
@@ -76,7 +77,7 @@ def _check(table: str, column: str) -> None:
 def _where_text(table: str, shape: _Shape) -> str:
     parts = []
     for column, count, nothing in shape:
-        _check(table, column)
+        check_column(table, column)
         fits = f"r.{column} = ?" if count == 1 else f"r.{column} IN ({', '.join('?' * count)})"
         if nothing:
             parts.append(f"(r.{column} IS NULL OR {fits})" if count else f"r.{column} IS NULL")

@@ -154,8 +154,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     limits: CapabilityLimits
 
 
-NO_LEDGER_YET = 0
-"""`maxEventHistory` while no event is kept."""
+EVERY_EVENT = 2**53 - 1
+"""`maxEventHistory`: the ledger keeps every event, and this is the largest whole number every client can read."""
 
 
 def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every handler takes its request
@@ -170,7 +170,7 @@ def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every hand
         limits=InfoLimits(
             max_input_bytes=server.max_message_bytes,
             default_timeout_ms=limits.WAIT_MS,
-            max_event_history=NO_LEDGER_YET,
+            max_event_history=EVERY_EVENT,
         ),
     )
 
@@ -190,7 +190,7 @@ def mcp_capabilities(call: Call, request: McpCapabilities) -> Capabilities:  # n
             entry.name: ToolSummary(entry.operation.toolset.name, entry.operation.summary)
             for entry in call.toolsets.published()
         },
-        limits=CapabilityLimits(max_event_history=NO_LEDGER_YET),
+        limits=CapabilityLimits(max_event_history=EVERY_EVENT),
     )
 
 

@@ -8,10 +8,11 @@ have it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -259,13 +260,34 @@ class HttpEndpoint:
                 replies.append(encode(error_of(message.id, message.error)))
             elif isinstance(message, Response):
                 session.connection.settle(message)
+            elif isinstance(message, Notification) and message.method == "notifications/cancelled":
+                _cancel(session, message.params.get("requestId"))
             elif isinstance(message, Request):
-                data = await loop.run_in_executor(self._workers, _answer_in_batch, session, message)
+                data = await loop.run_in_executor(self._workers, self._answer_in_batch, session, message)
                 replies.extend([data] if data is not None else [])
         if replies:
             await reply.json(200, b"[" + b",".join(replies) + b"]")
         else:
             await reply.empty(202)
+
+    def _answer_in_batch(self, session: Session, request: Request) -> bytes | None:
+        with self._counted():
+            try:
+                exchange = session.server.open(session.connection, request, session.standing.emit)
+            except RpcError as error:
+                return encode(error_of(request.id, error))
+            return answer(session.server, exchange).data
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """A handler at work, for who asks whether one is stuck."""
+        with self._counting:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._running -= 1
 
     # -- GET and DELETE ---------------------------------------------------------------------------------------------
 
@@ -317,11 +339,8 @@ class HttpEndpoint:
         """Runs the handler on a worker thread; the stream hears of its end."""
 
         def work() -> None:
-            try:
+            with self._counted():
                 answered = answer(server, exchange)
-            finally:
-                with self._counting:
-                    self._running -= 1
             done()
             if answered.held:
                 stream.hold(server.farewell(exchange))
@@ -334,8 +353,6 @@ class HttpEndpoint:
                 status = _STATELESS_STATUS.get(answered.error_code or 0, 200) if exchange.stateless else 200
                 stream.finish(answered.data, status)
 
-        with self._counting:
-            self._running += 1
         (self._waiters if server.waits(request) else self._workers).submit(work)
 
     async def _respond(
@@ -377,8 +394,12 @@ class HttpEndpoint:
         if session is not None:
             session.readers += 1
         reply.watch(stream.wake.set)
+        # A message goes to one reader only: the newest takes over, whoever read before leaves.
+        stream.readers += 1
+        mine = stream.readers
+        stream.wake.set()
         try:
-            while True:
+            while stream.readers == mine:
                 stream.wake.clear()
                 if stream.finished:
                     stream.seal_reply()
@@ -394,7 +415,8 @@ class HttpEndpoint:
                 except TimeoutError:
                     await reply.write(b": still here\n\n")
         finally:
-            self._open_streams.discard(stream)
+            if stream.readers == mine:
+                self._open_streams.discard(stream)
             if session is not None:
                 session.readers -= 1
             if reply.gone and not stream.finished:
@@ -443,16 +465,9 @@ def _named_tool(server: Server, request: Request) -> Any:
     return next((tool for tool in server.offer.tools.published() if tool["name"] == name), None)
 
 
-def _answer_in_batch(session: Session, request: Request) -> bytes | None:
-    try:
-        exchange = session.server.open(session.connection, request, session.standing.emit)
-    except RpcError as error:
-        return encode(error_of(request.id, error))
-    return answer(session.server, exchange).data
-
-
 def _cancel(session: Session, request_id: object) -> None:
-    key: RequestId | None = request_id if isinstance(request_id, str | int) else None
+    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
+    key: RequestId | None = request_id if is_id else None  # type: ignore[assignment]
     exchange = session.running.get(key) if key is not None else None
     if exchange is not None:
         exchange.cancel()

@@ -32,6 +32,8 @@ class Stream:
         """True for a stream that stays open without a handler: a listening client."""
         self.farewell: bytes | None = None
         """The reply of a held stream, for when the server ends it."""
+        self.readers = 0
+        """How many have begun to read; the latest is the one that does."""
         self.delivered = 0
         """The last event a reader was sent."""
         self.kicked = False

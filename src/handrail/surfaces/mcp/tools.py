@@ -26,7 +26,11 @@ from handrail.surfaces.refusals import bare_error, numbered_error, refused_resul
 from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
-_OPERATIONS = {operation.name: operation for operation in reversed(CATALOG)}  # of a shared name, the first one's
+_OPERATIONS = {
+    **{f"{operation.toolset.family}_{operation.name}": operation for operation in CATALOG},
+    **{operation.name: operation for operation in reversed(CATALOG)},  # of a shared name, the first one's
+}
+"""Every operation by every name it could answer to, on or off."""
 
 
 def tool_of(entry: PublishedOperation, *, whole: bool) -> dict[str, Any]:
