@@ -3,6 +3,7 @@ Nobody waits for ever, nothing is acknowledged that is not written."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,12 +16,12 @@ from handrail.kernel import lease as leases
 from handrail.kernel.errors import StoreBusy, StoreTooNew
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
-from handrail.store.sqlite import SqliteEngine
+from handrail.store.sqlite import GROUP, SqliteEngine
 from handrail.store.store import Store
 from handrail.store.unit import Unit
 from tests.process.store_audit import audit, every_event, open_store
 from tests.process.store_patient import Patient, note
-from tests.process.store_units import CHANNEL, Worker, prepare
+from tests.process.store_units import CHANNEL, Worker, message, prepare
 
 BUSY_MS = 200
 HOUR_MS = 3_600_000
@@ -146,15 +147,51 @@ def test_a_store_closed_while_it_waits_leaves_the_gate_to_others(path: Path) -> 
 # -- threads --------------------------------------------------------------------------------------------------------
 
 
-def test_more_threads_than_fit_into_one_group_are_all_written_before_they_are_told(path: Path) -> None:
-    with Patient(path) as holder:
-        holder.do("hold")
-        with Patient(path) as patient:
-            patient.ask("write_in_threads", 200, 2)
-            holder.do("let_go")
-            outcomes = patient.told()["answer"]
+def wait_for_queue(store: Store, length: int) -> None:
+    while len(engine_of(store)._queue) < length:
+        os.sched_yield()
+
+
+def test_a_unit_behind_more_than_one_group_is_written_before_it_is_told(path: Path, store: Store) -> None:
+    others = [threading.Thread(target=note, args=(store, f"thread{number}-1")) for number in range(2 * GROUP + 1)]
+    with engine_of(store)._leader:
+        for thread in others:
+            thread.start()
+        wait_for_queue(store, len(others))
+        note(store, "last-1")
+        assert "last-1" in [event.data["unit"] for event in every_event(store)]
+    for thread in others:
+        thread.join()
+    assert len(every_event(store)) == 2 * GROUP + 2
+    assert audit(path) == []
+
+
+def test_who_is_alone_is_alone_among_the_threads_of_its_own_process_too(path: Path, store: Store) -> None:
+    runs = 0
+
+    def work(unit: Unit) -> None:
+        nonlocal runs
+        runs += 1
+        unit.expect("inbox:both")
+        if runs == 1:
+            other.start()
+            wait_for_queue(store, 1)
+        unit.record("message.sent", message("both-2", "both", "", unit.now_ms()), data={"unit": "both-2"})
+
+    other = threading.Thread(target=note, args=(store, "both-1"))
+    with store.engine.alone():
+        store.run(Actor("mine", CHANNEL), work)
+    other.join()
+    assert runs == 1, "nobody else may get in between"
+    assert [event.data["unit"] for event in every_event(store)] == ["both-2", "both-1"]
+    assert audit(path) == []
+
+
+def test_two_hundred_threads_that_write_the_same_stream_all_get_their_turn(path: Path) -> None:
+    with Patient(path) as patient:
+        outcomes = patient.do("write_in_threads", 200, 1)
     acks = [ack for outcome in outcomes for ack in outcome["acks"]]
-    assert len(acks) == 400
+    assert len(acks) == 200
     assert audit(path, acks) == []
 
 
@@ -188,6 +225,16 @@ def test_backup_and_check_do_not_disturb_a_thread_that_writes(path: Path, store:
     assert audit(path, acks) == []
     for number in range(5):
         assert audit(tmp_path / f"copy_{number}.db") == []
+
+
+def test_a_copy_can_be_made_in_the_middle_of_a_write(path: Path, store: Store, tmp_path: Path) -> None:
+    acks = [note(store, "mine-1")]
+    writer = engine_of(store)._writer
+    writer.execute("BEGIN IMMEDIATE")
+    assert store.engine.check() == []
+    store.engine.backup(str(tmp_path / "copy.db"))
+    writer.execute("ROLLBACK")
+    assert audit(tmp_path / "copy.db", acks) == []
 
 
 def test_many_threads_may_look_at_once(store: Store) -> None:

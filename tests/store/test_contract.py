@@ -15,14 +15,13 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.lease import FREE, acquire, holds
-from handrail.kernel.ledger import NewEvent
 from handrail.store.queries import Query
 from handrail.store.tables import BY_NAME
 from handrail.store.unit import Unit
-from handrail.store.writes import NEW_STREAM, Conflict, Head, KeyWrite, RowWrite, WriteSet, chained
+from handrail.store.writes import NEW_STREAM, Conflict, Head, KeyWrite, RowWrite, WriteSet
 from tests.store.ground import Ground
 from tests.store.process import elsewhere
-from tests.store.records import ANNA, BEN, checkpoint, found, lease, put, remove, repository, task, workflow
+from tests.store.records import ANNA, BEN, checkpoint, found, happened, lease, put, remove, repository, task, workflow
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -44,11 +43,6 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
         thread.join()
     if failures:
         raise failures[0]
-
-
-def happened(stream: str, expected: Head, *kinds: str) -> WriteSet:
-    """Events without rows, after `expected`."""
-    return WriteSet((chained(stream, expected, [NewEvent(kind, "anna", "mcp", 5, {}, ()) for kind in kinds]),), ())
 
 
 # -- records ----------------------------------------------------------------------------------------------------------

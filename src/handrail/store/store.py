@@ -109,7 +109,7 @@ class Store:
                     f"{event.kind} ({event.stream} {event.seq}) is not the last write to {event.stream} any more",
                     hint=f"{head.seq - event.seq} later events stand on it; write the correction instead",
                 )
-            unit.expect(event.stream)
+            unit.expect(event.stream, head)  # this head and no later one: nobody may have come in between
             back = [Change(change.table, change.key, change.before, change.after) for change in reversed(event.changes)]
             unit.record_changes(event.stream, UNDO, back, {"undone": event.seq, "kind": event.kind})
             return event

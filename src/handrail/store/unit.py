@@ -109,9 +109,13 @@ class Unit:
         """Stores an idempotency key with everything else this unit writes."""
         self._key = key
 
-    def expect(self, stream: str) -> None:
-        """Takes note of where a stream stands, for a unit that writes to it without having read a record of it."""
-        self._heads.setdefault(stream, self._reader.head(stream))
+    def expect(self, stream: str, head: Head | None = None) -> None:
+        """Takes note of where a stream stands, for a unit that writes to it without having read a record of it; or of
+        where it stood when it was looked at outside this unit: what is written must follow just that."""
+        if head is not None:
+            self._heads[stream] = head
+        else:
+            self._heads.setdefault(stream, self._reader.head(stream))
 
     def _change(self, record: Record, *, after: Record | None) -> Change:
         table = BY_RECORD[type(record)]
