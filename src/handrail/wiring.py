@@ -136,6 +136,7 @@ def build_server(handrail: Handrail) -> Server:
             instructions=None if lookup else instructions(selection),
             tools=tools,
             changing=Changing(tools=settings.dynamic),
+            is_quick=tools.is_quick,
             methods=CatalogMethods(handrail.switch, handrail.call),
             resources=NoResources(),
             extra_capabilities={"tools": {"notifyProgress": False}},

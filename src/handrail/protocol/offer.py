@@ -6,7 +6,7 @@ unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -104,6 +104,10 @@ class Changing(msgspec.Struct, frozen=True, kw_only=True):
     resource_updates: bool = False
 
 
+def _never(_: str) -> bool:
+    return False
+
+
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """Who the server is and what it has."""
 
@@ -121,6 +125,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """True when handlers send log lines."""
     tasks: bool = False
     """True when a tool may run on as a task."""
+    is_quick: Callable[[str], bool] = _never
+    """Tools that answer at once, by name: they ask nobody, wait for nothing and need no thread of their own."""
     extra_capabilities: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     page_size: int = 200
 

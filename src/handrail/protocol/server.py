@@ -113,6 +113,11 @@ class Server:
             return isinstance(name, str) and self.offer.tools.waits(name)
         return self.offer.methods is not None and self.offer.methods.waits(request.method)
 
+    def is_quick(self, request: Request) -> bool:
+        """True when serving the request cannot take long: a transport may do it where it stands."""
+        name = request.params.get("name") if request.method == "tools/call" else request.method
+        return isinstance(name, str) and self.offer.is_quick(name)
+
     def open(self, connection: Connection, request: Request, emit: Send) -> Exchange:
         """Settles the era of a request; raises RpcError where its envelope is wrong."""
         stateless = request.method != "initialize" and stateless_meta(request.params) is not None

@@ -336,7 +336,7 @@ class HttpEndpoint:
         stream: Stream,
         done: Callable[[], object] = lambda: None,
     ) -> None:
-        """Runs the handler on a worker thread; the stream hears of its end."""
+        """Runs the handler, on a worker thread unless it is quick; the stream hears of its end."""
 
         def work() -> None:
             with self._counted():
@@ -353,7 +353,10 @@ class HttpEndpoint:
                 status = _STATELESS_STATUS.get(answered.error_code or 0, 200) if exchange.stateless else 200
                 stream.finish(answered.data, status)
 
-        (self._waiters if server.waits(request) else self._workers).submit(work)
+        if server.is_quick(request):
+            work()  # a thread would cost more than the call
+        else:
+            (self._waiters if server.waits(request) else self._workers).submit(work)
 
     async def _respond(
         self,

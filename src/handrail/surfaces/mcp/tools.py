@@ -105,6 +105,11 @@ class CatalogTools:
         operation = self._switch.find(name)
         return operation is not None and operation.waits
 
+    def is_quick(self, name: str) -> bool:
+        """True for what only reads memory and a few small files."""
+        operation = self._switch.find(name)
+        return operation is not None and operation.effect is Effect.READ and not (operation.stored or operation.waits)
+
     def task_use(self, name: str) -> TaskUse:  # noqa: ARG002 - no operation runs on after its reply
         return TaskUse.NEVER
 
