@@ -80,7 +80,10 @@ def clients_of(server: HttpServer, contestant: Contestant, count: int) -> Iterat
             stack.callback(client.close)
             client.open()
             clients.append(client)
-        yield clients
+        try:
+            yield clients
+        except Stuck as problem:
+            raise Stuck(f"{problem}{server.last_words()}") from None
 
 
 def prove(contestant: Contestant, launch: Launch) -> None:

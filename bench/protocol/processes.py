@@ -58,8 +58,10 @@ class ServerProcess(ABC):
         return [pipe for pipe in (self._process.stdin, self._process.stdout) if pipe is not None]
 
     def last_words(self) -> str:
+        code = self._process.poll()
+        ended = f", exit code {code}" if code is not None else ""
         lines = self._log.read_text(errors="replace").strip().splitlines()
-        return f": {lines[-1]}" if lines else ""
+        return f"{ended}: {lines[-1]}" if lines else ended
 
     # -- measuring --------------------------------------------------------------------------------------------------
 

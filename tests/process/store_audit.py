@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from handrail.kernel.ledger import Event
 from handrail.store.queries import where
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import PAGE, UNDO, Store
 from handrail.store.tables import BY_NAME
-from tests.process.store_units import WallClock
+from tests.process.store_units import SCOPE, WallClock
 from tests.process.store_writer import LifeIds
 
 Ack = dict[str, Any]
@@ -37,6 +39,7 @@ def problems(store: Store, acks: list[Ack]) -> Iterator[str]:
     events = every_event(store)
     yield from _order(events)
     yield from _acknowledged(events, acks)
+    yield from _whole(store, events)
     yield from _fences(events)
     yield from _fences_told(acks)
     yield from _undone(events, acks)
@@ -64,7 +67,7 @@ def _order(events: list[Event]) -> Iterator[str]:
 
 
 def _acknowledged(events: list[Event], acks: list[Ack]) -> Iterator[str]:
-    """None lost, none doubled, none in half."""
+    """None lost, none doubled."""
     there = Counter(event.data["unit"] for event in events if "unit" in event.data)
     told: dict[str, int] = {}
     for ack in acks:
@@ -76,16 +79,19 @@ def _acknowledged(events: list[Event], acks: list[Ack]) -> Iterator[str]:
             yield f"lost: {tag} was acknowledged with {count} events, {there[tag]} are there"
         elif there[tag] > count:
             yield f"doubled: {tag} was acknowledged with {count} events, {there[tag]} are there"
-    streams = defaultdict(list)
-    for event in events:
-        if "unit" in event.data:
-            streams[event.data["unit"]].append((event.stream, event.kind))
-    for tag, places in streams.items():
-        if len(set(places)) != len(places):
-            yield f"doubled: {tag} wrote {places}"
-        kinds = {kind for _, kind in places}
-        if tag not in told and len(places) > 1 and kinds != {"workflow.changed", "message.sent"}:
-            yield f"half: {tag} wrote {places}"
+
+
+def _whole(store: Store, events: list[Event]) -> Iterator[str]:
+    """Every unit is there with all its events and its key, acknowledged or not."""
+    there = Counter(event.data["unit"] for event in events if "of" in event.data)
+    wanted = {event.data["unit"]: event.data["of"] for event in events if "of" in event.data}
+    with store.engine.reading() as reader:
+        for tag, count in there.items():
+            if count != wanted[tag]:
+                yield f"half: {tag} has {count} events of {wanted[tag]}"
+            known = reader.key_answer(SCOPE, tag, 0)
+            if known is None or msgspec.json.decode(known[1])["events"] != count:
+                yield f"half: {tag} has {count} events, and its key says {known}"
 
 
 def _fences(events: list[Event]) -> Iterator[str]:

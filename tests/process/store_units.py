@@ -52,6 +52,11 @@ class WallClock:
         return time.time_ns() // 1_000_000
 
 
+def named(tag: str, of: int = 1) -> dict[str, Any]:
+    """What tells the events of a unit: its key, and how many there must be."""
+    return {"unit": tag, "of": of}
+
+
 def workflow(key: str, now_ms: int, name: str = "shared") -> Workflow:
     return Workflow(
         id=key,
@@ -157,20 +162,20 @@ class Worker:
     def _create(self, unit: Unit, tag: str, chance: random.Random) -> Answer:
         key, now = f"wf_{tag}", unit.now_ms()
         tasks = [task(key, number, now) for number in range(chance.randint(1, 4))]
-        unit.record("workflow.created", workflow(key, now, tag), *tasks, data={"unit": tag})
+        unit.record("workflow.created", workflow(key, now, tag), *tasks, data=named(tag))
         return {"events": 1, "row": ["workflow", key]}
 
-    def _change(self, unit: Unit, tag: str, chance: random.Random) -> Answer:
+    def _change(self, unit: Unit, tag: str, chance: random.Random, of: int = 1) -> Answer:
         found = unit.get(Workflow, chance.choice(SHARED_WORKFLOWS))
         assert found is not None
-        unit.record("workflow.changed", msgspec.structs.replace(found, name=tag), data={"unit": tag})
+        unit.record("workflow.changed", msgspec.structs.replace(found, name=tag), data=named(tag, of))
         return {"events": 1}
 
     def _large(self, unit: Unit, tag: str, chance: random.Random) -> Answer:
         found = unit.get(Workflow, chance.choice(SHARED_WORKFLOWS))
         assert found is not None
         grown = msgspec.structs.replace(found, source_content=tag[:1] * chance.randint(5_000, 40_000))
-        unit.record("workflow.changed", grown, data={"unit": tag})
+        unit.record("workflow.changed", grown, data=named(tag))
         return {"events": 1}
 
     def _checkpoint(self, unit: Unit, tag: str, chance: random.Random) -> Answer:
@@ -189,18 +194,18 @@ class Worker:
             files_changed=[],
             created_at=now,
         )
-        unit.record("checkpoint.added", added, counted, data={"unit": tag})
+        unit.record("checkpoint.added", added, counted, data=named(tag))
         return {"events": 1, "row": ["checkpoint", added.id]}
 
-    def _message(self, unit: Unit, tag: str, chance: random.Random) -> Answer:
+    def _message(self, unit: Unit, tag: str, chance: random.Random, of: int = 1) -> Answer:
         sent = message(tag, chance.choice(INBOXES), self._name, unit.now_ms())
         unit.expect(sent.stream)
-        unit.record("message.sent", sent, data={"unit": tag})
+        unit.record("message.sent", sent, data=named(tag, of))
         return {"events": 1, "row": ["message", sent.id]}
 
     def _two_streams(self, unit: Unit, tag: str, chance: random.Random) -> Answer:
-        self._change(unit, tag, chance)
-        self._message(unit, tag, chance)
+        self._change(unit, tag, chance, of=2)
+        self._message(unit, tag, chance, of=2)
         return {"events": 2}
 
     def _lease(self, unit: Unit, tag: str, chance: random.Random) -> Answer:
@@ -218,7 +223,7 @@ class Worker:
             kind, held = "lease.released", leases.release(found.holding, self._holder, fence)
         if held is None:  # another has it: nothing to write
             return {"events": 0, "lease": key, "fence": None}
-        data = {"unit": tag, "holder": self._holder, "fence": held.fence}
+        data = {**named(tag), "holder": self._holder, "fence": held.fence}
         unit.record(kind, found.with_holding(held), data=data)
         return {"events": 1, "lease": key, "fence": None if kind == "lease.released" else held.fence}
 

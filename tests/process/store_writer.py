@@ -1,7 +1,8 @@
 """A writer process: `python -m tests.process.store_writer FILE WORKER SEED FIRST LAST`. Runs its units one after the
 other and acknowledges each with a line on stdout after the store has said it is written.
 
-With ACK_FIRST=1 it acknowledges before the commit: the lie the harness has to find.
+With ACK_FIRST=1 it acknowledges before the commit: the lie the harness has to find. DURABLE=1 syncs every commit;
+CHECKPOINT_PAGES=N checkpoints often.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from handrail.store.writes import WriteSet
 from tests.process.store_units import WallClock, Worker, prepare
 
 ACK_FIRST = "ACK_FIRST"
+DURABLE = "DURABLE"
+CHECKPOINT_PAGES = "CHECKPOINT_PAGES"
+REPEAT_EVERY = 7
+"""Every so many units, one is run again, as after a lost reply."""
 
 
 class LifeIds:
@@ -62,13 +67,19 @@ def run(engine: SqliteEngine, worker: Worker, numbers: range) -> float:
         longest = max(longest, time.monotonic() - began)
         if not isinstance(engine, AckFirst):
             say({"n": number, **answer})
+        if number % REPEAT_EVERY == 0:
+            again = worker.run(number)
+            assert again == {key: value for key, value in answer.items() if key != "undone"}, f"{answer} became {again}"
     return longest
 
 
 def main(path: str, name: str, seed: int, numbers: range) -> int:
     kind = AckFirst if os.environ.get(ACK_FIRST) == "1" else SqliteEngine
     try:
-        engine = kind(Path(path), version="0")
+        engine = kind(Path(path), version="0", durable=os.environ.get(DURABLE) == "1")
+        engine._writer.execute(
+            f"PRAGMA wal_autocheckpoint = {int(os.environ.get(CHECKPOINT_PAGES, '4000'))}"
+        ).fetchall()
         store = Store(engine, clock=WallClock(), ids=LifeIds())
         prepare(store)
         say({"ready": name})

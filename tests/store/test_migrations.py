@@ -14,9 +14,10 @@ from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
 from handrail.store.migrations import LATEST, STEPS, for_postgres, statements
 from handrail.store.postgres import PostgresEngine
 from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
+from handrail.store.writes import NEW_STREAM, KeyWrite
 from tests.store.ground import VERSION, Ground, sqlite_ground
 from tests.store.process import elsewhere
-from tests.store.records import put, workflow
+from tests.store.records import happened, put, workflow
 
 NewSchema = Callable[[], contextlib.AbstractContextManager[str]]
 
@@ -55,6 +56,24 @@ def test_a_newer_schema_is_refused_with_the_version_that_understands_it(lasting:
         if lasting.kind == "postgres":  # its tables are used again
             lasting.tamper(f"UPDATE meta SET value = '{LATEST}' WHERE key = 'schema'")
             lasting.tamper("UPDATE meta SET value = '0.1.0' WHERE key = 'needs'")
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_schema_that_was_upgraded_while_it_was_open_is_written_to_no_more(postgres: Ground, keyed: bool) -> None:
+    """The same on SQLite is among the tests of its faults."""
+    put(postgres.store, workflow())
+    postgres.tamper(f"UPDATE meta SET value = '{LATEST + 1}' WHERE key = 'schema'")
+    try:
+        key = KeyWrite("tool", "key", "hash", b"", 100, 1) if keyed else None
+        with pytest.raises(StoreTooNew, match=f"has schema {LATEST + 1}"):
+            postgres.engine.commit(happened("new", NEW_STREAM, "too late")._replace(key=key))
+        with pytest.raises(StoreTooNew):
+            put(postgres.store, workflow(name="too late"))
+    finally:
+        postgres.tamper(f"UPDATE meta SET value = '{LATEST}' WHERE key = 'schema'")
+    assert [event.kind for event in postgres.store.feed()] == ["thing.put"]
+    with postgres.engine.reading() as reader:
+        assert reader.key_answer("tool", "key", 1) is None
 
 
 def test_opening_a_current_file_writes_nothing(tmp_path: Path) -> None:

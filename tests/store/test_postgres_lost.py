@@ -162,25 +162,34 @@ def test_a_removal_whose_connection_is_lost_is_done_once(wired: Store, wire: Wir
     assert wired.verify() == []
 
 
-def test_a_server_process_that_still_works_on_a_lost_commit_is_ended_first(postgres: Ground) -> None:
-    """The store loses its connection while the server waits for a lock with its statement in hand."""
-    put(postgres.store, lease(fence=0))
+def count_one(unit: Unit) -> None:
+    known = unit.get(Lease, "lease_1")
+    assert known is not None
+    unit.record("lease.counted", lease(fence=known.fence + 1))
 
-    def count(unit: Unit) -> None:
-        known = unit.get(Lease, "lease_1")
-        assert known is not None
-        unit.record("lease.counted", lease(fence=known.fence + 1))
 
+@pytest.mark.parametrize("how", ["the server process ends", "the connection is cut"])
+def test_a_commit_that_was_lost_while_it_waited_is_done_once(
+    postgres: Ground, wired: Store, wire: Wire, how: str
+) -> None:
+    """The server may still have the statement in hand, and would carry it out when nobody counts on it any more."""
+    put(wired, lease(fence=0))
     with psycopg.connect(postgres.address) as blocker, psycopg.connect(postgres.address, autocommit=True) as watch:
         blocker.execute("SELECT 1 FROM stream FOR UPDATE")
-        writer = threading.Thread(target=postgres.store.run, args=(ANNA, count))
+        writer = threading.Thread(target=wired.run, args=(ANNA, count_one))
         writer.start()
         blocked: list[tuple[int]] = []
         while not blocked:
             blocked = watch.execute(
                 "SELECT pid FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))", (blocker.info.backend_pid,)
             ).fetchall()
-        watch.execute("SELECT pg_terminate_backend(%s, 5000)", blocked[0])
+        if how == "the server process ends":
+            watch.execute("SELECT pg_terminate_backend(%s, 5000)", blocked[0])
+        else:
+            wire.drop()
+        still_there = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+        while watch.execute(still_there, blocked[0]).fetchone() is not None:
+            assert writer.is_alive()
         blocker.rollback()
         writer.join(30)
     assert found(postgres.store, Lease, "lease_1") == lease(fence=1)

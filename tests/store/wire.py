@@ -25,6 +25,8 @@ class Wire:
         self._cut: str | None = None
         self.cuts = 0
         self._dead = False
+        self._for_good = False
+        self._ends: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -40,6 +42,12 @@ class Wire:
         """The next request is lost, or its answer is. With `for_good` nothing gets through afterwards."""
         self._cut = what
         self._for_good = for_good
+
+    def drop(self) -> None:
+        """Everybody on the wire is cut off at once, whatever the server is doing for them."""
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._dead = True
@@ -65,6 +73,7 @@ class Wire:
         return server
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        self._ends += (client, server)
         with client, server, selectors.DefaultSelector() as ready, contextlib.suppress(OSError):
             ready.register(client, selectors.EVENT_READ)
             ready.register(server, selectors.EVENT_READ)

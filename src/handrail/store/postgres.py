@@ -7,9 +7,9 @@ different streams do not wait for each other.
 Positions. A counter that every commit takes a number from would make all commits queue for it until each has reached
 the disk; a sequence would not, but then a number can appear after a follower has passed it, and is missed. So a
 position is made of the transaction's own number, shifted, plus the event's place in it: it grows, and never repeats. A
-follower reads only below the oldest transaction that is still under way, so nothing can appear behind it. The price:
-positions have gaps, and the feed waits for any writing transaction on the server that stays open; streams do not. Who
-asks for the feed right after a commit of its own waits the moment until it is in.
+follower reads only below the oldest transaction that is still writing events, so nothing can appear behind it. The
+price: positions have gaps, and a commit that takes long keeps later ones out of the feed until it ends; streams wait
+for nobody. Who asks for the feed right after a commit of its own waits the moment until it is in.
 
 When a connection is lost during a commit, nobody knows whether it was done: the server process is ended, then the
 ledger is asked. So nothing is written twice, and nothing that was acknowledged is lost.
@@ -52,29 +52,47 @@ from handrail.store.postgres_connections import (
     translated,
 )
 from handrail.store.postgres_news import Hints, Listener, Notifier
-from handrail.store.postgres_schema import keep_growing, make_current
+from handrail.store.postgres_schema import keep_growing, make_current, schema_of
 from handrail.store.postgres_writes import MOST_EVENTS, PLACE_BITS, statement
 
 POLL_S = 1.0
 """How often a watcher looks when nobody tells it anything."""
 FIRST_POLL_S = 0.01
 GIVE_UP_CHECK_S = 0.25
+LOWEST = -(2**62)
 SETTLE_S = 1.0
 """How long a feed waits for one's own last commit to be in it."""
 RESOLVE_S = 15.0
 """How long to look for the outcome of a commit whose connection was lost."""
 
-SETTLED = (
-    f"(SELECT position + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {PLACE_BITS}) "  # noqa: S608 - our own names
-    "FROM counter WHERE one = 1)"
+_SETTLED = f"""
+WITH locks AS MATERIALIZED (
+  SELECT locktype, database, relation, mode, virtualtransaction, transactionid::text::bigint AS number
+  FROM pg_locks WHERE granted AND locktype IN ('relation', 'transactionid')
+), now AS (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next),
+writing AS (
+  SELECT (now.next - theirs.number) & 4294967295 AS age
+  FROM now, locks held JOIN locks theirs USING (virtualtransaction)
+  WHERE held.locktype = 'relation' AND held.mode = 'RowExclusiveLock' AND held.relation = 'event'::regclass
+    AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND theirs.locktype = 'transactionid' AND theirs.mode = 'ExclusiveLock'
 )
-"""Below this position nothing can appear any more."""
+SELECT position + ((now.next - coalesce((SELECT max(age) FROM writing WHERE age < 2147483648), 0)) << {PLACE_BITS})
+FROM counter, now WHERE one = 1
+"""  # noqa: S608 - our own names
+"""Below this position nothing can appear any more, for a look that begins after this was asked. Who writes events has
+the table's lock before it has a number, so the oldest number among the lock's holders is where what is sure ends; a
+number that is younger than the question (its age has wrapped around) is no holder's to wait for."""
 
-_FEED = sql.FEED.replace("position > ?", f"position > ? AND position < {SETTLED}")
-_LATEST = sql.LATEST.replace("ORDER BY", f"WHERE position < {SETTLED} ORDER BY")
-_POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE position < {SETTLED}"  # noqa: S608 - our own names
-_HAS_NEWS = f"SELECT EXISTS (SELECT 1 FROM event WHERE position > %s AND position < {SETTLED})"  # noqa: S608 - our own names
-_IS_SETTLED = f"SELECT %s < {SETTLED}"
+_SURE = (
+    f"greatest(?, (SELECT position + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {PLACE_BITS}) "  # noqa: S608 - our own names
+    "FROM counter WHERE one = 1))"
+)
+"""The same for a look that has begun already: there all transactions of the server count."""
+_FEED = sql.FEED.replace("position > ?", f"position > ? AND position < {_SURE}")
+_LATEST = sql.LATEST.replace("ORDER BY", f"WHERE position < {_SURE} ORDER BY")
+_POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE position < {_SURE}"  # noqa: S608 - our own names
+_HAS_NEWS = f"SELECT EXISTS (SELECT 1 FROM event WHERE position > ? AND position < {_SURE})"  # noqa: S608 - our own names
 _EVENT_THERE = "SELECT position FROM event WHERE stream = %s AND seq = %s AND hash = %s"
 _KEY_THERE = "SELECT 1 FROM idempotency WHERE scope = %s AND key = %s AND request_hash = %s AND response = %s"
 _BEGIN_LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -100,6 +118,7 @@ class PostgresReader:
         self._engine = engine
         self.session = session
         self._looked = False
+        self._bound = LOWEST
 
     def _rows(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The first question of a look is asked again on a new connection when the old one turns out to be gone."""
@@ -149,20 +168,19 @@ class PostgresReader:
         return [_event(row) for row in self._rows(sql.STREAM_EVENTS, (stream, after, limit))]
 
     def feed(self, after: int, limit: int) -> list[Event]:
-        self._settle()
-        return [_event(row) for row in self._rows(_FEED, (after, limit))]
+        return [_event(row) for row in self._rows(_FEED, (after, self._settled(), limit))]
 
     def latest(self, limit: int) -> list[Event]:
-        self._settle()
-        return [_event(row) for row in self._rows(_LATEST, (limit,))]
+        return [_event(row) for row in self._rows(_LATEST, (self._settled(), limit))]
 
     def position(self) -> int:
-        self._settle()
-        return int(self._rows(_POSITION)[0][0])
+        return int(self._rows(_POSITION, (self._settled(),))[0][0])
 
-    def _settle(self) -> None:
+    def _settled(self) -> int:
+        """Up to where the feed is sure. It must be asked before the look begins."""
         if not self._looked:
-            self._engine.settle(self.session)
+            self._bound = self._engine.settled(self.session)
+        return self._bound
 
     def everything(self, after: int, limit: int) -> list[Event]:
         """The feed with what is not settled yet: for a copy of all that this look shows."""
@@ -189,7 +207,6 @@ class PostgresEngine:
         self._closing = threading.Event()
         self._mine = threading.local()
         self._committed = 0
-        self._settled = 0
         try:
             with self._connections.taken() as session:
                 make_current(session, self.location, version)
@@ -224,17 +241,16 @@ class PostgresEngine:
         self._connections.give(lost)
         return self._connections.take()
 
-    def settle(self, session: Session) -> None:
-        """Waits the moment until what this engine committed itself is part of the feed."""
+    def settled(self, session: Session) -> int:
+        """The position below which nothing can appear any more. Waits the moment until it is past what this engine
+        committed itself."""
         mine = self._committed
-        if mine <= self._settled:
-            return
         deadline = time.monotonic() + SETTLE_S
         with contextlib.suppress(psycopg.OperationalError):  # the question that follows finds out for itself
-            while session.row(_IS_SETTLED, (mine,)) != (True,):
-                if time.monotonic() > deadline or self._closing.wait(0.001):
-                    return
-            self._settled = max(self._settled, mine)
+            while row := session.row(_SETTLED):
+                if row[0] > mine or time.monotonic() > deadline or self._closing.wait(0.001):
+                    return int(row[0])
+        return LOWEST
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -274,12 +290,12 @@ class PostgresEngine:
         text, parameters = statement(writes, with_rows=not removes)
         began = not session.is_idle
         if not began and not removes:
-            return self._position_of(writes, session.row(text, parameters))
+            return self._position_of(session, writes, session.row(text, parameters))
         if not began:
             session.do(_BEGIN_WRITE)
         try:
             session.do(_NOT_FROZEN)
-            position = self._position_of(writes, session.row(text, parameters))
+            position = self._position_of(session, writes, session.row(text, parameters))
             for row in writes.rows if removes else ():
                 if row.values is None:
                     session.do(_own(sql.REMOVE[row.table]), (row.key,))
@@ -292,9 +308,9 @@ class PostgresEngine:
             raise
         return position
 
-    @staticmethod
-    def _position_of(writes: WriteSet, row: tuple[Any, ...] | None) -> int:
+    def _position_of(self, session: Session, writes: WriteSet, row: tuple[Any, ...] | None) -> int:
         if row is None:
+            schema_of(session, self.location, self._version)  # a newer Handrail may have been here since we opened it
             raise Conflict(", ".join(stream.stream for stream in writes.streams))
         return int(row[0]) + sum(len(stream.events) for stream in writes.streams)
 
@@ -380,13 +396,23 @@ class PostgresEngine:
         for _ in range(KEEP_IDLE):
             session = self._connections.take()
             try:
-                return session.row(_HAS_NEWS, (position,)) == (True,)
+                return any(
+                    session.row(_own(_HAS_NEWS), (position, bound)) == (True,) for bound in self._bounds(session)
+                )
             except psycopg.Error as error:
                 if not session.is_lost:
                     raise refusal_for(error, self.location) from error
             finally:
                 self._connections.give(session)
         raise StoreUnusable(f"{self.location} drops every connection", hint="look into the server's log")
+
+    @staticmethod
+    def _bounds(session: Session) -> Iterator[int]:
+        """First what costs nothing, then what holds on a server where others have long transactions too."""
+        yield LOWEST
+        row = session.row(_SETTLED)
+        assert row is not None
+        yield row[0]
 
     # -- upkeep -----------------------------------------------------------------------------------------------------
 

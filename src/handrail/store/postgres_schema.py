@@ -9,9 +9,8 @@ from handrail.kernel.errors import StoreTooNew, StoreUnusable
 from handrail.store import statements as sql
 from handrail.store.migrations import LATEST, STEPS, for_postgres, statements
 from handrail.store.postgres_connections import Session
-from handrail.store.postgres_writes import PLACE_BITS
+from handrail.store.postgres_writes import PLACE_BITS, SCHEMA_KEY
 
-SCHEMA_KEY = "schema"
 NEEDS_KEY = "needs"
 UPGRADE_LOCK = 0x68616E647261696C
 
@@ -38,12 +37,12 @@ UPDATE counter SET position = (SELECT coalesce(max(position), 0) FROM event)
 
 def make_current(session: Session, location: str, version: str) -> None:
     """Creates or upgrades the tables where needed. A current schema is not written to."""
-    if _found(session, location, version) == LATEST:
+    if schema_of(session, location, version) == LATEST:
         return
     session.do("BEGIN")
     try:
         session.do("SELECT pg_advisory_xact_lock(%s)", (UPGRADE_LOCK,))
-        found = _found(session, location, version)  # another process may have been first while we waited
+        found = schema_of(session, location, version)  # another process may have been first while we waited
         for step in STEPS:
             if step.number > found:
                 for text in statements(for_postgres(step.sql)) + statements(_OWN_WORDS.get(step.number, "")):
@@ -59,7 +58,8 @@ def make_current(session: Session, location: str, version: str) -> None:
         raise
 
 
-def _found(session: Session, location: str, version: str) -> int:
+def schema_of(session: Session, location: str, version: str) -> int:
+    """The schema that is there; 0 for none. One that is newer than ours, or of something else, is refused."""
     tables = {name for (name,) in session.rows(_TABLES)}
     if not tables:
         return 0

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from handrail.store.migrations import LATEST
 from handrail.store.tables import BY_NAME
 from handrail.store.writes import RowWrite, WriteSet
 
+SCHEMA_KEY = "schema"
+"""Where the version of the schema stands, in `meta`."""
 PLACE_BITS = 16
 """Room for the events of one transaction between two positions."""
 MOST_EVENTS = (1 << PLACE_BITS) - 1
@@ -49,7 +52,7 @@ class Shape(NamedTuple):
 
 def statement(writes: WriteSet, *, with_rows: bool = True) -> tuple[str, list[Any]]:
     """The statement and its parameters. It returns the position that the events come after; no row at all when a
-    stream has moved on or the key is taken, and then nothing was written."""
+    stream has moved on, the key is taken or the schema is not ours any more, and then nothing was written."""
     moved = [stream for stream in writes.streams if stream.expected.seq]
     made = [stream for stream in writes.streams if not stream.expected.seq]
     events = [event for stream in writes.streams for event in stream.events]
@@ -105,7 +108,8 @@ def _is_single(shape: Shape) -> bool:
 
 @lru_cache(maxsize=512)
 def _text(shape: Shape) -> str:
-    parts = _single_head(shape) if _is_single(shape) else _heads(shape)
+    known = f"known AS (SELECT 1 FROM meta WHERE key = '{SCHEMA_KEY}' AND value = '{LATEST}')"  # noqa: S608 - our own names
+    parts = [known, *(_single_head(shape) if _is_single(shape) else _heads(shape))]
     answer = "SELECT 0 FROM go"
     if shape.events:
         answer = "SELECT base FROM spot"
@@ -121,21 +125,22 @@ def _text(shape: Shape) -> str:
 
 def _single_head(shape: Shape) -> list[str]:
     if shape.made:
-        insert = "INSERT INTO stream (name, head, hash) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING RETURNING 1"
-        return [f"go AS ({insert})"]
-    return ["go AS (UPDATE stream SET head = %s, hash = %s WHERE name = %s AND head = %s AND hash = %s RETURNING 1)"]
+        insert = "INSERT INTO stream (name, head, hash) SELECT %s::text, %s::bigint, %s::text FROM known"
+        return [f"go AS ({insert} ON CONFLICT DO NOTHING RETURNING 1)"]
+    update = "UPDATE stream SET head = %s, hash = %s FROM known WHERE name = %s AND head = %s AND hash = %s"
+    return [f"go AS ({update} RETURNING 1)"]
 
 
 def _heads(shape: Shape) -> list[str]:
     """Locks what is expected, keeps the key, moves the heads: each only if the one before it went well. A new stream
     that another made first is a unique violation, which takes everything back."""
-    parts, before = [], ""
+    parts, before = [], " FROM known"
     if shape.moved:
         same = "s.name = v.name AND s.head = v.head AND s.hash = v.hash"
         source = _source(shape.moved, _HEAD)
         parts += [
             f"held AS (SELECT s.name FROM stream s JOIN {source} ON {same} ORDER BY s.name FOR NO KEY UPDATE OF s)",  # noqa: S608 - our own names
-            "seen AS (SELECT 1 FROM held HAVING count(*) = %s)",
+            "seen AS (SELECT 1 FROM held, known HAVING count(*) = %s)",
         ]
         before = " FROM seen"
     if shape.keyed:

@@ -366,6 +366,9 @@ class HttpEndpoint:
         session: Session | None = None,
         on_leave: Callable[[], None] = lambda: None,
     ) -> None:
+        if stream.finished and not stream.emitted:
+            await self._deliver(reply, stream, session)
+            return
         loop = asyncio.get_running_loop()
         late = loop.call_later(self._limits.ping_s, stream.wake.set)
         watch = loop.call_later(_WATCH_AFTER_S, lambda: reply.watch(stream.wake.set))
@@ -375,9 +378,7 @@ class HttpEndpoint:
             late.cancel()
             watch.cancel()
             if stream.finished and not stream.emitted:
-                await reply.json(stream.status, stream.reply or b"")
-                if session is not None:
-                    session.forget(stream)  # delivered whole: nothing to come back for
+                await self._deliver(reply, stream, session)
                 return
             if not reply.gone:
                 await reply.start_events()
@@ -388,6 +389,13 @@ class HttpEndpoint:
             late.cancel()
             watch.cancel()
             self._open_streams.discard(stream)
+
+    @staticmethod
+    async def _deliver(reply: Reply, stream: Stream, session: Session | None) -> None:
+        """A reply that comes alone, as plain JSON."""
+        await reply.json(stream.status, stream.reply or b"")
+        if session is not None:
+            session.forget(stream)  # delivered whole: nothing to come back for
 
     async def _pump(
         self, reply: Reply, stream: Stream, after: int, *, session: Session | None, on_leave: Callable[[], None]

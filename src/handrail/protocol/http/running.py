@@ -18,6 +18,8 @@ from handrail.protocol.http.endpoint import HttpEndpoint
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
 
 GRACE_S = 3
+KEEP_ALIVE_S = 75
+"""An agent thinks for longer than a few seconds between two calls on one connection."""
 HEAD_BYTES = 512 * 1024
 """Request line and headers together: far above any client's, far below what would hurt."""
 
@@ -108,6 +110,7 @@ def serve_http(
         access_log=False,
         log_level="warning",
         server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
     process = _Process(config, endpoint)

@@ -1,0 +1,129 @@
+"""Places a database must not be in, and files that were taken away."""
+
+from __future__ import annotations
+
+import errno
+import resource
+from pathlib import Path
+
+import pytest
+
+from handrail.kernel.errors import StoreUnusable
+from handrail.store import sqlite
+from handrail.store.places import OPEN_HINTS, Files, network_file_system, open_hint, why_not_opened
+from handrail.store.sqlite import SqliteEngine
+from tests.store.ground import VERSION
+
+
+def mounts(folder: Path, *lines: str) -> Path:
+    listed = folder / "mountinfo"
+    listed.write_text("".join(f"{line}\n" for line in lines))
+    return listed
+
+
+def mounted(at: Path | str, kind: str) -> str:
+    """A line as the kernel writes it."""
+    return f"36 35 98:0 / {str(at).replace(' ', chr(92) + '040')} rw,noatime shared:1 - {kind} source rw"
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "fuse.sshfs", "ceph"])
+def test_a_network_file_system_is_named(tmp_path: Path, kind: str) -> None:
+    listed = mounts(tmp_path, mounted("/", "ext4"), mounted(tmp_path, kind))
+    assert network_file_system(tmp_path / "handrail.db", listed) == kind
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "overlay", "tmpfs", "apfs", "zfs", "fuse.ext4"])
+def test_a_local_file_system_is_fine(tmp_path: Path, kind: str) -> None:
+    assert network_file_system(tmp_path / "handrail.db", mounts(tmp_path, mounted(tmp_path, kind))) is None
+
+
+def test_the_nearest_mount_decides(tmp_path: Path) -> None:
+    inner = tmp_path / "local"
+    inner.mkdir()
+    listed = mounts(tmp_path, mounted("/", "nfs"), mounted(tmp_path, "nfs4"), mounted(inner, "ext4"))
+    assert network_file_system(inner / "handrail.db", listed) is None
+    assert network_file_system(tmp_path / "handrail.db", listed) == "nfs4"
+    assert network_file_system(Path("/elsewhere/handrail.db"), listed) == "nfs"
+
+
+def test_the_last_mount_on_a_place_decides(tmp_path: Path) -> None:
+    listed = mounts(tmp_path, mounted(tmp_path, "nfs"), mounted(tmp_path, "ext4"))
+    assert network_file_system(tmp_path / "handrail.db", listed) is None
+
+
+def test_a_name_that_only_begins_alike_is_another_place(tmp_path: Path) -> None:
+    listed = mounts(tmp_path, mounted("/", "ext4"), mounted(tmp_path / "data", "nfs"))
+    assert network_file_system(tmp_path / "data-local" / "handrail.db", listed) is None
+
+
+def test_a_mount_with_a_space_in_its_name_is_recognised(tmp_path: Path) -> None:
+    share = tmp_path / "my share"
+    share.mkdir()
+    listed = mounts(tmp_path, mounted("/", "ext4"), mounted(share, "cifs"))
+    assert network_file_system(share / "handrail.db", listed) == "cifs"
+
+
+def test_a_link_is_followed_to_where_the_file_is(tmp_path: Path) -> None:
+    share = tmp_path / "share"
+    share.mkdir()
+    (tmp_path / "link").symlink_to(share)
+    listed = mounts(tmp_path, mounted("/", "ext4"), mounted(share, "nfs"))
+    assert network_file_system(tmp_path / "link" / "handrail.db", listed) == "nfs"
+
+
+def test_a_system_that_does_not_tell_is_believed(tmp_path: Path) -> None:
+    assert network_file_system(tmp_path / "handrail.db", tmp_path / "nothing") is None
+    assert network_file_system(tmp_path / "handrail.db", mounts(tmp_path, "nonsense", "a b c", "- - -")) is None
+
+
+def test_a_store_on_a_network_file_system_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = mounts(tmp_path, mounted(tmp_path, "nfs4"))
+    monkeypatch.setattr(sqlite, "network_file_system", lambda path: network_file_system(path, listed))
+    with pytest.raises(StoreUnusable, match="nfs4") as refused:
+        SqliteEngine(tmp_path / "handrail.db", version=VERSION)
+    assert "postgresql://" in refused.value.hint
+    assert not (tmp_path / "handrail.db").exists()
+
+
+def test_files_that_stay_where_they_are_are_fine(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("a")
+    files = Files(kept, tmp_path / "never there")
+    kept.write_text("b")
+    files.check()
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced", "added"])
+def test_a_file_that_is_not_the_same_any_more_is_noticed(tmp_path: Path, change: str) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("a")
+    files = Files(first, second)
+    if change == "removed":
+        first.unlink()
+    elif change == "replaced":
+        (tmp_path / "other").write_text("a")
+        (tmp_path / "other").rename(first)
+    else:
+        second.write_text("a")
+    with pytest.raises(StoreUnusable, match="removed or replaced") as refused:
+        files.check()
+    assert "nothing was written" in refused.value.hint
+
+
+def test_a_hint_fits_the_reason() -> None:
+    assert "ulimit" in open_hint(errno.EMFILE)
+    assert open_hint(errno.EACCES) == open_hint(None) == "check that its folder exists, and that both may be written"
+    assert set(OPEN_HINTS) == {errno.EMFILE, errno.ENFILE, errno.ENOSPC}
+
+
+def test_the_reason_is_found_out_when_nobody_told_it() -> None:
+    assert why_not_opened() == open_hint(None)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limit[1]))
+    try:
+        told = why_not_opened()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    assert told == open_hint(errno.EMFILE)

@@ -1,0 +1,89 @@
+"""What SQLite has of its own: how the file is opened, how it is kept, how it comes back. Crashes, faults and many
+processes are among the process tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import StoreUnusable
+from handrail.store import sqlite as module
+from handrail.store.queries import Query, select_sql, where
+from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
+from handrail.store.tables import BY_NAME
+from tests.store.ground import VERSION, Ground, sqlite_ground
+from tests.store.records import found, put, task, workflow
+
+
+def pragma(engine: SqliteEngine, name: str) -> object:
+    return engine._writer.execute(f"PRAGMA {name}").get
+
+
+@pytest.mark.parametrize(("durable", "synchronous"), [(False, 1), (True, 2)])
+def test_the_file_is_opened_as_it_was_measured(tmp_path: Path, durable: bool, synchronous: int) -> None:
+    engine = SqliteEngine(tmp_path / "handrail.db", version=VERSION, durable=durable)
+    assert pragma(engine, "journal_mode") == "wal"
+    assert pragma(engine, "synchronous") == synchronous
+    assert pragma(engine, "auto_vacuum") == 2
+    assert pragma(engine, "busy_timeout") == 30_000
+    assert pragma(engine, "wal_autocheckpoint") == 4000
+    assert pragma(engine, "trusted_schema") == 0
+    assert pragma(engine, "application_id") == APPLICATION_ID
+    engine.close()
+
+
+def test_the_store_tells_what_it_is(sqlite: Ground) -> None:
+    info = sqlite.store.info()
+    assert (info.engine, info.location, info.version) == ("sqlite", sqlite.address, apsw.sqlite_lib_version())
+
+
+def test_an_old_library_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OLDEST_SQLITE", (99, 0, 0))
+    with pytest.raises(StoreUnusable, match="can lose data") as refused:
+        SqliteEngine(tmp_path / "handrail.db", version=VERSION)
+    assert "99.0.0" in refused.value.hint
+
+
+def test_positions_are_numbered_without_gaps(sqlite: Ground) -> None:
+    for number in range(3):
+        put(sqlite.store, workflow(f"wf_{number}"))
+    assert [event.position for event in sqlite.store.feed()] == [1, 2, 3]
+
+
+def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(sqlite: Ground, tmp_path: Path) -> None:
+    put(sqlite.store, workflow(), task())
+    feed = sqlite.store.feed()
+    kept = tmp_path / "kept.db"
+    sqlite.engine.backup(str(kept))
+    put(sqlite.store, workflow(name="later"))
+    copy = sqlite_ground(kept)
+    assert copy.store.feed() == feed
+    assert copy.store.verify() == []
+    copy.close()
+
+    other = sqlite.another()
+    sqlite.engine.restore(str(kept))  # type: ignore[attr-defined]
+    for store in (sqlite.store, other):
+        assert store.feed() == feed
+        assert found(store, Workflow, "wf_1") == workflow()
+    put(other, workflow(name="after"))
+    assert sqlite.store.verify() == []
+
+
+def test_what_is_asked_for_often_has_an_index(sqlite: Ground) -> None:
+    """No question of daily work reads a whole table."""
+    connection = apsw.Connection(sqlite.address)
+    table = BY_NAME["task"]
+    for query in (
+        Query((("workflow_id", "wf_1"), ("unmet", 0), ("status", "pending")), ("priority", "sequence"), 20),
+        Query((("workflow_id", "wf_1"),), ("sequence",)),
+        where(workflow_id="wf_1", name="build"),
+        where(id="task_1"),
+    ):
+        text, parameters = select_sql("task", table.columns, query)
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
+        assert not [step for step in plan if step.startswith("SCAN")], plan
+    connection.close()
