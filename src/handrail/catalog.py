@@ -9,13 +9,26 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.operation import Operation, Toolset
-from handrail.toolsets import checkpoint, dynamic, guide, introspection, repository, workflow
+from handrail.toolsets import (
+    checkpoint,
+    dynamic,
+    guide,
+    introspection,
+    orchestration,
+    replanning,
+    repository,
+    task,
+    workflow,
+)
 
 CATALOG: tuple[Operation[Any, Any], ...] = (
     *introspection.OPERATIONS,
     *guide.OPERATIONS,
     *workflow.OPERATIONS,
+    *replanning.OPERATIONS,
+    *task.OPERATIONS,
     *checkpoint.OPERATIONS,
+    *orchestration.OPERATIONS,
     *repository.OPERATIONS,
     *dynamic.OPERATIONS,
 )
@@ -24,7 +37,9 @@ TOOLSETS: tuple[Toolset, ...] = (
     introspection.INTROSPECTION,
     guide.GUIDE,
     workflow.WORKFLOW,
+    task.TASK,
     checkpoint.CHECKPOINT,
+    orchestration.ORCHESTRATION,
     repository.REPOSITORY,
     dynamic.DYNAMIC,
 )
@@ -32,7 +47,7 @@ TOOLSETS: tuple[Toolset, ...] = (
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "journal": ("journal",),
     "pipeline": ("pipeline",),
-    "plan": ("task", "context", "orchestration", "workspace", "template", "agent", "message"),
+    "plan": ("context", "workspace", "template", "agent", "message"),
     "registry": (
         "resources",
         "events",

@@ -9,9 +9,20 @@
     - StepNotFound       STEP_NOT_FOUND       (-32003 in guide.md)
     - TaskNotFound       TASK_NOT_FOUND
     - RunNotFound        RUN_NOT_FOUND
+    - TemplateNotFound   TEMPLATE_NOT_FOUND
+    - NothingOpen        NOTHING_OPEN
+  + SeveralOpen          SEVERAL_OPEN
   + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
   + InvalidPlan          INVALID_PLAN
   + IllegalTransition    ILLEGAL_TRANSITION
+    - TaskBlocked        TASK_BLOCKED
+    - TasksOpen          TASKS_OPEN
+    - WorkflowClosed     WORKFLOW_CLOSED
+  + MissingOutcome       MISSING_OUTCOME
+  + MissingError         MISSING_ERROR
+  + InvalidTemplate      INVALID_TEMPLATE
+  + DuplicateTemplate    DUPLICATE_TEMPLATE
+  + MissingVariables     MISSING_VARIABLES
   + StoreRefused
     - StoreUnusable      STORE_UNUSABLE
     - StoreTooNew        STORE_TOO_NEW
@@ -104,6 +115,24 @@ class RunNotFound(NotFound):
     code = "RUN_NOT_FOUND"
 
 
+class TemplateNotFound(NotFound):
+    """No template has that id or name."""
+
+    code = "TEMPLATE_NOT_FOUND"
+
+
+class NothingOpen(NotFound):
+    """An id was left out, and nothing is open that could be meant."""
+
+    code = "NOTHING_OPEN"
+
+
+class SeveralOpen(Refusal):
+    """An id was left out, and more than one could be meant."""
+
+    code = "SEVERAL_OPEN"
+
+
 class InvalidPlan(Refusal):
     """The plan has a mistake and was not taken."""
 
@@ -122,6 +151,54 @@ class IllegalTransition(Refusal):
     """The state it is in does not lead there."""
 
     code = "ILLEGAL_TRANSITION"
+
+
+class TaskBlocked(IllegalTransition):
+    """The task waits for others that are not finished."""
+
+    code = "TASK_BLOCKED"
+
+
+class TasksOpen(IllegalTransition):
+    """It cannot end while tasks of it are open."""
+
+    code = "TASKS_OPEN"
+
+
+class WorkflowClosed(IllegalTransition):
+    """The workflow has ended, or is paused; its tasks do not move."""
+
+    code = "WORKFLOW_CLOSED"
+
+
+class MissingOutcome(Refusal):
+    """A task is completed with what came of it."""
+
+    code = "MISSING_OUTCOME"
+
+
+class MissingError(Refusal):
+    """A task fails with what went wrong."""
+
+    code = "MISSING_ERROR"
+
+
+class InvalidTemplate(Refusal):
+    """The template has a mistake and was not taken."""
+
+    code = "INVALID_TEMPLATE"
+
+
+class DuplicateTemplate(Refusal):
+    """A template of that name is already there."""
+
+    code = "DUPLICATE_TEMPLATE"
+
+
+class MissingVariables(Refusal):
+    """The template needs values for some of its variables."""
+
+    code = "MISSING_VARIABLES"
 
 
 class StoreRefused(Refusal):

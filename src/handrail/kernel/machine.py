@@ -8,13 +8,24 @@ from handrail.kernel.errors import IllegalTransition
 
 
 class Machine:
-    """A named table of transitions. The first state is where things begin."""
+    """A named table of transitions. The first state is where things begin.
 
-    def __init__(self, name: str, transitions: Mapping[str, tuple[str, ...]]) -> None:
+    `consequences` are moves that nobody asks for by name: something else brings them about, and the drawing says what.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        transitions: Mapping[str, tuple[str, ...]],
+        consequences: Mapping[tuple[str, str], str] | None = None,
+    ) -> None:
         self.name = name
         self.transitions = dict(transitions)
+        self.consequences = dict(consequences or {})
         self.initial = next(iter(transitions))
-        unknown = {target for targets in transitions.values() for target in targets} - set(transitions)
+        named = {target for targets in transitions.values() for target in targets}
+        named |= {state for move in self.consequences for state in move}
+        unknown = named - set(transitions)
         assert not unknown, f"{name}: {unknown} is no state"
         assert self._reachable() == set(transitions), f"{name}: a state can never be reached"
 
@@ -43,6 +54,7 @@ class Machine:
         lines = ["stateDiagram-v2", f"  [*] --> {self.initial}"]
         for state, targets in self.transitions.items():
             lines += [f"  {state} --> {target}" for target in targets] or [f"  {state} --> [*]"]
+        lines += [f"  {current} --> {after}: {cause}" for (current, after), cause in self.consequences.items()]
         return "\n".join(lines)
 
     def _reachable(self) -> set[str]:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 
 class Query(NamedTuple):
-    """Which records, in which order. In `where` a tuple means any of its members, None means that nothing is there."""
+    """Which records, in which order. In `where` a tuple means any of its members, None means that nothing is there; a
+    column written `name >` or `name <` means what lies beyond the value."""
 
     where: tuple[tuple[str, Any], ...] = ()
     order: tuple[str, ...] = ("id",)

@@ -34,6 +34,10 @@ class UnitOfWork(Protocol):
 
     def count(self, kind: type[RecordT], query: Query) -> int: ...
 
+    def count_by(self, kind: type[RecordT], query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
+        """How many fit, for each combination of values that occurs in these columns."""
+        ...
+
     def record(
         self, kind: str, *puts: Record, removes: Iterable[Record] = (), data: Mapping[str, Any] | None = None
     ) -> None:

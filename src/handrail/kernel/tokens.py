@@ -1,41 +1,79 @@
 """How many tokens a text costs a model, estimated without a vocabulary.
 
-One pass splits the text the way byte-pair tokenisers pre-split it; each piece has a price by kind and length. Measured
-against o200k on this project's own texts in tests; models with other vocabularies differ by more than our error does.
+One pass splits the text the way byte-pair tokenisers pre-split it; each piece has a price by kind and length, in
+hundredths of a token. Measured against o200k on this project's own texts in tests; models with other vocabularies
+differ by more than our error does.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _PIECE = re.compile(
-    r"(?P<caps>[A-Z]{2,}(?![a-z]))"
-    r"|(?P<word>[A-Z]?[a-z]+|[A-Z])"
-    r"|(?P<digits>[0-9]+)"
-    r"|(?P<wide>[^\x00-\u2e7f])"
-    r"|(?P<foreign>[^\x00-\x7f])"
-    r"|(?P<gap>[^\S\n]{2,})"
-    r"|(?P<breaks>\n+)"
-    r"|(?P<marks>[^\sA-Za-z0-9]+)"
+    r"[^\r\nA-Za-z0-9\x80-\U0010ffff]?(?:[A-Z]?[a-z\xaa-\u1fff]+|[A-Z]+(?![a-z]))"  # a word and the one mark before it
+    r"|[0-9]{1,3}"
+    r"|[\x80-\U0010ffff]"
+    r"|[ ]?[^\sA-Za-z0-9\x80-\U0010ffff]+[\r\n]*"  # marks and the line break after them
+    r"|\s*[\r\n]+"
+    r"|\s+(?!\S)"
+    r"|\s+"
 )
 
 
 def estimate_tokens(text: str) -> int:
     """The estimate, rounded to the nearest whole token."""
-    total = 0.0
+    return (token_weight(text) + 50) // 100
+
+
+def token_weight(text: str) -> int:
+    """The estimate in hundredths of a token, for sums of many small texts."""
+    return sum(_price(piece) * times for piece, times in Counter(_PIECE.findall(text)).items())
+
+
+def length_within(text: str, tokens: int) -> int:
+    """How many of a text's first characters cost no more than this. Looks no further than it must."""
+    room = tokens * 100
     for match in _PIECE.finditer(text):
-        total += _price(match.lastgroup or "", len(match.group()))
-    return round(total)
+        price = _price(match.group())
+        if price > room:
+            return match.start() + (len(match.group()) * room // price if len(match.group()) > 12 else 0)
+        room -= price
+    return len(text)
 
 
-def _price(kind: str, length: int) -> float:
+def _price(piece: str) -> int:
     """Prices fitted by least squares on prose, code and JSON: short words are one token, rare long ones two."""
-    if kind == "word":
-        return 1.15 if length <= 8 else 1.65 if length <= 12 else 2.0
-    if kind == "caps":
-        return 1.0 if length <= 4 else length / 3.5
-    if kind == "digits":
-        return 1.6 * ((length + 2) // 3)
-    if kind == "marks":
-        return (0.6, 1.0, 0.65)[length - 1] if length <= 3 else 1.4 + (length - 4) * 0.1
-    return {"wide": 0.75, "foreign": 0.6, "gap": 0.65, "breaks": 0.7}[kind]
+    last, length = piece[-1], len(piece)
+    if last >= "\x80":
+        return _foreign_price(last, length)
+    if last.isalpha():
+        return _word_price(piece, length)
+    if last.isdigit():
+        return 125
+    marks = len(piece.strip())
+    if marks > 4:
+        return 128 + (marks - 4) * (5 if len(set(piece)) <= 3 else 40)
+    if marks:
+        return 88 + 10 * marks
+    return (78 if last in "\r\n" else 89) + length
+
+
+def _word_price(piece: str, length: int) -> int:
+    bare = piece[0].isalpha()
+    letters = length if bare else length - 1
+    mark = 0 if bare or piece[0] == " " else 15
+    if not piece.isascii():
+        return 30 * letters
+    if letters > 1 and piece.isupper():
+        return mark + 74 * ((letters + 3) // 4)
+    return mark + (104 if letters <= 6 else 129 if letters <= 11 else 14 * letters)
+
+
+def _foreign_price(last: str, length: int) -> int:
+    """Beyond ASCII: words of other alphabets, single arrows and dashes, Chinese and the like, emojis."""
+    if last < "\u2000":
+        return max(60, 30 * length)
+    if last < "\u2e80":
+        return 60
+    return 75 if last <= "\uffff" else 160

@@ -9,11 +9,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.task import Task
 from handrail.kernel.errors import TaskNotFound
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.toolsets.here import find_task
 from handrail.toolsets.workflow import PLANNED
 
 CHECKPOINT = Toolset(
@@ -95,19 +94,10 @@ def checkpoint_list(call: Call, request: ListCheckpoints) -> CheckpointPage:
     conditions: list[tuple[str, Any]] = [("task_id", task.id)]
     if request.type is not UNSET:
         conditions.append(("type", tuple(request.type)))
-    found = call.work.select(Checkpoint, Query(tuple(conditions), ("sequence",)))
-    newer = [checkpoint for checkpoint in found if checkpoint.sequence > request.since_sequence]
-    return CheckpointPage(tuple(_shown(checkpoint) for checkpoint in newer[: request.limit]), len(newer))
-
-
-def find_task(unit: UnitOfWork, task_id: str) -> Task:
-    """The task, or a refusal that says where ids come from."""
-    task = unit.get(Task, task_id)
-    if task is None:
-        raise TaskNotFound(
-            f"there is no task {task_id}", hint="workflow_get with include_tasks shows a workflow's tasks", id=task_id
-        )
-    return task
+    conditions.append(("sequence >", request.since_sequence))
+    found = call.work.select(Checkpoint, Query(tuple(conditions), ("sequence",), request.limit))
+    total = call.work.count(Checkpoint, Query(tuple(conditions)))
+    return CheckpointPage(tuple(_shown(checkpoint) for checkpoint in found), total)
 
 
 def _shown(checkpoint: Checkpoint) -> ShownCheckpoint:

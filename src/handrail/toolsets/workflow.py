@@ -1,7 +1,7 @@
-"""Toolset `workflow`: plan.md's workflow lifecycle. Create a workflow, give it its plan, look at it.
+"""Toolset `workflow`: plan.md's workflow lifecycle. Create a workflow, give it its plan, look at it, end it.
 
 plan.md's "workflow" is a run of work, not a guide; where both documents' tools are on, the later ones carry their
-family's name (`plan_workflow_get`).
+family's name (`plan_workflow_get`). Changing a plan that is there already is `replanning.py`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from handrail.domain.work.planning import PlannedTask, check_plan
+from handrail.domain.work.editing import PlanEdit, tally_of
+from handrail.domain.work.laying import lay_plan
+from handrail.domain.work.moving import check_open
+from handrail.domain.work.planning import MOST_TASKS, Name, PlanTask, Strings, Text
 from handrail.domain.work.task import TASK_MACHINE, Task
 from handrail.domain.work.workflow import WORKFLOW_MACHINE, Workflow
-from handrail.kernel.errors import IllegalTransition, InvalidPlan, RunNotFound
-from handrail.kernel.query import Query, where
+from handrail.kernel.errors import IllegalTransition, InvalidPlan, RunNotFound, TasksOpen, WorkflowClosed
+from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.toolsets.here import SHOWN, find_workflow
+from handrail.toolsets.shown import brief_task, shown_task, shown_workflow
 
 WORKFLOW = Toolset(
     name="workflow",
@@ -25,8 +30,7 @@ WORKFLOW = Toolset(
     purpose="Durable workflows: what is to be done, its plan and its tasks.",
 )
 
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Text = Annotated[str, Meta(max_length=200_000)]
+AtOnce = Annotated[int, Meta(ge=1, le=100, description="1 is one after the other")]
 WorkflowStatus = Literal["planning", "ready", "in_progress", "paused", "completed", "failed", "abandoned"]
 
 
@@ -38,7 +42,7 @@ class CreateWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source_content: Annotated[Text, Meta(description="The prompt or issue itself")]
     source_ref: Annotated[str, Meta(max_length=2000, description="URL or identifier")] | UnsetType = UNSET
     repository_path: str | UnsetType = UNSET
-    max_parallel_tasks: Annotated[int, Meta(ge=1, le=100)] = 1
+    max_parallel_tasks: AtOnce = 1
     auto_create_workspaces: bool = False
 
 
@@ -56,7 +60,10 @@ class GetWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: str
     include_tasks: bool = False
-    include_task_summaries: bool = True
+    include_task_summaries: Annotated[bool, Meta(description="Tasks in short; false shows all of each")] = True
+    task_limit: Annotated[int, Meta(ge=1, le=1000)] = 40
+    task_offset: Annotated[int, Meta(ge=0)] = 0
+    full: Annotated[bool, Meta(description="Long texts whole")] = False
 
 
 class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,27 +95,14 @@ class WorkflowPage(msgspec.Struct, frozen=True):
     total: int
 
 
-class PlanTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One task of a plan."""
-
-    name: Name
-    description: Text
-    sequence: Annotated[int, Meta(ge=0)]
-    parallel_group: str | UnsetType = UNSET
-    depends_on: Annotated[list[str], Meta(max_length=500)] = []
-    estimated_complexity: Literal["low", "medium", "high"] | UnsetType = UNSET
-    files_likely_affected: list[str] = []
-    priority: int = 0
-
-
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the work will be done."""
 
     summary: Text
     approach: Text
-    tasks: Annotated[list[PlanTask], Meta(min_length=1, max_length=10_000)]
-    risks: list[str] = []
-    assumptions: list[str] = []
+    tasks: Annotated[list[PlanTask], Meta(min_length=1, max_length=MOST_TASKS)]
+    risks: Strings = []
+    assumptions: Strings = []
 
 
 class SetPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,6 +121,28 @@ class PlannedWorkflow(msgspec.Struct, frozen=True):
     status: str
 
 
+class UpdateStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A workflow's new status, and why."""
+
+    id: str
+    status: WorkflowStatus
+    reason: Annotated[str, Meta(max_length=4000)] | None = None
+
+
+class SetParallelism(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many tasks of a workflow may run at once."""
+
+    id: str
+    max_parallel_tasks: AtOnce
+    auto_create_workspaces: bool | None = None
+
+
+class Done(msgspec.Struct, frozen=True):
+    """It is so now."""
+
+    success: bool
+
+
 def workflow_create(call: Call, request: CreateWorkflow) -> CreatedWorkflow:
     now = call.work.now_ms()
     workflow = Workflow(
@@ -136,7 +152,7 @@ def workflow_create(call: Call, request: CreateWorkflow) -> CreatedWorkflow:
         source_type=request.source_type,
         source_ref=None if request.source_ref is UNSET else request.source_ref,
         source_content=request.source_content,
-        repository_path=None if request.repository_path is UNSET else request.repository_path,
+        repository_path=call.here.repository if request.repository_path is UNSET else request.repository_path,
         plan=None,
         max_parallel_tasks=request.max_parallel_tasks,
         auto_create_workspaces=request.auto_create_workspaces,
@@ -149,12 +165,14 @@ def workflow_create(call: Call, request: CreateWorkflow) -> CreatedWorkflow:
 
 def workflow_get(call: Call, request: GetWorkflow) -> dict[str, Any]:
     workflow = find_workflow(call.work, request.id)
-    shown: dict[str, Any] = msgspec.to_builtins(workflow)
+    shown = shown_workflow(workflow, full=request.full)
+    tally = tally_of(call.work, workflow.id)
+    shown |= {"total_tasks": tally.total, "completed_tasks": tally.finished}
     if request.include_tasks:
-        tasks = call.work.select(Task, Query((("workflow_id", workflow.id),), ("sequence", "created_at")))
-        shown["tasks"] = [
-            msgspec.to_builtins(task) if not request.include_task_summaries else _brief(task) for task in tasks
-        ]
+        page = Query((("workflow_id", workflow.id),), ("sequence",), request.task_limit, request.task_offset)
+        tasks = call.work.select(Task, page)
+        brief = request.include_task_summaries
+        shown["tasks"] = [brief_task(task) if brief else shown_task(task, full=request.full) for task in tasks]
     return shown
 
 
@@ -173,79 +191,74 @@ def workflow_list(call: Call, request: ListWorkflows) -> WorkflowPage:
 
 def workflow_set_plan(call: Call, request: SetPlan) -> PlannedWorkflow:
     workflow = find_workflow(call.work, request.id)
-    WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, "ready")
-    check_plan([PlannedTask(task.name, tuple(task.depends_on)) for task in request.plan.tasks])
-    now = call.work.now_ms()
-    tasks = [_new_task(call.work, workflow, planned, now) for planned in request.plan.tasks]
-    plan = msgspec.to_builtins(request.plan)
-    planned_workflow = msgspec.structs.replace(workflow, status="ready", plan=plan, updated_at=now)
-    call.work.record("workflow.planned", planned_workflow, *tasks)
-    groups = {task.parallel_group for task in request.plan.tasks if task.parallel_group is not UNSET}
+    if workflow.status != WORKFLOW_MACHINE.initial:
+        raise IllegalTransition(
+            f"workflow {workflow.id} is {workflow.status}; a plan is set once, while it is planning",
+            hint="workflow_add_tasks adds to a plan, workflow_replan replaces what has not begun",
+            status=workflow.status,
+        )
+    edit = PlanEdit(call.work, workflow)
+    tasks = lay_plan(call.work, edit, request.plan.tasks)
+    edit.record("workflow.planned", status="ready", plan=plan_text(request.plan))
+    groups = {task.parallel_group for task in tasks if task.parallel_group is not None}
     return PlannedWorkflow(workflow.id, len(tasks), len(groups), "ready")
 
 
-def find_workflow(unit: UnitOfWork, workflow_id: str) -> Workflow:
-    """The workflow, or a refusal that names the newest ones."""
-    workflow = unit.get(Workflow, workflow_id)
-    if workflow is None:
-        newest = unit.select(Workflow, Query((), ("-updated_at",), 5))
-        known = (
-            ", ".join(f"{other.id} ({other.name})" for other in newest)
-            or "there is none yet: workflow_create makes one"
-        )
-        raise RunNotFound(f"there is no workflow {workflow_id}", hint=f"newest: {known}", id=workflow_id)
-    return workflow
+def workflow_update_status(call: Call, request: UpdateStatus) -> Done:
+    workflow = find_workflow(call.work, request.id)
+    end_workflow(call.work, workflow, request.status, request.reason)
+    return Done(True)
 
 
-def _new_task(unit: UnitOfWork, workflow: Workflow, planned: PlanTask, now: int) -> Task:
-    return Task(
-        id=unit.new_id("task"),
-        workflow_id=workflow.id,
-        parent_task_id=None,
-        name=planned.name,
-        description=planned.description,
-        status=TASK_MACHINE.initial,
-        sequence=planned.sequence,
-        priority=planned.priority,
-        parallel_group=None if planned.parallel_group is UNSET else planned.parallel_group,
-        depends_on=list(planned.depends_on),
-        unmet=len(set(planned.depends_on)),
-        estimated_complexity=None if planned.estimated_complexity is UNSET else planned.estimated_complexity,
-        files_likely_affected=list(planned.files_likely_affected),
-        plan=None,
-        context={},
-        outcome=None,
-        outcome_detail=None,
-        error=None,
-        checkpoints=0,
-        created_at=now,
-        updated_at=now,
+def end_workflow(unit: UnitOfWork, workflow: Workflow, status: str, reason: str | None) -> None:
+    """Moves a workflow to another status. One with open tasks is not completed."""
+    WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, status)
+    if status == "completed" and tally_of(unit, workflow.id).unfinished:
+        raise _tasks_open(unit, workflow)
+    edit = PlanEdit(unit, workflow)
+    edit.record(f"workflow.{status}", data={"reason": reason} if reason else None, status=status)
+
+
+def workflow_set_parallelism(call: Call, request: SetParallelism) -> Done:
+    workflow = find_workflow(call.work, request.id)
+    check_open(workflow, starting=False)
+    chosen: dict[str, Any] = {"max_parallel_tasks": request.max_parallel_tasks}
+    if request.auto_create_workspaces is not None:
+        chosen["auto_create_workspaces"] = request.auto_create_workspaces
+    PlanEdit(call.work, workflow).record("workflow.parallelism", **chosen)
+    return Done(True)
+
+
+def plan_text(plan: Plan) -> dict[str, Any]:
+    """The plan without its tasks, which are records of their own."""
+    shown: dict[str, Any] = msgspec.to_builtins(plan)
+    del shown["tasks"]
+    return shown
+
+
+def _tasks_open(unit: UnitOfWork, workflow: Workflow) -> TasksOpen:
+    unfinished = tuple(state for state in TASK_MACHINE.states if state not in TASK_MACHINE.terminal)
+    conditions = (("workflow_id", workflow.id), ("status", unfinished))
+    tasks = unit.select(Task, Query(conditions, ("sequence",), SHOWN))
+    count = tally_of(unit, workflow.id).unfinished
+    named = ", ".join(f"{task.id} ({task.name})" for task in tasks)
+    return TasksOpen(
+        f"workflow {workflow.id} has {count} open tasks: {named}{' …' if count > len(tasks) else ''}",
+        hint="finish or skip them first, or set the workflow to abandoned",
+        open_tasks=[brief_task(task) for task in tasks],
     )
 
 
-def _shown_status(task: Task) -> str:
-    return "blocked" if task.status == "pending" and task.unmet else task.status
-
-
-def _whole(task: Task) -> dict[str, Any]:
-    shown: dict[str, Any] = msgspec.to_builtins(task)
-    return {**shown, "status": _shown_status(task)}
-
-
-def _brief(task: Task) -> dict[str, Any]:
-    status = _shown_status(task)
-    return {"id": task.id, "name": task.name, "status": status, "sequence": task.sequence, "outcome": task.outcome}
-
-
 def _summary(unit: UnitOfWork, workflow: Workflow) -> WorkflowSummary:
+    tally = tally_of(unit, workflow.id)
     return WorkflowSummary(
         id=workflow.id,
         name=workflow.name,
         status=workflow.status,
         source_type=workflow.source_type,
         repository_path=workflow.repository_path,
-        total_tasks=unit.count(Task, where(workflow_id=workflow.id)),
-        completed_tasks=unit.count(Task, where(workflow_id=workflow.id, status=("completed", "skipped"))),
+        total_tasks=tally.total,
+        completed_tasks=tally.finished,
         updated_at=workflow.updated_at,
     )
 
@@ -265,6 +278,8 @@ _PLAN = {
 }
 CREATED = (("workflow_create", _CREATE),)
 PLANNED = (*CREATED, ("workflow_set_plan", {"id": "wf_1", "plan": _PLAN}))
+_RUNNING = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
+_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 _CYCLE = {
     **_PLAN,
     "tasks": [
@@ -361,6 +376,72 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 given=PLANNED,
                 request={"id": "wf_1", "plan": _PLAN},
                 refused=IllegalTransition,
+            ),
+        ),
+    ),
+    Operation(
+        name="workflow_update_status",
+        toolset=WORKFLOW,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Pauses, resumes, completes or abandons a workflow",
+        request=UpdateStatus,
+        response=Done,
+        handler=workflow_update_status,
+        refusals=(RunNotFound, IllegalTransition, TasksOpen),
+        examples=(
+            Example(
+                title="a running workflow is paused",
+                given=_RUNNING,
+                request={"id": "wf_1", "status": "paused", "reason": "waiting for a decision"},
+                response={"success": True},
+            ),
+            Example(
+                title="a workflow with open tasks is not completed",
+                given=_RUNNING,
+                request={"id": "wf_1", "status": "completed"},
+                refused=TasksOpen,
+            ),
+            Example(
+                title="what has ended stays ended",
+                given=_ABANDONED,
+                request={"id": "wf_1", "status": "in_progress"},
+                refused=IllegalTransition,
+            ),
+            Example(
+                title="an unknown workflow is refused",
+                request={"id": "wf_9", "status": "paused"},
+                refused=RunNotFound,
+            ),
+        ),
+    ),
+    Operation(
+        name="workflow_set_parallelism",
+        toolset=WORKFLOW,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Sets how many tasks of a workflow may run at once",
+        request=SetParallelism,
+        response=Done,
+        handler=workflow_set_parallelism,
+        refusals=(RunNotFound, WorkflowClosed),
+        examples=(
+            Example(
+                title="three at once",
+                given=PLANNED,
+                request={"id": "wf_1", "max_parallel_tasks": 3},
+                response={"success": True},
+            ),
+            Example(
+                title="an unknown workflow is refused",
+                request={"id": "wf_9", "max_parallel_tasks": 3},
+                refused=RunNotFound,
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=_ABANDONED,
+                request={"id": "wf_1", "max_parallel_tasks": 3},
+                refused=WorkflowClosed,
             ),
         ),
     ),

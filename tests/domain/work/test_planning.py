@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.work.planning import PlannedTask, check_plan, find_cycle
+from handrail.domain.work.planning import PlanTask, check_plan, find_cycle
 from handrail.kernel.errors import InvalidPlan
 
 
-def plan(**edges: list[str]) -> list[PlannedTask]:
-    return [PlannedTask(name, tuple(depends_on)) for name, depends_on in edges.items()]
+def planned(name: str, depends_on: list[str] | None = None) -> PlanTask:
+    return PlanTask(name, "", 1, depends_on=depends_on or [])
+
+
+def plan(**edges: list[str]) -> list[PlanTask]:
+    return [planned(name, depends_on) for name, depends_on in edges.items()]
 
 
 def test_a_plan_without_mistakes_is_taken() -> None:
@@ -23,13 +27,13 @@ def test_a_plan_without_mistakes_is_taken() -> None:
 @pytest.mark.parametrize(
     ("tasks", "says"),
     [
-        ([PlannedTask("a", ()), PlannedTask("a", ())], 'two tasks are named "a"'),
+        ([planned("a"), planned("a")], 'two tasks are named "a"'),
         (plan(a=["a"]), "depends on itself"),
         (plan(wrap=[], test=["wrp"]), "did you mean wrap?"),
         (plan(a=["b"], b=["c"], c=["a"]), "a → b → c → a"),
     ],
 )
-def test_a_mistake_is_refused_and_shown(tasks: list[PlannedTask], says: str) -> None:
+def test_a_mistake_is_refused_and_shown(tasks: list[PlanTask], says: str) -> None:
     with pytest.raises(InvalidPlan) as refused:
         check_plan(tasks)
     assert says in refused.value.message

@@ -1,45 +1,112 @@
-"""From a plan as it is told to the tasks it means: names are unique, dependencies exist, nothing waits for itself.
+"""What a plan may say, and which plans are sound: names are unique, dependencies exist, nothing waits for itself.
 
-A plan with a mistake is refused whole, and the refusal shows it. Pure: rules over plain data.
+A plan with a mistake is refused whole, and the refusal shows it. Pure: rules over plain data. What a sound plan makes
+of the tasks that are already there is `laying.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
 
 from handrail.kernel.errors import InvalidPlan
 from handrail.kernel.nearest import did_you_mean
 
+MOST_TASKS = 10_000
+"""Tasks in one call; `workflow_add_tasks` takes the next ones."""
+SHOWN_NAMES = 20
 
-class PlannedTask(NamedTuple):
-    """What the rules need to know of one task."""
-
-    name: str
-    depends_on: tuple[str, ...]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Text = Annotated[str, Meta(max_length=200_000)]
+Strings = Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=500)]
 
 
-def check_plan(tasks: Sequence[PlannedTask]) -> None:
-    """Raises InvalidPlan for the first mistake: a name twice, an unknown or own dependency, a cycle with its path."""
-    names = [task.name for task in tasks]
-    for name in names:
-        if names.count(name) > 1:
+class PlanTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One task of a plan."""
+
+    name: Name
+    description: Text
+    sequence: Annotated[int, Meta(ge=0, le=2**53)]
+    parallel_group: Annotated[str, Meta(max_length=200)] | None = None
+    depends_on: Annotated[Strings, Meta(description="Names of tasks that must be finished first")] = []
+    estimated_complexity: Literal["low", "medium", "high"] | None = None
+    files_likely_affected: Strings = []
+    priority: Annotated[int, Meta(ge=-1000, le=1000, description="Higher comes first")] = 0
+    requires: Annotated[Strings, Meta(description="Capabilities an agent needs")] = []
+    acceptance: Annotated[Strings, Meta(description="What must hold when it is done")] = []
+    parent: Annotated[str, Meta(max_length=200, description="Name of the task it is part of")] | None = None
+
+
+def check_plan(tasks: Sequence[PlanTask], known: Collection[str] = ()) -> None:
+    """Raises InvalidPlan for the first mistake: a name twice, an unknown or own dependency or parent, a cycle with its
+    path. `known` are names beside the plan that may be referred to."""
+    names = {task.name for task in tasks}
+    for name, times in Counter(task.name for task in tasks).items():
+        if times > 1:
             raise InvalidPlan(f'two tasks are named "{name}"', hint="give each task a name of its own", task=name)
     for task in tasks:
-        for dependency in task.depends_on:
-            if dependency == task.name:
-                raise InvalidPlan(f'task "{task.name}" depends on itself', hint="leave it out of its depends_on")
-            if dependency not in names:
-                raise InvalidPlan(
-                    f'task "{task.name}" depends on "{dependency}", which is not in the plan'
-                    f"{did_you_mean(dependency, names)}",
-                    hint=f"tasks: {', '.join(names)}",
-                )
-    cycle = find_cycle({task.name: task.depends_on for task in tasks})
+        for other, relation in (*((name, "depends on") for name in task.depends_on), (task.parent, "is part of")):
+            if other is not None:
+                _check_reference(task.name, relation, other, names, known)
+    cycle = find_cycle(waits(tasks))
     if cycle:
         raise InvalidPlan(
             f"the tasks wait for each other: {' → '.join(cycle)}", hint="remove one of these dependencies", cycle=cycle
         )
+
+
+def _check_reference(name: str, relation: str, other: str, names: set[str], known: Collection[str]) -> None:
+    if other == name:
+        raise InvalidPlan(f'task "{name}" {relation} itself', hint="leave its own name out", task=name)
+    if other not in names and other not in known:
+        all_names = [*names, *known]
+        shown = ", ".join(sorted(all_names)[:SHOWN_NAMES]) + (" …" if len(all_names) > SHOWN_NAMES else "")
+        raise InvalidPlan(
+            f'task "{name}" {relation} "{other}", which is not in the plan{did_you_mean(other, all_names)}',
+            hint=f"tasks: {shown}",
+            task=name,
+        )
+
+
+def waits(tasks: Sequence[PlanTask]) -> dict[str, list[str]]:
+    """Who cannot end before whom: a task waits for its dependencies, for those of the task it is part of, and a task
+    with parts cannot end before they do."""
+    parents = {task.name: task.parent for task in tasks}
+    own = {task.name: list(task.depends_on) for task in tasks}
+    edges = {name: list(needs) for name, needs in own.items()}
+    for task in tasks:
+        for ancestor in _ancestors(task.name, parents):
+            edges[task.name] += own.get(ancestor, ())
+        if task.parent is not None:
+            edges.setdefault(task.parent, []).append(task.name)
+    return edges
+
+
+def _ancestors(name: str, parents: Mapping[str, str | None]) -> list[str]:
+    """The tasks a task is part of, nearest first. A circle of parents ends where it closes; the cycle check names
+    it."""
+    found: list[str] = []
+    above = parents.get(name)
+    while above is not None and above not in found:
+        found.append(above)
+        above = parents.get(above)
+    return found
+
+
+def inherited_needs(task: PlanTask, by_name: Mapping[str, PlanTask]) -> list[str]:
+    """What a subtask waits for because the tasks it is part of do; without its own dependencies."""
+    parents = {name: other.parent for name, other in by_name.items()}
+    found = [
+        need
+        for ancestor in _ancestors(task.name, parents)
+        if ancestor in by_name
+        for need in by_name[ancestor].depends_on
+    ]
+    return [need for need in dict.fromkeys(found) if need not in task.depends_on]
 
 
 def find_cycle(edges: Mapping[str, Sequence[str]]) -> list[str]:

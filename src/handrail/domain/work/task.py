@@ -12,18 +12,30 @@ TASK_MACHINE = Machine(
     "task",
     {
         "pending": ("planning", "in_progress", "skipped"),
-        "planning": ("in_progress", "completed", "failed", "pending"),
-        "in_progress": ("completed", "paused", "failed", "pending"),
+        "planning": ("in_progress", "completed", "failed"),
+        "in_progress": ("completed", "paused", "failed"),
         "paused": ("in_progress", "failed"),
         "failed": ("pending", "in_progress", "skipped"),
         "completed": (),
         "skipped": (),
     },
+    {("in_progress", "pending"): "task_replan"},
 )
+FINISHED = TASK_MACHINE.terminal
+RUNNING = ("planning", "in_progress", "paused")
+"""States in which somebody has begun with it."""
+REPLACEABLE = ("pending", "failed")
+"""States in which a new plan may change, drop or take it up again."""
+SHOWN_STATES = ("pending", "blocked", *TASK_MACHINE.states[1:])
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """One task. `unmet` counts the dependencies that are not finished yet: 0 and pending is ready."""
+    """One task.
+
+    Three counters make readiness a matter of this row alone: `unmet` counts the tasks it waits for that are not
+    finished (its own dependencies and those of the tasks it is part of), `open_children` its unfinished subtasks, and
+    `unblocks` the tasks that wait for it.
+    """
 
     id: str
     workflow_id: str
@@ -46,7 +58,27 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: int
     created_at: int
     updated_at: int
+    requires: list[str] = []
+    acceptance: list[str] = []
+    unblocks: int = 0
+    open_children: int = 0
+    attempts: int = 0
+    """How often work on it began."""
+    started_at: int | None = None
+    finished_at: int | None = None
+    assigned_agent_id: str | None = None
+    claimed_at: int | None = None
+    workspace_id: str | None = None
 
     @property
     def stream(self) -> str:
         return self.workflow_id
+
+    @property
+    def shown_status(self) -> str:
+        """The status as everybody sees it: a pending task that waits for another is blocked."""
+        return "blocked" if self.status == "pending" and self.unmet else self.status
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status in FINISHED

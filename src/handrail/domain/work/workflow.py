@@ -11,7 +11,7 @@ from handrail.kernel.machine import Machine
 WORKFLOW_MACHINE = Machine(
     "workflow",
     {
-        "planning": ("ready", "in_progress", "abandoned"),
+        "planning": ("ready", "abandoned"),
         "ready": ("in_progress", "abandoned"),
         "in_progress": ("paused", "completed", "failed", "abandoned"),
         "paused": ("in_progress", "abandoned"),
@@ -19,7 +19,10 @@ WORKFLOW_MACHINE = Machine(
         "completed": (),
         "abandoned": (),
     },
+    {("planning", "in_progress"): "a first task is started"},
 )
+CLOSED = WORKFLOW_MACHINE.terminal
+OPEN = tuple(state for state in WORKFLOW_MACHINE.states if state not in CLOSED)
 
 SOURCE_TYPES = ("prompt", "github_issue", "linear", "jira", "custom")
 
@@ -39,6 +42,7 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True):
     auto_create_workspaces: bool
     created_at: int
     updated_at: int
+    """The last change to it or to any of its tasks."""
 
     @property
     def stream(self) -> str:

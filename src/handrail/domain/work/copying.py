@@ -1,0 +1,69 @@
+"""From a workflow's tasks back to a plan that could be laid again: what was done is left out, what was to be done
+stays. Skipped tasks are dropped, and what waited for them waits for what they waited for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from handrail.domain.work.planning import PlanTask
+from handrail.domain.work.task import Task
+
+
+def plan_again(tasks: Sequence[Task]) -> list[PlanTask]:
+    """The tasks as plan entries, without skipped ones, in the order they are given."""
+    return _Copy(tasks).entries()
+
+
+class _Copy:
+    """The tasks of one workflow, by every way they are looked up."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
+        self._by_id = {task.id: task for task in tasks}
+        self._by_name = {task.name: task for task in tasks}
+        self._parts: dict[str, list[str]] = defaultdict(list)
+        for task in tasks:
+            if task.parent_task_id is not None:
+                self._parts[task.parent_task_id].append(task.name)
+
+    def entries(self) -> list[PlanTask]:
+        return [self._entry(task) for task in self._tasks if task.status != "skipped"]
+
+    def _entry(self, task: Task) -> PlanTask:
+        needs = list(task.depends_on)
+        above = self._by_id.get(task.parent_task_id or "")
+        while above is not None and above.status == "skipped":
+            needs += above.depends_on  # as part of it, the task waited for these too
+            above = self._by_id.get(above.parent_task_id or "")
+        return PlanTask(
+            name=task.name,
+            description=task.description,
+            sequence=task.sequence,
+            parallel_group=task.parallel_group,
+            depends_on=self._kept(needs),
+            estimated_complexity=cast(Any, task.estimated_complexity),
+            files_likely_affected=list(task.files_likely_affected),
+            priority=task.priority,
+            requires=list(task.requires),
+            acceptance=list(task.acceptance),
+            parent=None if above is None else above.name,
+        )
+
+    def _kept(self, needs: Iterable[str]) -> list[str]:
+        """These names; in place of each skipped task, what it waited for: its dependencies and its parts."""
+        kept: dict[str, None] = {}
+        seen: set[str] = set()
+        pending = list(needs)[::-1]
+        while pending:
+            name = pending.pop()
+            task = self._by_name.get(name)
+            if task is None or name in seen:
+                continue
+            seen.add(name)
+            if task.status == "skipped":
+                pending.extend([*task.depends_on, *self._parts[task.id]][::-1])
+            else:
+                kept[name] = None
+        return list(kept)

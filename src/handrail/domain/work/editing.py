@@ -1,0 +1,195 @@
+"""An edit of one workflow's plan: tasks and dependencies come, go and change; the counters follow by themselves.
+
+Every change of a plan goes through here, so that `unmet`, `unblocks`, `open_children` and the tally are right by
+construction. What to change is decided elsewhere (`laying.py`, `moving.py`); nothing is written before `record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from handrail.domain.work.dependency import Dependency, dependency
+from handrail.domain.work.tally import Tally, empty_tally
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.query import Query, where
+from handrail.kernel.records import Record, UnitOfWork
+
+CHUNK = 500
+"""Values in one question to the store."""
+
+
+class PlanEdit:
+    """Changes to the tasks of one workflow, collected."""
+
+    def __init__(self, unit: UnitOfWork, workflow: Workflow) -> None:
+        self._unit = unit
+        self.workflow = workflow
+        self.now = unit.now_ms()
+        self._before: dict[str, Task | None] = {}
+        self._tasks: dict[str, Task | None] = {}
+        self._links: dict[str, Dependency | None] = {}
+        self._touched: dict[str, set[str]] = {}
+        """For each end of a changed dependency, the dependencies of it that changed."""
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def task(self, task_id: str) -> Task:
+        """The task as this edit leaves it."""
+        task = self._tasks[task_id] if task_id in self._tasks else self._unit.get(Task, task_id)
+        assert task is not None, f"{task_id} belongs to the plan"
+        return task
+
+    def add(self, task: Task) -> None:
+        self._before[task.id] = None
+        self._tasks[task.id] = task
+        if task.parent_task_id is not None and not task.is_finished:
+            self._count_child(task.parent_task_id, 1)
+
+    def change(self, task: Task, **fields: Any) -> Task:
+        """The task with other values. One that finishes sets free what waits for it."""
+        self._before.setdefault(task.id, task)
+        current = self.task(task.id)
+        changed = msgspec.structs.replace(current, **fields, updated_at=self.now)
+        self._tasks[task.id] = changed
+        if changed.is_finished and not current.is_finished:
+            self._settle(changed)
+        return changed
+
+    def move_under(self, task: Task, parent_id: str | None) -> None:
+        """Makes a task part of another, or of none."""
+        if task.parent_task_id == parent_id:
+            return
+        for above, step in ((task.parent_task_id, -1), (parent_id, 1)):
+            if above is not None and not task.is_finished:
+                self._count_child(above, step)
+        self.change(task, parent_task_id=parent_id)
+
+    def parts_of(self, task_id: str) -> list[Task]:
+        """The stored subtasks of a task that this edit leaves there."""
+        stored = self._unit.select(Task, where(parent_task_id=task_id))
+        current = (self._tasks.get(part.id, part) for part in stored)
+        return [part for part in current if part is not None and part.parent_task_id == task_id]
+
+    def remove(self, task: Task) -> None:
+        """Takes a task out, with every dependency from and to it."""
+        for link in self.needs_of(task.id):
+            self.unlink(link)
+        for link in self.dependents_of(task.id):
+            self.unlink(link)
+            waiting = self.task(link.task_id)
+            if not link.inherited:
+                self.change(waiting, depends_on=[name for name in waiting.depends_on if name != task.name])
+        self._before.setdefault(task.id, task)
+        if task.parent_task_id is not None:
+            self._count_child(task.parent_task_id, -1)
+        self._tasks[task.id] = None
+
+    def holds(self, task_id: str) -> bool:
+        """True while the task is in the plan as this edit leaves it."""
+        return self._tasks.get(task_id, task_id) is not None
+
+    def _settle(self, finished: Task) -> None:
+        for link in self.dependents_of(finished.id):
+            waiting = self.task(link.task_id)
+            self._count(waiting, unmet=waiting.unmet - 1)
+        if finished.parent_task_id is not None:
+            self._count_child(finished.parent_task_id, -1)
+
+    def _count_child(self, parent_id: str, step: int) -> None:
+        parent = self.task(parent_id)
+        self._count(parent, open_children=parent.open_children + step)
+
+    def _count(self, task: Task, **counters: int) -> None:
+        self._before.setdefault(task.id, task)
+        self._tasks[task.id] = msgspec.structs.replace(self.task(task.id), **counters)
+
+    # -- dependencies -------------------------------------------------------------------------------------------------
+
+    def needs_of(self, task_id: str) -> list[Dependency]:
+        """What a task waits for, as this edit leaves it."""
+        return [link for link in self._linked(where(task_id=task_id), task_id) if link.task_id == task_id]
+
+    def dependents_of(self, task_id: str) -> list[Dependency]:
+        """What waits for a task, as this edit leaves it."""
+        return [link for link in self._linked(where(needs_id=task_id), task_id) if link.needs_id == task_id]
+
+    def _linked(self, query: Query, end: str) -> list[Dependency]:
+        stored = () if self._is_new(end) else self._unit.select(Dependency, query)
+        found: dict[str, Dependency | None] = {link.id: link for link in stored}
+        found |= {key: self._links[key] for key in self._touched.get(end, ())}
+        return [link for link in found.values() if link is not None]
+
+    def _is_new(self, task_id: str) -> bool:
+        return self._before.get(task_id, task_id) is None
+
+    def link(self, task_id: str, needs_id: str, *, inherited: bool = False) -> None:
+        """Makes one task wait for another; a second time changes nothing but whose dependency it is."""
+        new = dependency(self.workflow.id, task_id, needs_id, inherited=inherited)
+        if new.id in self._links:
+            old = self._links[new.id]
+        else:
+            old = None if self._is_new(task_id) else self._unit.get(Dependency, new.id)
+        self._set(new.id, new, new)
+        if old is None:
+            self._count_link(new, 1)
+
+    def unlink(self, link: Dependency) -> None:
+        self._set(link.id, link, None)
+        self._count_link(link, -1)
+
+    def _set(self, key: str, ends: Dependency, link: Dependency | None) -> None:
+        self._links[key] = link
+        for end in (ends.task_id, ends.needs_id):
+            self._touched.setdefault(end, set()).add(key)
+
+    def _count_link(self, link: Dependency, step: int) -> None:
+        needed, waiting = self.task(link.needs_id), self.task(link.task_id)
+        self._count(needed, unblocks=needed.unblocks + step)
+        if not needed.is_finished:
+            self._count(waiting, unmet=waiting.unmet + step)
+
+    # -- the outcome --------------------------------------------------------------------------------------------------
+
+    def record(self, kind: str, *others: Record, data: Mapping[str, Any] | None = None, **fields: Any) -> Tally:
+        """One event with every record that changed; `fields` are new values of the workflow itself."""
+        gone = [task for task in self._before.values() if task is not None]
+        come = [task for task in self._tasks.values() if task is not None]
+        before = self._unit.get(Tally, self.workflow.id) or empty_tally(self.workflow.id)
+        tally = before.after(gone=gone, come=come)
+        workflow = msgspec.structs.replace(self.workflow, **fields, updated_at=self.now)
+        removed: list[Record] = [self._old(key) for key, task in self._tasks.items() if task is None]
+        removed += self._gone_links()
+        links = [link for link in self._links.values() if link is not None]
+        self._unit.record(kind, workflow, tally, *come, *links, *others, removes=removed, data=data)
+        self.workflow = workflow
+        return tally
+
+    def _old(self, key: str) -> Task:
+        task = self._before[key]
+        assert task is not None, "only what was there can be taken out"
+        return task
+
+    def _gone_links(self) -> Iterator[Dependency]:
+        for key, link in self._links.items():
+            old = self._unit.get(Dependency, key) if link is None else None
+            if old is not None:
+                yield old
+
+
+def tasks_named(unit: UnitOfWork, workflow_id: str, names: Iterable[str]) -> dict[str, Task]:
+    """Those of a workflow's tasks that have one of these names."""
+    wanted = list(dict.fromkeys(names))
+    found: dict[str, Task] = {}
+    for start in range(0, len(wanted), CHUNK):
+        chunk = tuple(wanted[start : start + CHUNK])
+        for task in unit.select(Task, Query((("workflow_id", workflow_id), ("name", chunk)))):
+            found[task.name] = task
+    return found
+
+
+def tally_of(unit: UnitOfWork, workflow_id: str) -> Tally:
+    return unit.get(Tally, workflow_id) or empty_tally(workflow_id)

@@ -1,0 +1,289 @@
+"""From a sound plan to tasks: a first plan, tasks added to one, a task taken out, a plan replaced while it runs.
+
+Work that was done or is under way is never touched by a new plan, and a task that left traces is not taken out but
+kept as skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.editing import CHUNK, PlanEdit, tasks_named
+from handrail.domain.work.planning import PlanTask, check_plan, inherited_needs
+from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
+from handrail.kernel.errors import IllegalTransition, InvalidPlan, TasksOpen
+from handrail.kernel.query import Query, where
+from handrail.kernel.records import UnitOfWork
+
+
+class Replanned(NamedTuple):
+    """The names a new plan kept, changed, added, took out, or left as skipped because they bear traces."""
+
+    kept: list[str]
+    updated: list[str]
+    added: list[str]
+    removed: list[str]
+    skipped: list[str]
+
+
+def lay_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask]) -> list[Task]:
+    """Adds tasks to a workflow; they may refer to tasks that are there already."""
+    referred = {name for draft in drafts for name in (*draft.depends_on, draft.parent) if name is not None}
+    known = tasks_named(unit, edit.workflow.id, [*(draft.name for draft in drafts), *referred])
+    for draft in drafts:
+        if draft.name in known:
+            raise InvalidPlan(
+                f'a task "{draft.name}" is already there ({known[draft.name].id})',
+                hint="give the new one a name of its own; workflow_replan changes tasks that have not begun",
+                task=draft.name,
+            )
+    check_plan(drafts, known)
+    _check_parents(unit, drafts, known)
+    return _lay(unit, edit, drafts, known)
+
+
+def _lay(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], known: Mapping[str, Task]) -> list[Task]:
+    ids = {draft.name: unit.new_id("task") for draft in drafts}
+    places = {**{name: task.id for name, task in known.items()}, **ids}
+    for draft in _parents_first(drafts):
+        edit.add(_new_task(edit, draft, ids[draft.name], places.get(draft.parent or "")))
+    _link(edit, drafts, places)
+    return [edit.task(ids[draft.name]) for draft in drafts]
+
+
+def _link(edit: PlanEdit, drafts: Sequence[PlanTask], places: Mapping[str, str]) -> None:
+    """Every dependency of these tasks: their own, and those of the tasks they are part of."""
+    by_name = {draft.name: draft for draft in drafts}
+    for draft in drafts:
+        for need in dict.fromkeys(draft.depends_on):
+            edit.link(places[draft.name], places[need])
+        own = {places[need] for need in draft.depends_on}
+        inherited = [places[need] for need in inherited_needs(draft, by_name)]
+        top = draft
+        while top.parent in by_name:
+            top = by_name[top.parent]
+        if top.parent is not None:
+            inherited += [link.needs_id for link in edit.needs_of(places[top.parent])]
+        for need_id in dict.fromkeys(inherited):
+            if need_id not in own:
+                edit.link(places[draft.name], need_id, inherited=True)
+
+
+def _parents_first(drafts: Sequence[PlanTask]) -> list[PlanTask]:
+    by_name = {draft.name: draft for draft in drafts}
+    ordered: dict[str, PlanTask] = {}
+    for draft in drafts:
+        chain = [draft]
+        while (above := by_name.get(chain[-1].parent or "")) is not None and above.name not in ordered:
+            chain.append(above)
+        for member in reversed(chain):
+            ordered.setdefault(member.name, member)
+    return list(ordered.values())
+
+
+def _check_parents(unit: UnitOfWork, drafts: Sequence[PlanTask], known: Mapping[str, Task]) -> None:
+    """A new part of a task that is there must not wait, however indirectly, for that task: neither could ever end."""
+    for draft in drafts:
+        parent = known.get(draft.parent or "")
+        if parent is None:
+            continue
+        if parent.is_finished:
+            raise InvalidPlan(
+                f'task "{draft.name}" is part of "{parent.name}", which is {parent.status}',
+                hint="make it a task of its own, or part of an open one",
+                task=draft.name,
+            )
+        within = _with_parts(drafts, draft.name)
+        needs = {known[need].id for part in within for need in part.depends_on if need in known}
+        if parent.id in _reach(unit, needs):
+            raise InvalidPlan(
+                f'task "{draft.name}" is part of "{parent.name}" and waits for something that waits for it',
+                hint="remove one of its dependencies",
+                task=draft.name,
+            )
+
+
+def _with_parts(drafts: Sequence[PlanTask], name: str) -> list[PlanTask]:
+    members = {name}
+    for draft in _parents_first(drafts):
+        if draft.parent in members:
+            members.add(draft.name)
+    return [draft for draft in drafts if draft.name in members]
+
+
+def _reach(unit: UnitOfWork, start: Iterable[str]) -> set[str]:
+    """Every unfinished task that must end before these can: over dependencies, and from a task to its parts."""
+    seen: set[str] = set()
+    frontier = list(start)
+    while frontier:
+        seen.update(frontier)
+        reached: set[str] = set()
+        for begin in range(0, len(frontier), CHUNK):
+            chunk = tuple(frontier[begin : begin + CHUNK])
+            reached |= {link.needs_id for link in unit.select(Dependency, where(task_id=chunk))}
+            reached |= {part.id for part in unit.select(Task, where(parent_task_id=chunk))}
+        frontier = [key for key in reached if key not in seen and not _finished(unit, key)]
+    return seen
+
+
+def _finished(unit: UnitOfWork, task_id: str) -> bool:
+    task = unit.get(Task, task_id)
+    return task is None or task.is_finished
+
+
+def _new_task(edit: PlanEdit, draft: PlanTask, task_id: str, parent_id: str | None) -> Task:
+    return Task(
+        id=task_id,
+        workflow_id=edit.workflow.id,
+        parent_task_id=parent_id,
+        name=draft.name,
+        description=draft.description,
+        status=TASK_MACHINE.initial,
+        sequence=draft.sequence,
+        priority=draft.priority,
+        parallel_group=draft.parallel_group,
+        depends_on=list(dict.fromkeys(draft.depends_on)),
+        unmet=0,
+        estimated_complexity=draft.estimated_complexity,
+        files_likely_affected=list(draft.files_likely_affected),
+        plan=None,
+        context={},
+        outcome=None,
+        outcome_detail=None,
+        error=None,
+        checkpoints=0,
+        created_at=edit.now,
+        updated_at=edit.now,
+        requires=list(draft.requires),
+        acceptance=list(draft.acceptance),
+    )
+
+
+# -- taking out -------------------------------------------------------------------------------------------------------
+
+
+def take_out(edit: PlanEdit, task: Task, reason: str) -> list[str]:
+    """Takes a task out of its plan: what waited for it waits for what it waited for. Returns the names of those."""
+    if task.status not in REPLACEABLE:
+        raise IllegalTransition(
+            f'task "{task.name}" is {task.status} and stays in the plan',
+            hint="only a task that nobody works on and that is not done can be taken out",
+            status=task.status,
+        )
+    if task.open_children:
+        raise TasksOpen(f'task "{task.name}" has {task.open_children} open subtasks', hint="take those out first")
+    rewired: list[str] = []
+    needs = [link.needs_id for link in edit.needs_of(task.id)]
+    need_names = [edit.task(need).name for need in needs]
+    for link in edit.dependents_of(task.id):
+        waiting = edit.task(link.task_id)
+        if waiting.is_finished:
+            continue
+        rewired.append(waiting.name)
+        for need in needs:
+            edit.link(waiting.id, need, inherited=link.inherited)
+        if not link.inherited:
+            names = [other for name in waiting.depends_on for other in ([name] if name != task.name else need_names)]
+            edit.change(waiting, depends_on=list(dict.fromkeys(names)))
+    _drop(edit, task, reason)
+    return rewired
+
+
+def _drop(edit: PlanEdit, task: Task, reason: str) -> bool:
+    """Takes a task out; True when it had to stay, as skipped, because work was recorded on it."""
+    if task.checkpoints or task.attempts or edit.parts_of(task.id):
+        edit.change(task, status="skipped", outcome=f"taken out of the plan: {reason}", finished_at=edit.now)
+        return True
+    edit.remove(task)
+    return False
+
+
+# -- replacing --------------------------------------------------------------------------------------------------------
+
+
+def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], reason: str) -> Replanned:
+    """A new plan for what has not begun. Names decide: what is done or running is kept as it is, an open task of the
+    same name is changed in place, other open ones are taken out, new names are added."""
+    open_tasks = _replaceable(unit, edit.workflow.id, {draft.name for draft in drafts})
+    named = {name for draft in drafts for name in (draft.name, *draft.depends_on, draft.parent) if name is not None}
+    known = tasks_named(unit, edit.workflow.id, named - set(open_tasks))
+    wanted = [draft for draft in drafts if draft.name not in known]
+    names = {draft.name for draft in wanted}
+    check_plan(wanted, known)
+    updated = [draft for draft in wanted if draft.name in open_tasks]
+    added = [draft for draft in wanted if draft.name not in open_tasks]
+    _check_parents(unit, added, known)
+    places = {name: task.id for name, task in {**known, **open_tasks}.items()}
+    for draft in updated:
+        _check_not_above(edit, open_tasks[draft.name], known.get(draft.parent or ""))
+    for task in open_tasks.values():
+        for link in edit.needs_of(task.id):
+            edit.unlink(link)
+    places |= {draft.name: unit.new_id("task") for draft in added}
+    for draft in _parents_first(added):
+        edit.add(_new_task(edit, draft, places[draft.name], places.get(draft.parent or "")))
+    for draft in updated:
+        _renew(edit, open_tasks[draft.name], draft)
+        edit.move_under(edit.task(places[draft.name]), places.get(draft.parent or ""))
+    removed, skipped = _leave_out(edit, [task for task in open_tasks.values() if task.name not in names], reason)
+    _link(edit, wanted, places)
+    kept = [draft.name for draft in drafts if draft.name in known]
+    return Replanned(kept, [draft.name for draft in updated], [draft.name for draft in added], removed, skipped)
+
+
+def _replaceable(unit: UnitOfWork, workflow_id: str, named: set[str]) -> dict[str, Task]:
+    """The tasks a new plan decides on, by name. One that it does not name and of which a part is under way stays out
+    of it."""
+    found = unit.select(Task, Query((("workflow_id", workflow_id), ("status", REPLACEABLE))))
+    by_id = {task.id: task for task in found}
+    held = [
+        task.parent_task_id for task in unit.select(Task, Query((("workflow_id", workflow_id), ("status", RUNNING))))
+    ]
+    while held:
+        above = by_id.get(held.pop() or "")
+        if above is not None:
+            held.append(above.parent_task_id)
+            if above.name not in named:
+                del by_id[above.id]
+    return {task.name: task for task in by_id.values()}
+
+
+def _check_not_above(edit: PlanEdit, task: Task, parent: Task | None) -> None:
+    while parent is not None:
+        if parent.id == task.id:
+            raise InvalidPlan(f'task "{task.name}" would be part of itself', hint="give it another parent")
+        parent = edit.task(parent.parent_task_id) if parent.parent_task_id is not None else None
+
+
+def _leave_out(edit: PlanEdit, tasks: Sequence[Task], reason: str) -> tuple[list[str], list[str]]:
+    removed: list[str] = []
+    skipped: list[str] = []
+    for task in sorted(tasks, key=lambda task: -_depth(edit, task)):  # parts before what they are part of
+        (skipped if _drop(edit, edit.task(task.id), reason) else removed).append(task.name)
+    return removed, skipped
+
+
+def _depth(edit: PlanEdit, task: Task) -> int:
+    depth = 0
+    while task.parent_task_id is not None:
+        task, depth = edit.task(task.parent_task_id), depth + 1
+    return depth
+
+
+def _renew(edit: PlanEdit, task: Task, draft: PlanTask) -> None:
+    edit.change(
+        task,
+        status="pending",
+        error=None,
+        description=draft.description,
+        sequence=draft.sequence,
+        priority=draft.priority,
+        parallel_group=draft.parallel_group,
+        depends_on=list(dict.fromkeys(draft.depends_on)),
+        estimated_complexity=draft.estimated_complexity,
+        files_likely_affected=list(draft.files_likely_affected),
+        requires=list(draft.requires),
+        acceptance=list(draft.acceptance),
+    )

@@ -1,0 +1,127 @@
+"""A task's life: it is started, paused, completed, failed, skipped, taken up again. The one way a task changes state.
+
+Every vocabulary moves tasks through here, so that dependents are set free, workflows start, and claims end the same
+way whichever tool was used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.task import TASK_MACHINE, Task
+from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.errors import MissingError, MissingOutcome, TaskBlocked, TasksOpen, WorkflowClosed
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+SHOWN = 10
+"""Tasks a refusal names."""
+
+
+def workflow_of(unit: UnitOfWork, task: Task) -> Workflow:
+    workflow = unit.get(Workflow, task.workflow_id)
+    assert workflow is not None, "a task belongs to a workflow"
+    return workflow
+
+
+def move_task(
+    unit: UnitOfWork,
+    task: Task,
+    status: str,
+    *,
+    outcome: str | None = None,
+    outcome_detail: dict[str, Any] | None = None,
+    error: str | None = None,
+    **fields: Any,
+) -> Task:
+    """The task in its new state, recorded. `fields` are other values that change with it."""
+    workflow = workflow_of(unit, task)
+    TASK_MACHINE.check(f'task "{task.name}"', task.status, status)
+    check_open(workflow, starting=status in ("planning", "in_progress"))
+    if status in ("planning", "in_progress") and task.unmet:
+        raise blocked(unit, task)
+    if status == "completed" and not outcome:
+        raise MissingOutcome(f'task "{task.name}" needs an outcome', hint="say in a sentence or two what came of it")
+    if status == "failed" and not error:
+        raise MissingError(f'task "{task.name}" needs an error', hint="say what went wrong and what was tried")
+    if status in TASK_MACHINE.terminal and task.open_children:
+        raise _parts_open(unit, task)
+    edit = PlanEdit(unit, workflow)
+    moved = edit.change(task, **_values(task, status, edit.now, outcome, outcome_detail, error), **fields)
+    started: dict[str, Any] = {"status": "in_progress"} if _starts(workflow, status) else {}
+    edit.record(f"task.{status}", **started)
+    return moved
+
+
+def check_open(workflow: Workflow, *, starting: bool) -> None:
+    """Raises WorkflowClosed when tasks of this workflow do not move, or must not be started."""
+    if workflow.status in CLOSED:
+        raise WorkflowClosed(
+            f"workflow {workflow.id} is {workflow.status}; its tasks do not move any more",
+            hint="workflow_create begins a new one",
+            status=workflow.status,
+        )
+    if starting and workflow.status == "paused":
+        raise WorkflowClosed(
+            f"workflow {workflow.id} is paused; nothing is started in it",
+            hint="workflow_update_status with in_progress resumes it",
+            status=workflow.status,
+        )
+
+
+def blocked(unit: UnitOfWork, task: Task) -> TaskBlocked:
+    """The refusal that names what a task waits for."""
+    waiting = unfinished_needs(unit, task)
+    shown = ", ".join(f'"{need.name}" ({need.shown_status})' for need in waiting[:SHOWN])
+    more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
+    return TaskBlocked(
+        f'task "{task.name}" waits for {shown}{more}',
+        hint="workflow_next_tasks shows what can be started now",
+        blocked_by=[{"id": need.id, "name": need.name, "status": need.shown_status} for need in waiting[:SHOWN]],
+    )
+
+
+def needed_tasks(unit: UnitOfWork, task: Task) -> list[Task]:
+    """The tasks a task waits for or waited for, its own dependencies first."""
+    links = unit.select(Dependency, Query((("task_id", task.id),), ("inherited",)))
+    found = (unit.get(Task, link.needs_id) for link in links)
+    return [need for need in found if need is not None]
+
+
+def unfinished_needs(unit: UnitOfWork, task: Task) -> list[Task]:
+    return [need for need in needed_tasks(unit, task) if not need.is_finished]
+
+
+def _parts_open(unit: UnitOfWork, task: Task) -> TasksOpen:
+    unfinished = tuple(state for state in TASK_MACHINE.states if state not in TASK_MACHINE.terminal)
+    parts = unit.select(Task, Query((("parent_task_id", task.id), ("status", unfinished)), ("sequence",), SHOWN))
+    return TasksOpen(
+        f'task "{task.name}" has open subtasks: {", ".join(part.name for part in parts)}',
+        hint="finish or skip them first",
+        open_tasks=[{"id": part.id, "name": part.name, "status": part.shown_status} for part in parts],
+    )
+
+
+def _values(
+    task: Task, status: str, now: int, outcome: str | None, detail: dict[str, Any] | None, error: str | None
+) -> dict[str, Any]:
+    values: dict[str, Any] = {"status": status}
+    if outcome is not None:
+        values["outcome"] = outcome
+    if detail is not None:
+        values["outcome_detail"] = detail
+    if status == "failed":
+        values |= {"error": error, "assigned_agent_id": None, "claimed_at": None}
+    elif task.status == "failed":
+        values["error"] = None
+    if status == "in_progress" and task.status != "paused":
+        values |= {"attempts": task.attempts + 1, "started_at": task.started_at or now}
+    if status in TASK_MACHINE.terminal:
+        values["finished_at"] = now
+    return values
+
+
+def _starts(workflow: Workflow, status: str) -> bool:
+    return status in ("planning", "in_progress") and workflow.status != "in_progress"

@@ -1,0 +1,247 @@
+"""Toolset `workflow`, its second half: changing a plan that is there. Tasks are added, taken out, or all that has not
+begun is replaced; what is done or under way stays as it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.laying import lay_plan, replace_plan, take_out
+from handrail.domain.work.moving import check_open, workflow_of
+from handrail.domain.work.planning import MOST_TASKS, PlanTask, Text
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import (
+    IllegalTransition,
+    InvalidPlan,
+    RunNotFound,
+    TaskNotFound,
+    TasksOpen,
+    WorkflowClosed,
+)
+from handrail.operation import Call, Effect, Example, Operation
+from handrail.toolsets.here import find_task, find_workflow
+from handrail.toolsets.workflow import PLANNED, WORKFLOW
+
+Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
+Tasks = Annotated[list[PlanTask], Meta(min_length=1, max_length=MOST_TASKS)]
+
+
+class AddTasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tasks for a workflow; they may depend on those that are there."""
+
+    id: str
+    tasks: Tasks
+    reason: Reason | None = None
+
+
+class AddedTasks(msgspec.Struct, frozen=True):
+    """The new tasks."""
+
+    workflow_id: str
+    tasks_created: int
+    tasks: tuple[dict[str, str], ...]
+    """The first fifty, by id and name."""
+
+
+class RemoveTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which task, and why it is not needed."""
+
+    task_id: str
+    reason: Reason = "not needed"
+
+
+class RemovedTask(msgspec.Struct, frozen=True):
+    """What waited for it now waits for what it waited for."""
+
+    success: bool
+    rewired: tuple[str, ...]
+    kept_as_skipped: bool
+    """True when work was recorded on it."""
+
+
+class Replan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The plan for everything that has not begun. Names decide what is kept, changed, added and left out."""
+
+    id: str
+    reason: Reason
+    tasks: Tasks
+    summary: Text | None = None
+    approach: Text | None = None
+
+
+class ReplannedWorkflow(msgspec.Struct, frozen=True):
+    """What the new plan did, by task name."""
+
+    workflow_id: str
+    kept: list[str]
+    updated: list[str]
+    added: list[str]
+    removed: list[str]
+    skipped: list[str]
+    """Left out, but with work recorded on them."""
+
+
+def workflow_add_tasks(call: Call, request: AddTasks) -> AddedTasks:
+    workflow = find_workflow(call.work, request.id)
+    check_open(workflow, starting=False)
+    edit = PlanEdit(call.work, workflow)
+    tasks = lay_plan(call.work, edit, request.tasks)
+    edit.record("workflow.extended", data=_why(request.reason), **_made_ready(workflow))
+    shown = tuple({"id": task.id, "name": task.name} for task in tasks[:50])
+    return AddedTasks(workflow.id, len(tasks), shown)
+
+
+def workflow_remove_task(call: Call, request: RemoveTask) -> RemovedTask:
+    task = find_task(call.work, request.task_id)
+    workflow = workflow_of(call.work, task)
+    check_open(workflow, starting=False)
+    edit = PlanEdit(call.work, workflow)
+    rewired = take_out(edit, task, request.reason)
+    kept = edit.holds(task.id)
+    edit.record("task.removed", data={"task": task.name, "reason": request.reason})
+    return RemovedTask(True, tuple(rewired), kept)
+
+
+def workflow_replan(call: Call, request: Replan) -> ReplannedWorkflow:
+    workflow = find_workflow(call.work, request.id)
+    check_open(workflow, starting=False)
+    edit = PlanEdit(call.work, workflow)
+    result = replace_plan(call.work, edit, request.tasks, request.reason)
+    plan = dict(workflow.plan or {"summary": "", "approach": ""})
+    plan |= {name: text for name in ("summary", "approach") if (text := getattr(request, name)) is not None}
+    edit.record(
+        "workflow.replanned", data={"reason": request.reason, **result._asdict()}, plan=plan, **_made_ready(workflow)
+    )
+    return ReplannedWorkflow(workflow.id, *result)
+
+
+def _made_ready(workflow: Workflow) -> dict[str, str]:
+    """A workflow that has tasks has a plan."""
+    return {"status": "ready"} if workflow.status == "planning" else {}
+
+
+def _why(reason: str | None) -> dict[str, str]:
+    return {"reason": reason} if reason else {}
+
+
+_DOCS = {"name": "docs", "description": "Say so in the docs", "sequence": 3, "depends_on": ["test"]}
+_TEST = {"name": "test", "description": "Test with a proxy that hangs up", "sequence": 2, "depends_on": ["wrap"]}
+_STARTED = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
+_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="workflow_add_tasks",
+        toolset=WORKFLOW,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Adds tasks to a plan",
+        request=AddTasks,
+        response=AddedTasks,
+        handler=workflow_add_tasks,
+        refusals=(RunNotFound, InvalidPlan, WorkflowClosed),
+        examples=(
+            Example(
+                title="a task that waits for one that is there",
+                given=PLANNED,
+                request={"id": "wf_1", "tasks": [_DOCS]},
+                response={"tasks_created": 1, "tasks": [{"name": "docs"}]},
+            ),
+            Example(
+                title="a name that is taken is refused",
+                given=PLANNED,
+                request={"id": "wf_1", "tasks": [_TEST]},
+                refused=InvalidPlan,
+            ),
+            Example(
+                title="an unknown workflow is refused", request={"id": "wf_9", "tasks": [_DOCS]}, refused=RunNotFound
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=_ABANDONED,
+                request={"id": "wf_1", "tasks": [_DOCS]},
+                refused=WorkflowClosed,
+            ),
+        ),
+    ),
+    Operation(
+        name="workflow_remove_task",
+        toolset=WORKFLOW,
+        effect=Effect.DESTRUCTIVE,
+        stored=True,
+        summary="Takes a task that nobody works on out of a plan",
+        request=RemoveTask,
+        response=RemovedTask,
+        handler=workflow_remove_task,
+        refusals=(TaskNotFound, IllegalTransition, TasksOpen, WorkflowClosed),
+        examples=(
+            Example(
+                title="what waited for it waits no more",
+                given=PLANNED,
+                request={"task_id": "task_1", "reason": "the client retries already"},
+                response={"success": True, "rewired": ["test"], "kept_as_skipped": False},
+            ),
+            Example(
+                title="a task under way stays",
+                given=_STARTED,
+                request={"task_id": "task_1"},
+                refused=IllegalTransition,
+            ),
+            Example(title="an unknown task is refused", request={"task_id": "task_9"}, refused=TaskNotFound),
+            Example(
+                title="a task with open subtasks stays",
+                given=(
+                    *PLANNED,
+                    ("workflow_add_tasks", {"id": "wf_1", "tasks": [{**_DOCS, "depends_on": [], "parent": "wrap"}]}),
+                ),
+                request={"task_id": "task_1"},
+                refused=TasksOpen,
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=_ABANDONED,
+                request={"task_id": "task_1"},
+                refused=WorkflowClosed,
+            ),
+        ),
+    ),
+    Operation(
+        name="workflow_replan",
+        toolset=WORKFLOW,
+        effect=Effect.DESTRUCTIVE,
+        stored=True,
+        summary="Replaces what has not begun of a plan",
+        request=Replan,
+        response=ReplannedWorkflow,
+        handler=workflow_replan,
+        refusals=(RunNotFound, InvalidPlan, WorkflowClosed),
+        examples=(
+            Example(
+                title="running work is kept, open work is changed in place",
+                given=_STARTED,
+                request={"id": "wf_1", "reason": "a proxy is easier", "tasks": [_TEST, _DOCS]},
+                response={"updated": ["test"], "added": ["docs"], "removed": []},
+            ),
+            Example(
+                title="a plan with a mistake is refused whole",
+                given=PLANNED,
+                request={"id": "wf_1", "reason": "try", "tasks": [{**_DOCS, "depends_on": ["tset"]}]},
+                refused=InvalidPlan,
+            ),
+            Example(
+                title="an unknown workflow is refused",
+                request={"id": "wf_9", "reason": "try", "tasks": [_TEST]},
+                refused=RunNotFound,
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=_ABANDONED,
+                request={"id": "wf_1", "reason": "try", "tasks": [_TEST]},
+                refused=WorkflowClosed,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,351 @@
+"""Toolset `task`: plan.md's tasks. Look at one, plan it, move it through its states, plan it anew.
+
+How a move is done, and what it sets free, is `domain/work/moving.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.moving import check_open, move_task, workflow_of
+from handrail.domain.work.planning import Strings, Text
+from handrail.domain.work.task import Task
+from handrail.kernel.errors import (
+    IllegalTransition,
+    InvalidParams,
+    MissingError,
+    MissingOutcome,
+    TaskBlocked,
+    TaskNotFound,
+    TasksOpen,
+    WorkflowClosed,
+)
+from handrail.kernel.query import Query
+from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.toolsets.here import find_task
+from handrail.toolsets.shown import shown_checkpoint, shown_task
+from handrail.toolsets.workflow import PLANNED, Done
+
+TASK = Toolset(name="task", family="plan", purpose="The tasks of a plan: their own plans, states and outcomes.")
+
+TaskStatus = Literal["pending", "blocked", "planning", "in_progress", "paused", "completed", "failed", "skipped"]
+SHOWN_CHECKPOINTS = 20
+REPLANNED_FROM = ("failed", "in_progress")
+
+
+class GetTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which task, and how much of it."""
+
+    id: str
+    include_checkpoints: bool = False
+    checkpoint_limit: Annotated[int, Meta(ge=1, le=1000, description="The newest so many")] = SHOWN_CHECKPOINTS
+    full: Annotated[bool, Meta(description="Long texts whole")] = False
+
+
+class TaskPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How a task will be done."""
+
+    approach: Text
+    steps: Strings
+    files_to_modify: Strings = []
+    files_to_create: Strings = []
+    context_needed: Annotated[Strings, Meta(description="What must be known to do it")] = []
+
+
+class SetTaskPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A task and its plan."""
+
+    id: str
+    plan: TaskPlan
+    context: Annotated[dict[str, Any], Meta(description="Kept with the task, beside what is there")] = {}
+
+
+class UpdateTaskStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A task's new status, with what came of it."""
+
+    id: str
+    status: TaskStatus
+    outcome: Annotated[Text, Meta(description="Needed for completed")] | None = None
+    outcome_detail: dict[str, Any] | None = None
+    error: Annotated[Text, Meta(description="Needed for failed")] | None = None
+
+
+class ReplanTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a task is planned anew, and how it will be done now."""
+
+    id: str
+    reason: Annotated[str, Meta(min_length=1, max_length=4000)]
+    new_plan: TaskPlan
+
+
+class ReplannedTask(msgspec.Struct, frozen=True):
+    """The task is pending again; the checkpoint keeps the reason and the plan that was left."""
+
+    success: bool
+    checkpoint_id: str
+
+
+def task_get(call: Call, request: GetTask) -> dict[str, Any]:
+    task = find_task(call.work, request.id)
+    shown = shown_task(task, full=request.full)
+    if request.include_checkpoints:
+        newest = Query((("task_id", task.id),), ("-sequence", "-id"), request.checkpoint_limit)
+        found = call.work.select(Checkpoint, newest)
+        shown["checkpoints"] = [shown_checkpoint(checkpoint) for checkpoint in reversed(found)]
+    return shown
+
+
+def task_set_plan(call: Call, request: SetTaskPlan) -> Done:
+    task = find_task(call.work, request.id)
+    values = {"plan": msgspec.to_builtins(request.plan), "context": {**task.context, **request.context}}
+    if task.status != "planning":
+        move_task(call.work, task, "planning", **values)
+        return Done(True)
+    workflow = workflow_of(call.work, task)
+    check_open(workflow, starting=False)
+    edit = PlanEdit(call.work, workflow)
+    edit.change(task, **values)
+    edit.record("task.planned")
+    return Done(True)
+
+
+def task_update_status(call: Call, request: UpdateTaskStatus) -> Done:
+    task = find_task(call.work, request.id)
+    if request.status == "blocked":
+        raise InvalidParams(
+            "a task is blocked by what it depends on, not by a status",
+            hint="task_check_dependencies tells what it waits for; paused stops one that is under way",
+        )
+    move_task(
+        call.work,
+        task,
+        request.status,
+        outcome=request.outcome,
+        outcome_detail=request.outcome_detail,
+        error=request.error,
+    )
+    return Done(True)
+
+
+def task_replan(call: Call, request: ReplanTask) -> ReplannedTask:
+    task = find_task(call.work, request.id)
+    if task.status not in REPLANNED_FROM:
+        raise IllegalTransition(
+            f'task "{task.name}" is {task.shown_status}; only a failed task or one in progress is planned anew',
+            hint="task_set_plan plans one that has not begun",
+            status=task.shown_status,
+        )
+    workflow = workflow_of(call.work, task)
+    check_open(workflow, starting=False)
+    edit = PlanEdit(call.work, workflow)
+    checkpoint = _replan_checkpoint(call, task, request, edit.now)
+    edit.change(
+        task,
+        status="pending",
+        plan=msgspec.to_builtins(request.new_plan),
+        outcome=None,
+        outcome_detail=None,
+        error=None,
+        assigned_agent_id=None,
+        claimed_at=None,
+        checkpoints=checkpoint.sequence,
+    )
+    edit.record("task.replanned", checkpoint, data={"reason": request.reason})
+    return ReplannedTask(True, checkpoint.id)
+
+
+def _replan_checkpoint(call: Call, task: Task, request: ReplanTask, now: int) -> Checkpoint:
+    detail = {"previous_plan": task.plan, "error": task.error, "outcome": task.outcome}
+    return Checkpoint(
+        id=call.work.new_id("cp"),
+        workflow_id=task.workflow_id,
+        task_id=task.id,
+        sequence=task.checkpoints + 1,
+        type="replan",
+        summary=request.reason,
+        detail={name: value for name, value in detail.items() if value is not None},
+        files_changed=[],
+        created_at=now,
+    )
+
+
+_STARTED = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
+_FAILED = (*_STARTED, ("task_update_status", {"id": "task_1", "status": "failed", "error": "the proxy hangs"}))
+_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
+_TASK_PLAN = {"approach": "A decorator", "steps": ["write it", "use it"], "files_to_modify": ["fetch.py"]}
+_UNKNOWN = "an unknown task is refused"
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="task_get",
+        toolset=TASK,
+        effect=Effect.READ,
+        stored=True,
+        summary="Shows a task, with its newest checkpoints where asked",
+        request=GetTask,
+        response=dict[str, Any],
+        handler=task_get,
+        refusals=(TaskNotFound,),
+        examples=(
+            Example(
+                title="a task that waits for another is blocked",
+                given=PLANNED,
+                request={"id": "task_2"},
+                response={"name": "test", "status": "blocked", "depends_on": ["wrap"], "assigned_agent_id": None},
+            ),
+            Example(title=_UNKNOWN, request={"id": "task_9"}, refused=TaskNotFound),
+        ),
+    ),
+    Operation(
+        name="task_set_plan",
+        toolset=TASK,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Plans a task before work on it begins",
+        request=SetTaskPlan,
+        response=Done,
+        handler=task_set_plan,
+        refusals=(TaskNotFound, TaskBlocked, IllegalTransition, WorkflowClosed),
+        examples=(
+            Example(
+                title="a pending task is planned",
+                given=PLANNED,
+                request={"id": "task_1", "plan": _TASK_PLAN, "context": {"limit": 5}},
+                response={"success": True},
+            ),
+            Example(
+                title="a blocked task is not planned yet",
+                given=PLANNED,
+                request={"id": "task_2", "plan": _TASK_PLAN},
+                refused=TaskBlocked,
+            ),
+            Example(
+                title="a task in progress is planned anew instead",
+                given=_STARTED,
+                request={"id": "task_1", "plan": _TASK_PLAN},
+                refused=IllegalTransition,
+            ),
+            Example(title=_UNKNOWN, request={"id": "task_9", "plan": _TASK_PLAN}, refused=TaskNotFound),
+            Example(
+                title="a workflow that has ended is refused",
+                given=_ABANDONED,
+                request={"id": "task_1", "plan": _TASK_PLAN},
+                refused=WorkflowClosed,
+            ),
+        ),
+    ),
+    Operation(
+        name="task_update_status",
+        toolset=TASK,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Starts, pauses, completes, fails or skips a task",
+        request=UpdateTaskStatus,
+        response=Done,
+        handler=task_update_status,
+        refusals=(
+            TaskNotFound,
+            TaskBlocked,
+            IllegalTransition,
+            MissingOutcome,
+            MissingError,
+            TasksOpen,
+            WorkflowClosed,
+        ),
+        examples=(
+            Example(
+                title="a task is completed with its outcome",
+                given=_STARTED,
+                request={"id": "task_1", "status": "completed", "outcome": "Retries five times"},
+                response={"success": True},
+            ),
+            Example(
+                title="a blocked task is not started",
+                given=PLANNED,
+                request={"id": "task_2", "status": "in_progress"},
+                refused=TaskBlocked,
+            ),
+            Example(
+                title="a pending task is not completed",
+                given=PLANNED,
+                request={"id": "task_1", "status": "completed", "outcome": "done"},
+                refused=IllegalTransition,
+            ),
+            Example(
+                title="completing needs an outcome",
+                given=_STARTED,
+                request={"id": "task_1", "status": "completed"},
+                refused=MissingOutcome,
+            ),
+            Example(
+                title="failing needs an error",
+                given=_STARTED,
+                request={"id": "task_1", "status": "failed"},
+                refused=MissingError,
+            ),
+            Example(
+                title="a task with open subtasks is not completed",
+                given=(
+                    *_STARTED,
+                    (
+                        "workflow_add_tasks",
+                        {
+                            "id": "wf_1",
+                            "tasks": [{"name": "part", "description": "-", "sequence": 1, "parent": "wrap"}],
+                        },
+                    ),
+                ),
+                request={"id": "task_1", "status": "completed", "outcome": "done"},
+                refused=TasksOpen,
+            ),
+            Example(title=_UNKNOWN, request={"id": "task_9", "status": "paused"}, refused=TaskNotFound),
+            Example(
+                title="a workflow that has ended is refused",
+                given=_ABANDONED,
+                request={"id": "task_1", "status": "in_progress"},
+                refused=WorkflowClosed,
+            ),
+        ),
+    ),
+    Operation(
+        name="task_replan",
+        toolset=TASK,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Plans a failed or running task anew",
+        request=ReplanTask,
+        response=ReplannedTask,
+        handler=task_replan,
+        refusals=(TaskNotFound, IllegalTransition, WorkflowClosed),
+        examples=(
+            Example(
+                title="a failed task gets another plan",
+                given=_FAILED,
+                request={"id": "task_1", "reason": "no proxy in CI", "new_plan": _TASK_PLAN},
+                response={"success": True, "checkpoint_id": "cp_..."},
+            ),
+            Example(
+                title="a pending task is not planned anew",
+                given=PLANNED,
+                request={"id": "task_1", "reason": "try", "new_plan": _TASK_PLAN},
+                refused=IllegalTransition,
+            ),
+            Example(
+                title=_UNKNOWN,
+                request={"id": "task_9", "reason": "try", "new_plan": _TASK_PLAN},
+                refused=TaskNotFound,
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=(*_FAILED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"})),
+                request={"id": "task_1", "reason": "try", "new_plan": _TASK_PLAN},
+                refused=WorkflowClosed,
+            ),
+        ),
+    ),
+)
