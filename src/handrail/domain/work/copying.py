@@ -43,7 +43,7 @@ class _Copy:
             sequence=task.sequence,
             parallel_group=task.parallel_group,
             depends_on=self._kept(needs),
-            estimated_complexity=cast(Any, task.estimated_complexity),
+            estimated_complexity=cast("Any", task.estimated_complexity),
             files_likely_affected=list(task.files_likely_affected),
             priority=task.priority,
             requires=list(task.requires),
@@ -52,7 +52,8 @@ class _Copy:
         )
 
     def _kept(self, needs: Iterable[str]) -> list[str]:
-        """These names; in place of each skipped task, what it waited for: its dependencies and its parts."""
+        """These names; in place of each skipped task, what it waited for: its dependencies, those of the tasks it was
+        part of, and its parts."""
         kept: dict[str, None] = {}
         seen: set[str] = set()
         pending = list(needs)[::-1]
@@ -63,7 +64,15 @@ class _Copy:
                 continue
             seen.add(name)
             if task.status == "skipped":
-                pending.extend([*task.depends_on, *self._parts[task.id]][::-1])
+                pending.extend([*self._waited_for(task), *self._parts[task.id]][::-1])
             else:
                 kept[name] = None
         return list(kept)
+
+    def _waited_for(self, task: Task) -> list[str]:
+        needs: list[str] = []
+        current: Task | None = task
+        while current is not None:
+            needs += current.depends_on
+            current = self._by_id.get(current.parent_task_id or "")
+        return needs

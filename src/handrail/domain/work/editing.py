@@ -117,6 +117,14 @@ class PlanEdit:
         """What waits for a task, as this edit leaves it."""
         return [link for link in self._linked(where(needs_id=task_id), task_id) if link.needs_id == task_id]
 
+    def needs_above(self, task: Task) -> list[str]:
+        """What the tasks that a task is part of wait for."""
+        found: list[str] = []
+        while task.parent_task_id is not None:
+            task = self.task(task.parent_task_id)
+            found += [link.needs_id for link in self.needs_of(task.id) if not link.inherited]
+        return list(dict.fromkeys(found))
+
     def _linked(self, query: Query, end: str) -> list[Dependency]:
         stored = () if self._is_new(end) else self._unit.select(Dependency, query)
         found: dict[str, Dependency | None] = {link.id: link for link in stored}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import CHUNK, PlanEdit, tasks_named
-from handrail.domain.work.planning import PlanTask, check_plan, inherited_needs
+from handrail.domain.work.planning import PlanTask, check_ends, check_plan, inherited_needs
 from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, TasksOpen
 from handrail.kernel.query import Query, where
@@ -40,6 +40,7 @@ def lay_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask]) -> li
                 task=draft.name,
             )
     check_plan(drafts, known)
+    _check_open_parents(drafts, known)
     _check_parents(unit, drafts, known)
     return _lay(unit, edit, drafts, known)
 
@@ -83,18 +84,23 @@ def _parents_first(drafts: Sequence[PlanTask]) -> list[PlanTask]:
     return list(ordered.values())
 
 
+def _check_open_parents(drafts: Sequence[PlanTask], known: Mapping[str, Task]) -> None:
+    for draft in drafts:
+        parent = known.get(draft.parent or "")
+        if parent is not None and parent.is_finished:
+            raise InvalidPlan(
+                f'task "{draft.name}" is part of "{parent.name}", which is {parent.status}',
+                hint="make it a task of its own, or part of an open one",
+                task=draft.name,
+            )
+
+
 def _check_parents(unit: UnitOfWork, drafts: Sequence[PlanTask], known: Mapping[str, Task]) -> None:
     """A new part of a task that is there must not wait, however indirectly, for that task: neither could ever end."""
     for draft in drafts:
         parent = known.get(draft.parent or "")
         if parent is None:
             continue
-        if parent.is_finished:
-            raise InvalidPlan(
-                f'task "{draft.name}" is part of "{parent.name}", which is {parent.status}',
-                hint="make it a task of its own, or part of an open one",
-                task=draft.name,
-            )
         within = _with_parts(drafts, draft.name)
         needs = {known[need].id for part in within for need in part.depends_on if need in known}
         if parent.id in _reach(unit, needs):
@@ -182,6 +188,7 @@ def take_out(edit: PlanEdit, task: Task, reason: str) -> list[str]:
         if waiting.is_finished:
             continue
         rewired.append(waiting.name)
+        edit.unlink(link)
         for need in needs:
             edit.link(waiting.id, need, inherited=link.inherited)
         if not link.inherited:
@@ -212,9 +219,9 @@ def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], r
     wanted = [draft for draft in drafts if draft.name not in known]
     names = {draft.name for draft in wanted}
     check_plan(wanted, known)
+    _check_open_parents(wanted, known)
     updated = [draft for draft in wanted if draft.name in open_tasks]
     added = [draft for draft in wanted if draft.name not in open_tasks]
-    _check_parents(unit, added, known)
     places = {name: task.id for name, task in {**known, **open_tasks}.items()}
     for draft in updated:
         _check_not_above(edit, open_tasks[draft.name], known.get(draft.parent or ""))
@@ -229,6 +236,8 @@ def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], r
         edit.move_under(edit.task(places[draft.name]), places.get(draft.parent or ""))
     removed, skipped = _leave_out(edit, [task for task in open_tasks.values() if task.name not in names], reason)
     _link(edit, wanted, places)
+    _inherit_anew(unit, edit)
+    _check_whole(unit, edit, places.values())
     kept = [draft.name for draft in drafts if draft.name in known]
     return Replanned(kept, [draft.name for draft in updated], [draft.name for draft in added], removed, skipped)
 
@@ -248,6 +257,38 @@ def _replaceable(unit: UnitOfWork, workflow_id: str, named: set[str]) -> dict[st
             if above.name not in named:
                 del by_id[above.id]
     return {task.name: task for task in by_id.values()}
+
+
+def _inherit_anew(unit: UnitOfWork, edit: PlanEdit) -> None:
+    """Tasks under way that are part of others wait, should they be taken up again, for what those wait for now."""
+    for stored in unit.select(Task, Query((("workflow_id", edit.workflow.id), ("status", RUNNING)))):
+        own: set[str] = set()
+        for link in edit.needs_of(stored.id):
+            if link.inherited:
+                edit.unlink(link)
+            else:
+                own.add(link.needs_id)
+        for need_id in edit.needs_above(stored):
+            if need_id not in own:
+                edit.link(stored.id, need_id, inherited=True)
+
+
+def _check_whole(unit: UnitOfWork, edit: PlanEdit, planned: Iterable[str]) -> None:
+    """Every unfinished task must be able to end: what is planned together with what is kept. A task under way waits
+    for its parts only."""
+    kept = unit.select(Task, Query((("workflow_id", edit.workflow.id), ("status", (*RUNNING, *REPLACEABLE)))))
+    ids = dict.fromkeys([*planned, *(task.id for task in kept)])
+    tasks = [edit.task(task_id) for task_id in ids if edit.holds(task_id)]
+    names = {task.id: task.name for task in tasks if not task.is_finished}
+    waiting: dict[str, list[str]] = {name: [] for name in names.values()}
+    for task in tasks:
+        if task.id not in names:
+            continue
+        if task.status in REPLACEABLE:
+            waiting[task.name] += [names[link.needs_id] for link in edit.needs_of(task.id) if link.needs_id in names]
+        if task.parent_task_id in names:
+            waiting[names[task.parent_task_id]].append(task.name)
+    check_ends(waiting)
 
 
 def _check_not_above(edit: PlanEdit, task: Task, parent: Task | None) -> None:

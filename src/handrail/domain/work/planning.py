@@ -52,7 +52,12 @@ def check_plan(tasks: Sequence[PlanTask], known: Collection[str] = ()) -> None:
         for other, relation in (*((name, "depends on") for name in task.depends_on), (task.parent, "is part of")):
             if other is not None:
                 _check_reference(task.name, relation, other, names, known)
-    cycle = find_cycle(waits(tasks))
+    check_ends(waits(tasks))
+
+
+def check_ends(waiting: Mapping[str, Sequence[str]]) -> None:
+    """Raises InvalidPlan with the path when some of these wait for each other in a circle."""
+    cycle = find_cycle(waiting)
     if cycle:
         raise InvalidPlan(
             f"the tasks wait for each other: {' → '.join(cycle)}", hint="remove one of these dependencies", cycle=cycle

@@ -52,5 +52,5 @@ class TemplateShelf(Protocol):
     """All templates there are in files right now."""
 
     def entries(self) -> Sequence[FileTemplate | BrokenTemplate]:
-        """The nearest first: project, user, bundled. Of files with one stem only the nearest is there, broken or not."""
+        """The nearest first: project, user, bundled. Of files with one stem only the nearest, broken or not."""
         ...

@@ -1,7 +1,7 @@
 """What a template says and what becomes of it: texts with `{{variables}}`, filled in with values, give a plan.
 
-`{{name}}` and `{{ name }}` are the same variable. `\\{{` is a literal `{{`, and a backslash before a variable is written
-twice. A value is text: braces in it mean nothing. Not the record (`template.py`), and not the rules of plans
+`{{name}}` and `{{ name }}` are the same variable. `\\{{` is a literal `{{`, and a backslash before a variable is
+written twice. A value is text: braces in it mean nothing. Not the record (`template.py`), and not the rules of plans
 (`planning.py`), which hold before and after filling in.
 """
 
@@ -74,10 +74,9 @@ def blueprint_of(template: Template) -> Blueprint:
 
 def task_entry(task: PlanTask) -> dict[str, Any]:
     """A task as it is kept: what it must say, and of the rest what it says."""
-    plain = msgspec.structs.replace(_PLAIN_TASK, name=task.name, description=task.description, sequence=task.sequence)
-    always = ("name", "description", "sequence")
+    must = ("name", "description", "sequence")
     entry: dict[str, Any] = msgspec.to_builtins(task)
-    return {key: value for key, value in entry.items() if key in always or value != getattr(plain, key)}
+    return {key: value for key, value in entry.items() if key in must or value != getattr(_PLAIN_TASK, key)}
 
 
 _PLAIN_TASK = PlanTask("-", "", 0)
@@ -122,8 +121,12 @@ def unused_variables(blueprint: Blueprint) -> list[str]:
     return [variable.name for variable in blueprint.variables if variable.name not in used]
 
 
-def literal_braces(text: str) -> str:
-    """A text that was no template's as one of a template: `{{name}}` becomes a variable, and all else means itself."""
+def templated(tasks: Iterable[PlanTask]) -> list[PlanTask]:
+    """Tasks of a plan as tasks of a template: `{{name}}` becomes a variable, and all else means itself."""
+    return [_mapped(task, lambda _, text: _guarded(text)) for task in tasks]
+
+
+def _guarded(text: str) -> str:
     return re.sub(_BRACES, lambda met: met[1] * 2 + ("" if met[2] else "\\") + met[0][len(met[1]) :], text)
 
 
@@ -223,7 +226,7 @@ def _values(blueprint: Blueprint, given: Mapping[str, str]) -> dict[str, str]:
     for name in given:
         if name not in known:
             raise InvalidParams(
-                f'template "{blueprint.name}" has no variable {name}{did_you_mean(name, known)}',
+                f'template "{blueprint.name}" has no variable {name[:100]}{did_you_mean(name, known)}',
                 hint=f"its variables: {', '.join(known)}" if known else "it has none",
             )
     missing = [one for one in blueprint.variables if one.must_be_given and one.name not in given]

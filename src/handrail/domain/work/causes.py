@@ -1,0 +1,115 @@
+"""Which tasks can move, what each may become, and which of them hold up one that cannot move.
+
+A task that waits is followed over what it waits for to the tasks that can move at all: failed, paused, ready or under
+way. Reads only, through indexes, and no more than `LOOKED_AT` tasks and dependencies however large the plan is. What is
+said about it is `explaining.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.editing import CHUNK
+from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
+from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+LOOKED_AT = 2000
+"""Tasks and dependencies that are looked at on the way to the causes."""
+FEW = 10
+"""Tasks of each kind that stand for all that can move in a workflow."""
+_AT_ONCE = 50
+"""Tasks whose dependencies are asked for together: what they have stays small."""
+
+UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
+STARTED = ("planning", "in_progress")
+URGENCY = ("failed", "paused", "pending", *STARTED)
+"""What needs somebody comes before what moves by itself."""
+
+
+class Behind(NamedTuple):
+    """What was found behind a task that waits."""
+
+    causes: list[Task]
+    """The tasks that can move, the nearest first."""
+    waiting: Mapping[str, Task]
+    """For each task that was reached, the one that waits for it."""
+    whole: bool
+    """False when more lies behind it than was looked at."""
+
+
+def can_move(task: Task) -> bool:
+    """Whether an unfinished task's next move is its own: neither dependencies nor subtasks hold it up."""
+    if task.status == "pending":
+        return not (task.unmet or task.open_children)
+    return task.status not in STARTED or not task.open_children
+
+
+def legal_moves(task: Task, workflow: Workflow) -> tuple[str, ...]:
+    """The statuses a task may be given now."""
+    if workflow.status in CLOSED:
+        return ()
+    may_start = workflow.status != "paused" and not task.unmet
+    return tuple(
+        status
+        for status in TASK_MACHINE.transitions[task.status]
+        if (may_start or status not in STARTED) and (status not in FINISHED or not task.open_children)
+    )
+
+
+def behind(unit: UnitOfWork, task: Task) -> Behind:
+    """The tasks that can move behind one that cannot. Breadth first."""
+    waiting: dict[str, Task] = {}
+    causes: list[Task] = []
+    level = [task]
+    room = LOOKED_AT
+    while level and room > 0:
+        reached: list[Task] = []
+        for start in range(0, len(level), _AT_ONCE):
+            found, looked_at = _held_by(unit, level[start : start + _AT_ONCE], waiting, room)
+            reached += found
+            room -= looked_at
+            if room <= 0:
+                break
+        reached.sort(key=lambda held: (-held.priority, held.sequence, held.id))
+        causes += [held for held in reached if can_move(held)]
+        level = [held for held in reached if not can_move(held)]
+    return Behind(causes, waiting, whole=room > 0)
+
+
+def movable(unit: UnitOfWork, workflow_id: str) -> list[Task]:
+    """Tasks of a workflow that can move, the first few of each kind."""
+    found: list[Task] = []
+    for status in URGENCY:
+        conditions: tuple[tuple[str, object], ...] = (("workflow_id", workflow_id), ("status", status))
+        order: tuple[str, ...] = ("sequence",)
+        if status == "pending":
+            conditions = (*conditions, ("unmet", 0), ("open_children", 0))
+            order = ("-priority", "sequence", "-unblocks")
+        elif status in STARTED:
+            conditions = (*conditions, ("open_children", 0))
+        found += unit.select(Task, Query(conditions, order, FEW))
+    return found
+
+
+def _held_by(unit: UnitOfWork, level: Sequence[Task], waiting: dict[str, Task], room: int) -> tuple[list[Task], int]:
+    """The unfinished tasks that these wait for and that were not met before, and how much was looked at for them."""
+    by_id = {task.id: task for task in level}
+    blocked = tuple(task.id for task in level if task.unmet)
+    split = tuple(task.id for task in level if not task.unmet)
+    links = unit.select(Dependency, Query((("task_id", blocked),), ("id",), room)) if blocked else []
+    ends = {link.needs_id: by_id[link.task_id] for link in reversed(links) if link.needs_id not in waiting}
+    keys = sorted(ends)
+    found: list[Task] = []
+    for start in range(0, len(keys), CHUNK):
+        found += unit.select(Task, Query((("id", tuple(keys[start : start + CHUNK])), ("status", UNFINISHED))))
+    waiting.update({need.id: ends[need.id] for need in found})
+    if not split:
+        return found, len(links)
+    parts = unit.select(Task, Query((("parent_task_id", split), ("status", UNFINISHED)), ("id",), room))
+    fresh = [part for part in parts if part.id not in waiting]
+    waiting.update({part.id: by_id[part.parent_task_id] for part in fresh if part.parent_task_id is not None})
+    return [*found, *fresh], len(links) + len(parts)
