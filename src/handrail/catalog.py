@@ -11,6 +11,7 @@ from typing import Any
 from handrail.operation import Operation, Toolset
 from handrail.toolsets import (
     checkpoint,
+    context,
     dynamic,
     guide,
     introspection,
@@ -18,6 +19,7 @@ from handrail.toolsets import (
     replanning,
     repository,
     task,
+    template,
     workflow,
 )
 
@@ -28,8 +30,10 @@ CATALOG: tuple[Operation[Any, Any], ...] = (
     *replanning.OPERATIONS,
     *task.OPERATIONS,
     *checkpoint.OPERATIONS,
+    *context.OPERATIONS,
     *orchestration.OPERATIONS,
     *repository.OPERATIONS,
+    *template.OPERATIONS,
     *dynamic.OPERATIONS,
 )
 
@@ -39,15 +43,17 @@ TOOLSETS: tuple[Toolset, ...] = (
     workflow.WORKFLOW,
     task.TASK,
     checkpoint.CHECKPOINT,
+    context.CONTEXT,
     orchestration.ORCHESTRATION,
     repository.REPOSITORY,
+    template.TEMPLATE,
     dynamic.DYNAMIC,
 )
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "journal": ("journal",),
     "pipeline": ("pipeline",),
-    "plan": ("context", "workspace", "template", "agent", "message"),
+    "plan": ("workspace", "agent", "message"),
     "registry": (
         "resources",
         "events",
