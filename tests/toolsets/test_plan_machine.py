@@ -7,25 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
-import msgspec
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import FINISHED, SHOWN_STATES, TASK_MACHINE, Task
-from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import Refusal
-from handrail.kernel.ids import CountingIds
-from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
-from handrail.store.memory import MemoryEngine
-from handrail.store.store import Store
-from handrail.surfaces.mcp.tools import run
-from handrail.wiring import LazyLedger
-from tests.world import World
+from handrail.store.tables import BY_RECORD
+from tests.toolsets.planned import Desk
 
-TESTER = Actor("tester", "test")
 NAMES = [f"t{number}" for number in range(10)]
 GROUPS = [None, "a", "b"]
 
@@ -72,28 +64,21 @@ class PlanMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        world = World(Path(self.folder.name), profile="team")
-        self.store = Store(MemoryEngine(), clock=FixedClock(), ids=CountingIds())
-        world._ledger = LazyLedger(lambda: self.store)
-        self.handrail = world.handrail()
+        self.desk = Desk(Path(self.folder.name))
+        self.store = self.desk.store
         self.model: dict[str, Entry] = {}
-        self.workflow_id = self.call("workflow_create", name="w", source_type="prompt", source_content="")["id"]
-        self.call("workflow_set_parallelism", id=self.workflow_id, max_parallel_tasks=3)
+        self.workflow_id = self.desk.call("workflow_create", name="w", source_type="prompt", source_content="")["id"]
+        self.desk.call("workflow_set_parallelism", id=self.workflow_id, max_parallel_tasks=3)
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
             assert self.store.verify() == []
             self.folder.cleanup()
 
-    def call(self, tool: str, **arguments: Any) -> Any:
-        operation = self.handrail.switch.find(tool)
-        assert operation is not None
-        return msgspec.to_builtins(run(operation, self.handrail.call, arguments, actor=TESTER))
-
     def refused(self, tool: str, **arguments: Any) -> str | None:
         """The code of the refusal, or None when it was done."""
         try:
-            self.call(tool, **arguments)
+            self.desk.call(tool, **arguments)
         except Refusal as refusal:
             return refusal.code
         return None
@@ -266,8 +251,6 @@ class PlanMachine(RuleBasedStateMachine):
 
     def tasks(self) -> dict[str, Task]:
         with self.store.engine.reading() as reader:
-            from handrail.store.tables import BY_RECORD
-
             return {task.name: task for task, _ in reader.select(BY_RECORD[Task], Query())}
 
     def id_of(self, name: str) -> str:
@@ -277,8 +260,6 @@ class PlanMachine(RuleBasedStateMachine):
     def the_counters_are_what_a_look_at_everything_says(self) -> None:
         if not getattr(self, "model", None):
             return
-        from handrail.store.tables import BY_RECORD
-
         tasks = self.tasks()
         assert set(tasks) == set(self.model)
         ids = {task.id: name for name, task in tasks.items()}
@@ -313,12 +294,12 @@ class PlanMachine(RuleBasedStateMachine):
         ]
         ready.sort(key=lambda n: (-self.model[n].priority, self.model[n].sequence, -tasks[n].unblocks, tasks[n].id))
         running = sum(entry.status in ("planning", "in_progress") for entry in self.model.values())
-        answer = self.call("workflow_next_tasks", limit=50)
+        answer = self.desk.call("workflow_next_tasks", limit=50)
         assert [task["name"] for task in answer["tasks"]] == ready
         assert answer["recommended_count"] == max(0, min(len(ready), 3 - running))
         unfinished = [entry.sequence for entry in self.model.values() if entry.status not in FINISHED]
         assert answer["all_complete"] is (not unfinished)
-        progress = self.call("workflow_progress")
+        progress = self.desk.call("workflow_progress")
         if unfinished:
             assert progress["current_sequence"] == min(unfinished)
         assert progress["estimated_remaining"] == len(unfinished)

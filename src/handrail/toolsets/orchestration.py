@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.work.editing import tally_of
+from handrail.domain.work.editing import tally_of, tasks_in
 from handrail.domain.work.moving import needed_tasks
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import FINISHED, SHOWN_STATES, TASK_MACHINE, Task
@@ -30,6 +30,7 @@ ORCHESTRATION = Toolset(
     instructions="workflow_next_tasks says what to do next; without ids it means the one open workflow.",
 )
 
+SHOWN_RUNNING = 20
 SHOWN_GROUP = 20
 SHOWN_BLOCKED = 20
 SHOWN_GROUPS = 50
@@ -113,9 +114,7 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
     workflow = workflow_here(call, request.workflow_id)
     tally = tally_of(call.work, workflow.id)
     found = [] if workflow.status in (*CLOSED, "paused") else _startable(call.work, workflow, request)
-    running = call.work.select(
-        Task, Query((("workflow_id", workflow.id), ("status", ("planning", "in_progress"))), ("sequence",), 50)
-    )
+    running = tasks_in(call.work, workflow.id, ("planning", "in_progress"), SHOWN_RUNNING)
     free = max(0, workflow.max_parallel_tasks - tally.counts["planning"] - tally.counts["in_progress"])
     return NextTasksFound(
         tasks=tuple(_next_task(call.work, task) for task in found),
@@ -185,11 +184,8 @@ def workflow_progress(call: Call, request: OfWorkflow) -> Progress:
 
 
 def _lowest_unfinished(unit: UnitOfWork, workflow_id: str) -> int | None:
-    found: list[int] = []
-    for status in _UNFINISHED:
-        first = unit.select(Task, Query((("workflow_id", workflow_id), ("status", status)), ("sequence",), 1))
-        found += [task.sequence for task in first]
-    return min(found, default=None)
+    first = tasks_in(unit, workflow_id, _UNFINISHED, 1)
+    return first[0].sequence if first else None
 
 
 def _highest_finished(unit: UnitOfWork, workflow_id: str, below: int | None) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from handrail.domain.work.editing import PlanEdit, tally_of
+from handrail.domain.work.editing import PlanEdit, tally_of, tasks_in
 from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.moving import check_open
 from handrail.domain.work.planning import MOST_TASKS, Name, PlanTask, Strings, Text
@@ -238,8 +238,7 @@ def plan_text(plan: Plan) -> dict[str, Any]:
 
 def _tasks_open(unit: UnitOfWork, workflow: Workflow) -> TasksOpen:
     unfinished = tuple(state for state in TASK_MACHINE.states if state not in TASK_MACHINE.terminal)
-    conditions = (("workflow_id", workflow.id), ("status", unfinished))
-    tasks = unit.select(Task, Query(conditions, ("sequence",), SHOWN))
+    tasks = tasks_in(unit, workflow.id, unfinished, SHOWN)
     count = tally_of(unit, workflow.id).unfinished
     named = ", ".join(f"{task.id} ({task.name})" for task in tasks)
     return TasksOpen(

@@ -199,5 +199,14 @@ def tasks_named(unit: UnitOfWork, workflow_id: str, names: Iterable[str]) -> dic
     return found
 
 
+def tasks_in(unit: UnitOfWork, workflow_id: str, states: Iterable[str], limit: int) -> list[Task]:
+    """The first of a workflow's tasks in these states, by sequence. State by state, because an index gives the order
+    within one."""
+    found: list[Task] = []
+    for state in states:
+        found += unit.select(Task, Query((("workflow_id", workflow_id), ("status", state)), ("sequence",), limit))
+    return sorted(found, key=lambda task: (task.sequence, task.id))[:limit]
+
+
 def tally_of(unit: UnitOfWork, workflow_id: str) -> Tally:
     return unit.get(Tally, workflow_id) or empty_tally(workflow_id)
