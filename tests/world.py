@@ -25,6 +25,7 @@ from handrail.surfaces.mcp.tools import run
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, build_server, settings_at
 
 BROKEN_GUIDE = "id: broken-guide\nname: Broken\nsteps: ["
+BROKEN_TEMPLATE = "name: Broken\ntasks: ["
 
 Outcome = tuple[str, Any]
 """("ok", result) or ("refused", code)."""
@@ -40,6 +41,9 @@ class World:
         guides.mkdir(parents=True)
         self.home.mkdir()
         (guides / "broken-guide.yaml").write_text(BROKEN_GUIDE, encoding="utf-8")
+        templates = self.project / ".handrail" / "templates"
+        templates.mkdir()
+        (templates / "broken-template.yaml").write_text(BROKEN_TEMPLATE, encoding="utf-8")
         self.given = given or {"profile": "all", "dynamic": True}
         self.place = Place(project=self.project, home=self.home, environ={})
         self.clock = FixedClock()

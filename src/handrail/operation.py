@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from handrail.domain.guides.shelf import GuideShelf
+from handrail.domain.work.template_shelf import TemplateShelf
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -99,10 +100,24 @@ class Ledger(Protocol):
     def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT: ...
 
 
+class Here(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a call is made."""
+
+    repository: str
+    """The root of the project it is made in: what is meant where no repository is named."""
+    shared: bool
+    """True when the store serves several repositories; else all that is in it belongs to this one."""
+    root_of: Callable[[str], str]
+    """The root of the repository that an absolute path lies in. Of a linked worktree that is the main one; a path that
+    is not on this machine is only tidied."""
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a handler may touch."""
 
+    here: Here
     guides: GuideShelf
+    templates: TemplateShelf
     server: ServerFacts
     toolsets: Switchboard
     ledger: Ledger

@@ -16,6 +16,7 @@ from msgspec import Meta
 from handrail.kernel import limits
 from handrail.kernel.errors import SettingInvalid
 from handrail.kernel.nearest import did_you_mean
+from handrail.validator_words import explained, path_of
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
 
@@ -26,6 +27,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     db: Annotated[str, Meta(description="The store: a file, or a postgresql:// address. Empty: the project's own.")] = (
         ""
     )
+    global_store: Annotated[
+        bool, Meta(description="One store for all your repositories, ~/.handrail/handrail.db; --global turns it on.")
+    ] = False
     durable: Annotated[
         bool, Meta(description="Survive a power cut too, not only a killed process; every write waits for the disk.")
     ] = False
@@ -71,9 +75,16 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
     names = Settings.__struct_fields__
     from_environ = {name: environ[key] for name in names if (key := f"HANDRAIL_{name.upper()}") in environ}
     values: dict[str, Any] = {}
-    for layer in (_from_file(project / CONFIG_FILE), from_environ, given):
+    sources: dict[str, str] = {}
+    for layer, source in (
+        (_from_file(project / CONFIG_FILE), str(project / CONFIG_FILE)),
+        (from_environ, "the environment"),
+        (given, "the command line"),
+    ):
+        sources.update(dict.fromkeys(layer, source))
         if "profile" in layer and "toolsets" not in layer:
             values.pop("toolsets", None)  # a profile that is named nearer takes the place of toolsets named farther
+        _choose_store(values, layer)
         added = [*_listed(values.get("enable")), *_listed(layer.get("enable"))]
         values.update(layer)
         if added:
@@ -89,14 +100,40 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
     try:
         return msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as problem:
-        raise SettingInvalid(str(problem), hint="`handrail settings` shows every setting with its values") from None
+        raise _unfit(str(problem), values, sources) from None
+
+
+def _unfit(problem: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> SettingInvalid:
+    """A value that its setting cannot take: what it must be, and where the value came from."""
+    path = path_of(problem)
+    name = path.partition("[")[0]
+    shown = str(values[name]) if path == name else None
+    message = explained(problem, kind="setting", names=Settings.__struct_fields__, whole="the settings", shown=shown)
+    purpose = next(field.description for field in setting_fields() if field.name == name)
+    return SettingInvalid(f"{message} ({sources[name]})", hint=purpose)
+
+
+def _choose_store(values: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    """Of `db` and `global_store` the nearer one counts; both in one place contradict each other."""
+    is_global = str(layer.get("global_store", "")).lower() in ("true", "1")
+    if is_global and layer.get("db"):
+        raise SettingInvalid(
+            f"the store cannot be both {layer['db']} and the global one, ~/.handrail/handrail.db",
+            hint="leave out db (--db), or leave out global_store (--global)",
+        )
+    if is_global:
+        values.pop("db", None)
+    elif "db" in layer:
+        values.pop("global_store", None)
 
 
 def _listed(value: Any) -> Any:
-    """A list written as a text with commas, as one; anything else as it is."""
+    """A list written as a text with commas, as one; anything else that is no list as a list of it."""
     if value is None:
         return []
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def _from_file(path: Path) -> dict[str, Any]:

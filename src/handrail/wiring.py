@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,9 +14,11 @@ from handrail import __version__
 from handrail.kernel import limits
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, HttpAddress, ResultT, ServerFacts
+from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
 from handrail.outside.guide_files import GuideFiles, standard_sources
 from handrail.outside.matching import LinearMatcher
+from handrail.outside.project import repository_root
+from handrail.outside.template_files import TemplateFiles, standard_templates
 from handrail.protocol.offer import Changing, NoResources, Offer
 from handrail.protocol.revisions import NEWEST
 from handrail.protocol.server import Server
@@ -65,13 +68,23 @@ def ledger_at(place: Place, settings: Settings) -> LazyLedger:
     return LazyLedger(lambda: _open_store(place, settings))
 
 
+def store_address(place: Place, settings: Settings) -> str:
+    """The store's address as `open_engine` takes it: empty for the project's own."""
+    from handrail.store.opening import user_database  # noqa: PLC0415 - only once something is stored
+
+    return str(user_database(place.home)) if settings.global_store else settings.db
+
+
 def _open_store(place: Place, settings: Settings) -> Store:
     from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - only once something is stored
-    from handrail.store.opening import open_engine  # noqa: PLC0415 - as above
+    from handrail.store.opening import make_user_folder, open_engine  # noqa: PLC0415 - as above
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
     clock = SystemClock()
-    engine = open_engine(settings.db, project=place.project, version=__version__, durable=settings.durable)
+    if settings.global_store:
+        make_user_folder(place.home)
+    address = store_address(place, settings)
+    engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable)
     return Store(engine, clock=clock, ids=RandomIds(clock))
 
 
@@ -115,8 +128,19 @@ def assemble(
         http=http,
         max_message_bytes=settings.max_message_bytes,
     )
-    call = Call(guides=guides, server=facts, toolsets=switch, ledger=ledger)
+    here = Here(repository=str(place.project), shared=_is_shared(place, settings), root_of=repository_root)
+    templates = TemplateFiles(standard_templates(home=place.home, project=place.project))
+    call = Call(here=here, guides=guides, templates=templates, server=facts, toolsets=switch, ledger=ledger)
     return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call, ledger=ledger)
+
+
+def _is_shared(place: Place, settings: Settings) -> bool:
+    """Whether the store may serve other repositories too: unless it lies inside this one, it may."""
+    if settings.global_store or "://" in settings.db:
+        return True
+    if not settings.db:
+        return place.project == place.home  # whose own store is the global one
+    return not Path(os.path.normpath(place.project / settings.db)).is_relative_to(place.project)
 
 
 def settings_at(place: Place, given: Mapping[str, object]) -> Settings:

@@ -184,6 +184,19 @@ def test_a_broken_file_that_comes_first_holds_the_id(tmp_path: Path) -> None:
     assert [problem.file.name for problem in found.problems()] == ["a.yaml", "b.yaml"]
 
 
+def test_a_folder_given_again_is_as_strong_as_its_last_place(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        put(tmp_path / name, "a.json", "aaa", name=name)
+    again = [
+        GuideSource(label, tmp_path / name) for label, name in (("weak", "one"), ("mid", "two"), ("strong", "one"))
+    ]
+    found = GuideFiles(again, matcher=LinearMatcher(), server_version="1.0.0")
+    (loaded,) = found.guides()
+    assert (loaded.guide.name, loaded.source) == ("one", "strong")
+    assert loaded.shadows == (tmp_path / "two" / "a.json",)
+    assert found.problems() == ()
+
+
 def test_a_folder_given_twice_counts_once_where_it_is_strongest(tmp_path: Path) -> None:
     put(tmp_path / "one", "a.yaml", "aaa")
     (tmp_path / "two").symlink_to("one")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.outside.project import find_project
+from handrail.outside.project import find_project, repository_root
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -58,3 +58,23 @@ def test_outside_git_the_given_folder_is_the_project(tmp_path: Path) -> None:
 def test_a_git_file_that_leads_nowhere_is_no_reason_to_fail(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: /nowhere/at/all\n", encoding="utf-8")
     assert find_project(tmp_path) == tmp_path
+
+
+def test_any_path_in_a_repository_names_its_root(repository: Path, tmp_path: Path) -> None:
+    (repository / "a").mkdir()
+    git(repository, "worktree", "add", "-q", str(tmp_path / "linked"))
+    link = tmp_path / "link"
+    link.symlink_to(repository)
+    for path in (repository, repository / "a", tmp_path / "linked", link, f"{repository}/", f"{repository}/a/.."):
+        assert repository_root(str(path)) == str(repository)
+
+
+def test_a_path_that_is_not_here_is_only_tidied(tmp_path: Path) -> None:
+    assert repository_root("/no/such//place/../shop/") == "/no/such/shop"
+    assert repository_root(f"/{'x' * 5000}") == f"/{'x' * 5000}"
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert repository_root(str(loop)) == str(loop)
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    assert repository_root(str(file)) == str(file)

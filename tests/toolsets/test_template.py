@@ -202,13 +202,16 @@ def test_pages_meet_without_a_gap(tools: Tools, limit: int) -> None:
 
 def test_a_page_nobody_asked_to_be_long_is_not(tools: Tools) -> None:
     for number in range(60):
-        tools("template_create", name=f"t{number:02}", description="d" * 5000, template=one_task())
+        variable = {"name": "x", "description": "e" * 2000, "required": False, "default": "f" * 20_000}
+        definition = {**one_task("{{x}}"), "variables": [variable]}
+        tools("template_create", name=f"t{number:02}", description="d" * 5000, template=definition)
     for number in range(30):
-        tools.file(f"b{number:02}.yaml", "tasks: [")
+        tools.file(f"b{number:02}-{'x' * number * 5}.yaml", "tasks: [")
     page = tools("template_list")
     assert len(msgspec.json.encode(page)) < 8 * 1024
     assert 0 < page["next_offset"] == len(page["templates"]) < 60
-    assert page["unreadable"][-1]["reason"] == "and 21 more files"
+    *named, rest = page["unreadable"]
+    assert rest["reason"] == f"and {31 - len(named)} more"
     assert len(tools("template_list", limit=60)["templates"]) == 60
 
 

@@ -17,9 +17,6 @@ QUEUED_BYTES = 64 * 1024 * 1024
 WAIT_MS = 25_000
 """The longest any call waits for news: below the 30 s at which common clients give up."""
 
-REPLY_BYTES = 8 * 1024
-"""A reply nobody asked to be longer; lists page and texts are cut with a handle to the rest."""
-
 WAITING_CALLS = 32
 """Calls of one connection that may wait for news at once; further ones wait their turn in the lane."""
 
@@ -31,6 +28,12 @@ GUIDE_FILE_BYTES = 1024 * 1024
 
 GUIDE_FILES = 1000
 """Guide files read from one folder."""
+
+TEMPLATE_FILE_BYTES = 1024 * 1024
+"""One template file. The texts of a plan; a megabyte is already a mistake."""
+
+TEMPLATE_FILES = 200
+"""Template files read from one folder: each call that needs templates reads them all."""
 
 PATTERN_MEMORY_BYTES = 8 * 1024 * 1024
 """Memory one compiled pattern may take in the linear-time regex engine."""

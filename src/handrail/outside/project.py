@@ -3,6 +3,7 @@ given folder. Reads a few small files; never runs git, because this is on every 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -16,6 +17,17 @@ def find_project(start: Path) -> Path:
         if marker.is_file():
             return _main_worktree(marker) or folder
     return start
+
+
+def repository_root(path: str) -> str:
+    """The root of the repository that an absolute path lies in. A path that is no folder here is only tidied: it may be
+    another machine's, or gone."""
+    try:
+        if Path(path).is_dir():
+            return str(find_project(Path(path)))
+    except (OSError, RuntimeError):  # not ours to read, too long, or links in a circle
+        pass
+    return os.path.normpath(path)
 
 
 def _main_worktree(marker: Path) -> Path | None:

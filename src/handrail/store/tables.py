@@ -15,8 +15,11 @@ from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
 from handrail.domain.gates.gate import Gate
 from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.repository import Repository
+from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
+from handrail.domain.work.template import Template
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, StoreUnusable
 
@@ -108,6 +111,9 @@ TABLES: tuple[Table, ...] = (
     _table("lease", Lease),
     _table("message", Message),
     _table("repository", Repository),
+    _table("dependency", Dependency),
+    _table("tally", Tally),
+    _table("template", Template),
 )
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
 BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}

@@ -54,18 +54,16 @@ class GetRepository(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def repository_register(call: Call, request: RegisterRepository) -> RegisteredRepository:
-    path = PurePath(request.path)
-    if not path.is_absolute():
-        raise InvalidParams(f"path must be absolute, not {request.path}", hint="give the whole path of its root")
-    known = call.work.select(Repository, where(path=str(path)))
+    path = repository_at(call, request.path)
+    known = call.work.select(Repository, where(path=path))
     if known:
         if request.name is not UNSET and request.name != known[0].name:
             call.work.record("repository.renamed", msgspec.structs.replace(known[0], name=request.name))
         return RegisteredRepository(known[0].id)
     repository = Repository(
         id=call.work.new_id("repo"),
-        path=str(path),
-        name=path.name if request.name is UNSET else request.name,
+        path=path,
+        name=PurePath(path).name or path if request.name is UNSET else request.name,
         created_at=call.work.now_ms(),
     )
     call.work.record("repository.registered", repository)
@@ -78,8 +76,19 @@ def repository_list(call: Call, request: ListRepositories) -> RepositoryPage:
 
 
 def repository_get(call: Call, request: GetRepository) -> Repository | None:
-    found = call.work.select(Repository, where(path=str(PurePath(request.path))))
+    if not PurePath(request.path).is_absolute():
+        return None  # no repository has such a path
+    found = call.work.select(Repository, where(path=call.here.root_of(request.path)))
     return found[0] if found else None
+
+
+def repository_at(call: Call, path: str | UnsetType) -> str:
+    """The repository a call names by any path in it; the one it is made in, where it names none."""
+    if path is UNSET:
+        return call.here.repository
+    if not PurePath(path).is_absolute():
+        raise InvalidParams(f"path must be absolute, not {path}", hint="give the whole path of the repository's root")
+    return call.here.root_of(path)
 
 
 _REGISTERED = (("repository_register", {"path": "/srv/shop", "name": "shop"}),)
@@ -134,8 +143,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             Example(
                 title="a repository by its path",
                 given=_REGISTERED,
-                request={"path": "/srv/shop"},
-                response={"id": "repo_1", "name": "shop"},
+                request={"path": "/srv/shop/"},
+                response={"id": "repo_1", "path": "/srv/shop", "name": "shop"},
             ),
         ),
     ),

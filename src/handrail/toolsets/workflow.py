@@ -22,6 +22,7 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation, Toolset
 from handrail.toolsets.here import SHOWN, find_workflow
+from handrail.toolsets.repository import repository_at
 from handrail.toolsets.shown import brief_task, shown_task, shown_workflow
 
 WORKFLOW = Toolset(
@@ -152,7 +153,7 @@ def workflow_create(call: Call, request: CreateWorkflow) -> CreatedWorkflow:
         source_type=request.source_type,
         source_ref=None if request.source_ref is UNSET else request.source_ref,
         source_content=request.source_content,
-        repository_path=call.here.repository if request.repository_path is UNSET else request.repository_path,
+        repository_path=repository_at(call, request.repository_path),
         plan=None,
         max_parallel_tasks=request.max_parallel_tasks,
         auto_create_workspaces=request.auto_create_workspaces,
@@ -179,7 +180,7 @@ def workflow_get(call: Call, request: GetWorkflow) -> dict[str, Any]:
 def workflow_list(call: Call, request: ListWorkflows) -> WorkflowPage:
     conditions: list[tuple[str, Any]] = []
     if request.repository_path is not UNSET:
-        conditions.append(("repository_path", request.repository_path))
+        conditions.append(("repository_path", repository_at(call, request.repository_path)))
     if request.status is not UNSET:
         conditions.append(("status", tuple(request.status)))
     chosen = Query(tuple(conditions), ("-updated_at", "-id"), request.limit, request.offset)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from handrail.domain.gates.gate import Gate
-from handrail.domain.work.causes import LOOKED_AT, STARTED, URGENCY, behind, can_move, legal_moves, movable
+from handrail.domain.work.causes import FEW, LOOKED_AT, STARTED, URGENCY, behind, can_move, legal_moves, movable
 from handrail.domain.work.editing import tally_of
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
@@ -110,9 +110,8 @@ def explain_workflow(unit: UnitOfWork, workflow: Workflow) -> Explanation:
         return _of_workflow(workflow, "has no tasks; give it a plan")
     if not tally.unfinished:
         move = "complete it" if workflow.status == "in_progress" else "set it in progress, then complete it"
-        return _of_workflow(workflow, f"has {tally.total} tasks and all are finished; {move}")
-    running = sum(tally.counts[status] for status in STARTED)
-    return _explain_standing(scene, running=running)
+        return _of_workflow(workflow, f"has no open task left; {move}")
+    return _explain_standing(scene)
 
 
 def why_before(first: Ranked, second: Ranked) -> str:
@@ -123,7 +122,7 @@ def why_before(first: Ranked, second: Ranked) -> str:
         return f"sequence {first.sequence}, the next has {second.sequence}"
     if first.unblocks != second.unblocks:
         return f"unblocks {first.unblocks}, the next {second.unblocks}"
-    return "equal to the next; the older one first"
+    return "equal to the next"
 
 
 def spoken_time(ms: int) -> str:
@@ -164,7 +163,7 @@ def _explain_waiting(scene: _Scene, task: Task) -> Explanation:
     path.reverse()
     words = f"{_chain(path)}, which {_state(scene, causes[0])}; {_move(scene, causes[0])}"
     if len(causes) > 1:
-        words += f"; it also waits for {_listed(scene, causes[1:])}"
+        words += f"; it also waits for {_listed(scene, causes[1:], counted=found.whole)}"
     if not found.whole:
         words += f" (more than {LOOKED_AT:,} tasks lie behind it, and not all were looked at)"
     return _about(scene, task, words, causes, path=tuple(step.name for step in path), whole=found.whole)
@@ -185,17 +184,18 @@ def _explain_far(scene: _Scene, task: Task) -> Explanation:
     return _about(scene, task, words, causes, whole=False)
 
 
-def _explain_standing(scene: _Scene, *, running: int) -> Explanation:
+def _explain_standing(scene: _Scene) -> Explanation:
     causes = _most_urgent(scene, movable(scene.unit, scene.workflow.id))
     if not causes:
         return _of_workflow(scene.workflow, f"stands still: {_STUCK}")
-    first = causes[0]
     lead = "stands still:"
-    if running:
-        lead = "moves:" if first.status in STARTED else "moves, but"
+    if any(cause.status in STARTED for cause in causes):
+        causes.sort(key=lambda cause: cause.status == "pending")  # that more could be started is no trouble
+        lead = "moves:" if causes[0].status in STARTED else "moves, but"
+    first = causes[0]
     words = f"{lead} {_quoted(first.name)} {_state(scene, first)}; {_move(scene, first)}"
     if len(causes) > 1:
-        words += f"; beside it: {_listed(scene, causes[1:])}"
+        words += f"; beside it: {_listed(scene, causes[1:], counted=len(causes) < FEW)}"
     return _of_workflow(scene.workflow, words, [_cause(scene, cause) for cause in causes[:NAMED_CAUSES]])
 
 
@@ -226,7 +226,7 @@ def _state(scene: _Scene, task: Task) -> str:
         return _asks(scene, question)
     if task.status == "failed":
         again = f" at attempt {task.attempts}" if task.attempts > 1 else ""
-        return f"failed{again} {_ago(scene, task.updated_at)}{_told(task.error)}"
+        return f"failed {_ago(scene, task.updated_at)}{again}{_told(task.error)}"
     if task.status == "pending":
         return "is ready"
     if task.status == "in_progress":
@@ -255,10 +255,11 @@ def _move(scene: _Scene, task: Task) -> str:
     return {"pending": "start it", "paused": "resume it", "planning": "start it once its plan stands"}[task.status]
 
 
-def _listed(scene: _Scene, tasks: Sequence[Task]) -> str:
+def _listed(scene: _Scene, tasks: Sequence[Task], *, counted: bool) -> str:
+    """Some of these tasks by name. `counted` when these are all there are."""
     named = [f"{_quoted(task.name)} ({_word(scene, task)})" for task in tasks[:ALSO_NAMED]]
     if len(tasks) > ALSO_NAMED:
-        named.append(f"{len(tasks) - ALSO_NAMED} more")
+        named.append(f"{len(tasks) - ALSO_NAMED} more" if counted else "others")
     return ", ".join(named[:-1]) + (" and " if len(named) > 1 else "") + named[-1]
 
 

@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from handrail.store.migrations.step_0001 import STEP_0001
+from handrail.store.migrations.step_0002 import STEP_0002
 
 
 class Step(NamedTuple):
@@ -20,7 +21,7 @@ class Step(NamedTuple):
     sql: str
 
 
-STEPS: tuple[Step, ...] = (Step(1, "0.1.0", STEP_0001),)
+STEPS: tuple[Step, ...] = (Step(1, "0.1.0", STEP_0001), Step(2, "0.2.0", STEP_0002))
 LATEST = STEPS[-1].number
 
 

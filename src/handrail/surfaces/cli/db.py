@@ -13,7 +13,7 @@ from handrail.kernel.errors import InvalidParams, StoreRefused
 from handrail.surfaces.cli.options import common_options, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.refusals import EXIT_REFUSED
-from handrail.wiring import assemble
+from handrail.wiring import assemble, store_address
 
 if TYPE_CHECKING:
     from handrail.store.store import Store
@@ -31,7 +31,7 @@ def path(root: Path | None, as_json: bool, **options: Any) -> None:
     from handrail.store.opening import POSTGRES, database_path  # noqa: PLC0415 - only here
 
     place = place_of(root)
-    address = settings_of(place, options).db
+    address = store_address(place, settings_of(place, options))
     location = address if address.startswith(POSTGRES) else str(database_path(address, place.project))
     echo_json({"path": location}) if as_json else click.echo(location)
 

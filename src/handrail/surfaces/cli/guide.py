@@ -14,7 +14,7 @@ from handrail.domain.guides.conditions import describe
 from handrail.domain.guides.definition import Guide, guide_to_wire, valid_id
 from handrail.domain.guides.schema import guide_json_schema
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide
-from handrail.kernel.errors import InvalidParams, InvalidWorkflow, NotFound, WorkflowNotFound
+from handrail.kernel.errors import InvalidParams, InvalidWorkflow, NotFound, PlaceUnusable, WorkflowNotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.guide_files import GuideFiles, GuideSource
 from handrail.outside.matching import LinearMatcher
@@ -129,10 +129,15 @@ def new(guide_id: str, name: str | None, root: Path | None, as_json: bool, **opt
     file = place_of(root).project / ".handrail" / "guides" / f"{guide_id}.yaml"
     if file.exists():
         raise InvalidParams(f"{file} is there already", hint="edit it, or choose another id")
-    file.parent.mkdir(parents=True, exist_ok=True)
     text = _TEMPLATE.format(id=guide_id, name=name or guide_id.replace("-", " ").capitalize(), file=file.name)
-    with file.open("x", encoding="utf-8") as written:
-        written.write(text)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as written:
+            written.write(text)
+    except OSError as problem:
+        raise PlaceUnusable(
+            f"{file} cannot be written: {problem.strerror}", hint="make its folder writable, or choose another --root"
+        ) from None
     if as_json:
         echo_json({"file": str(file)})
         return
@@ -144,7 +149,7 @@ def new(guide_id: str, name: str | None, root: Path | None, as_json: bool, **opt
 
 @guide.command()
 @common_options
-def schema(root: Path | None, db: str | None, as_json: bool) -> None:  # noqa: ARG001 - every command takes these
+def schema(root: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ARG001 - every command takes these
     """Print the JSON Schema of the guide format, for editors and checks."""
     echo_json(guide_json_schema(), pretty=not as_json)
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from handrail.catalog import ENABLE_FLAGS, PROFILES
-from handrail.kernel.errors import InvalidParams, Refusal, SettingInvalid, ToolsetUnknown
+from handrail.kernel.errors import InvalidParams, PlaceUnusable, Refusal, SettingInvalid, ToolsetUnknown
 from handrail.kernel.ledger import Actor
 from handrail.outside.project import find_project
 from handrail.protocol.wire import encode
@@ -24,9 +24,10 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def common_options(command: CommandT) -> CommandT:
-    """--root, --db and --json, and refusals printed the way every command prints them."""
+    """--root, --db, --global and --json, and refusals printed the way every command prints them."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+        click.option("--global", "global_store", is_flag=True, help="One store for all repositories, in ~/.handrail."),
         click.option("--db", metavar="PATH|URL", help="The store: a file, or a postgresql:// address."),
         click.option(
             "--root",
@@ -65,7 +66,18 @@ def person() -> Actor:
 
 
 def place_of(root: Path | None) -> Place:
-    return Place(project=find_project(root or Path.cwd()), home=Path.home(), environ=os.environ)
+    try:
+        project = find_project(root or Path.cwd())
+    except OSError as problem:
+        where = f"the folder {root}" if root and root.is_absolute() else "the folder this runs in"
+        raise PlaceUnusable(
+            f"{where} cannot be used: {problem.strerror}", hint="go to another folder, or name one with --root"
+        ) from None
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise PlaceUnusable("nobody knows your home folder", hint="set HOME to a folder") from None
+    return Place(project=project, home=home, environ=os.environ)
 
 
 def settings_of(place: Place, options: dict[str, Any]) -> Settings:
@@ -79,7 +91,7 @@ def settings_of(place: Place, options: dict[str, Any]) -> Settings:
     for name in ("db", "profile", "toolsets"):
         if options.get(name) is not None:
             given[name] = options[name]
-    for name in ("dynamic", "output_schemas"):
+    for name in ("dynamic", "global_store", "output_schemas"):
         if options.get(name):
             given[name] = True
     enabled = [flag for flag in ENABLE_FLAGS if options.get(f"enable_{flag.replace('-', '_')}")]

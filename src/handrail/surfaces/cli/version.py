@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +16,7 @@ from handrail.surfaces.cli.render import echo_json
 
 @click.command()
 @common_options
-def version(root: Path | None, db: str | None, as_json: bool) -> None:  # noqa: ARG001 - every command takes these
+def version(root: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ARG001 - every command takes these
     """Print the version; with --json also Python's and the protocol revisions."""
     if as_json:
         revisions = [*HANDSHAKE_REVISIONS, *STATELESS_REVISIONS]
