@@ -7,8 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.store.records import put, task, workflow
 from tests.toolsets.planned import Desk
 
+OLD_PLAN: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a", "b"]}
 REPLY_BYTES = 8 * 1024
 """What a reply may take where nobody asked for more."""
 
@@ -195,3 +197,15 @@ def test_a_workflow_is_listed_for_its_repository_only(desk: Desk) -> None:
     listed = desk.call("workflow_list", repository_path="/srv/two")
     assert (listed["total"], listed["workflows"][0]["repository_path"]) == (1, "/srv/two")
     assert desk.call("workflow_list", repository_path="/srv/three") == {"workflows": [], "total": 0}
+
+
+def test_a_plan_from_before_dependencies_were_records_is_worked_through_like_any_other(desk: Desk) -> None:
+    old = [task(f"task_{name}", name=name, depends_on=needs, unmet=len(needs)) for name, needs in OLD_PLAN.items()]
+    put(desk.store, workflow("wf_1", status="ready"), *old)
+    assert desk.call("workflow_progress")["by_status"]["blocked"] == 2
+    desk.move("task_a", "in_progress", "completed")
+    assert [found["name"] for found in desk.call("workflow_next_tasks")["tasks"]] == ["b"]
+    desk.move("task_b", "in_progress", "completed")
+    assert [found["name"] for found in desk.call("workflow_next_tasks")["tasks"]] == ["c"]
+    assert desk.call("workflow_progress")["by_status"]["completed"] == 2
+    assert desk.store.verify() == []

@@ -34,6 +34,17 @@ class PlanEdit:
         self._links: dict[str, Dependency | None] = {}
         self._touched: dict[str, set[str]] = {}
         """For each end of a changed dependency, the dependencies of it that changed."""
+        if unit.get(Tally, workflow.id) is None:
+            self._adopt()
+
+    def _adopt(self) -> None:
+        """Links the tasks of a plan from before dependencies were records of their own."""
+        tasks = {task.name: task for task in self._unit.select(Task, where(workflow_id=self.workflow.id))}
+        for task in tasks.values():
+            self._count(task, unmet=0)
+        for task in tasks.values():
+            for need in task.depends_on:
+                self.link(task.id, tasks[need].id)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
@@ -166,8 +177,7 @@ class PlanEdit:
         """One event with every record that changed; `fields` are new values of the workflow itself."""
         gone = [task for task in self._before.values() if task is not None]
         come = [task for task in self._tasks.values() if task is not None]
-        before = self._unit.get(Tally, self.workflow.id) or empty_tally(self.workflow.id)
-        tally = before.after(gone=gone, come=come)
+        tally = tally_of(self._unit, self.workflow.id).after(gone=gone, come=come)
         workflow = msgspec.structs.replace(self.workflow, **fields, updated_at=self.now)
         removed: list[Record] = [self._old(key) for key, task in self._tasks.items() if task is None]
         removed += self._gone_links()
@@ -209,4 +219,6 @@ def tasks_in(unit: UnitOfWork, workflow_id: str, states: Iterable[str], limit: i
 
 
 def tally_of(unit: UnitOfWork, workflow_id: str) -> Tally:
-    return unit.get(Tally, workflow_id) or empty_tally(workflow_id)
+    """The count of a workflow's tasks. Counted only for a plan that has not been touched since tallies are kept."""
+    kept = unit.get(Tally, workflow_id)
+    return kept or empty_tally(workflow_id).after(come=unit.select(Task, where(workflow_id=workflow_id)))
