@@ -16,7 +16,7 @@ from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.moving import check_open
 from handrail.domain.work.planning import MOST_TASKS, Name, PlanTask, Strings, Text
 from handrail.domain.work.task import TASK_MACHINE, Task
-from handrail.domain.work.workflow import WORKFLOW_MACHINE, Workflow
+from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, RunNotFound, TasksOpen, WorkflowClosed
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
@@ -213,9 +213,9 @@ def workflow_update_status(call: Call, request: UpdateStatus) -> Done:
 
 def end_workflow(unit: UnitOfWork, workflow: Workflow, status: str, reason: str | None) -> None:
     """Moves a workflow to another status. One with open tasks is not completed."""
-    WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, status)
-    if status == "completed" and tally_of(unit, workflow.id).unfinished:
+    if status == "completed" and workflow.status in OPEN and tally_of(unit, workflow.id).unfinished:
         raise _tasks_open(unit, workflow)
+    WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, status)
     edit = PlanEdit(unit, workflow)
     edit.record(f"workflow.{status}", data={"reason": reason} if reason else None, status=status)
 

@@ -10,6 +10,7 @@ import click.testing
 import msgspec
 import pytest
 
+from handrail.store.migrations import LATEST
 from handrail.surfaces.cli.main import cli
 
 
@@ -97,7 +98,7 @@ def test_a_sound_store_is_called_sound(project: Path) -> None:
     create(project)
     assert run(project, "db", "check").exit_code == 0
     assert run_json(project, "db", "verify") == {"problems": []}
-    assert run_json(project, "db", "upgrade")["schema"] == 1
+    assert run_json(project, "db", "upgrade")["schema"] == LATEST
 
 
 def test_verify_finds_a_row_that_no_event_explains(project: Path) -> None:

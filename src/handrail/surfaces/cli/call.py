@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import msgspec
 from handrail.kernel.errors import InvalidParams, NotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Operation
+from handrail.protocol.wire import encode
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json, echo_table
-from handrail.surfaces.mcp.tools import run
+from handrail.surfaces.mcp.tools import operation_named, run, why_not_here
 from handrail.surfaces.schemas import request_schema
 from handrail.wiring import Handrail, assemble
 
@@ -45,16 +47,25 @@ def call(
     if show_arguments:
         _show(operation, as_json=as_json)
         return
-    result = run(operation, handrail.call, parse_pairs(operation, arguments), actor=person())
+    try:
+        result = run(operation, handrail.call, parse_pairs(operation, arguments), actor=person())
+    except InvalidParams as refusal:
+        explains = f"`handrail call {tool} --arguments` explains them"
+        raise InvalidParams(refusal.message, hint="; ".join(filter(None, (refusal.hint, explains)))) from None
     echo_json(result, pretty=not as_json)
 
 
 def _operation(handrail: Handrail, name: str) -> Operation[Any, Any]:
     operation = handrail.switch.find(name)
-    if operation is None:
-        known = [entry.name for entry in handrail.switch.published()]
-        raise NotFound(f"there is no tool {name}{did_you_mean(name, known)}", hint="`handrail tools` lists them")
-    return operation
+    if operation is not None:
+        return operation
+    if (elsewhere := operation_named(name)) is not None:
+        reason = why_not_here(elsewhere, handrail.switch, handrail.call)
+        raise NotFound(f"{name} cannot be called: {reason}", hint="without --profile and --toolsets every tool is on")
+    known = [entry.name for entry in handrail.switch.published()]
+    raise NotFound(
+        f"there is no tool {name}{did_you_mean(name, known)}", hint="`handrail tools --profile all` lists them"
+    )
 
 
 def parse_pairs(operation: Operation[Any, Any], arguments: Sequence[str]) -> dict[str, Any]:
@@ -64,7 +75,7 @@ def parse_pairs(operation: Operation[Any, Any], arguments: Sequence[str]) -> dic
             parsed = msgspec.json.decode(arguments[0])
         except msgspec.DecodeError as problem:
             raise InvalidParams(
-                f"the arguments are not valid JSON: {problem}", hint="or give key=value pairs"
+                f"the arguments are not valid JSON: {problem}", hint=f"or give pairs, such as {_example(operation)}"
             ) from None
         assert isinstance(parsed, dict)
         return parsed
@@ -74,10 +85,17 @@ def parse_pairs(operation: Operation[Any, Any], arguments: Sequence[str]) -> dic
         key, equals, text = pair.partition("=")
         if not equals:
             raise InvalidParams(
-                f"{pair} is neither key=value nor a JSON object", hint="for example workflowId=bug-hunt"
+                f"{pair} is neither key=value nor a JSON object", hint=f"for example {_example(operation)}"
             )
         values[key] = text if properties.get(key, {}).get("type") == "string" else _json_or_text(text)
     return values
+
+
+def _example(operation: Operation[Any, Any]) -> str:
+    """Arguments that work, as pairs for a shell."""
+    shown = next(example for example in operation.examples if example.response is not None).request
+    pairs = (f"{key}={value if isinstance(value, str) else encode(value).decode()}" for key, value in shown.items())
+    return " ".join(map(shlex.quote, pairs)) or "no arguments at all"
 
 
 def _json_or_text(text: str) -> Any:

@@ -10,17 +10,17 @@ from handrail.kernel.errors import SettingInvalid
 from handrail.operation import HttpAddress
 from handrail.protocol.http.running import binding_problem, listening_socket, serve_http
 from handrail.settings import Settings
-from handrail.wiring import Place, assemble
+from handrail.wiring import Place
 
 
 def run_http(place: Place, settings: Settings, *, address: str, token: str, when_ready: Callable[[str], None]) -> None:
-    """Serves until told to end, then ends the process. `when_ready` gets the address to give to clients."""
+    """Serves until told to end, then ends the process. `when_ready` gets the address to give to clients. The caller has
+    refused what cannot be served: here only a client would meet it."""
     host, port = parse_address(address)
     guard = guard_of(settings, token)
     problem = binding_problem(host, guard)
     if problem is not None:
         raise SettingInvalid(problem, hint="--token T and --set allow_hosts=NAME, or serve 127.0.0.1")
-    assemble(place, settings)  # refuses a wrong selection before the port is taken
     try:
         bound = listening_socket(host, port)
     except OSError as taken:

@@ -14,6 +14,11 @@ from handrail.kernel.nearest import did_you_mean
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("handrail.surfaces.cli.up:up", "Serve over HTTP and print the line to paste into each client."),
     "serve": ("handrail.surfaces.cli.serve:serve", "Serve MCP on standard input and output, or over HTTP."),
+    "status": ("handrail.surfaces.cli.status:status", "Show what is open, under way, failed, and waiting for you."),
+    "next": ("handrail.surfaces.cli.next:next_", "Show what can be started now, the best first."),
+    "show": ("handrail.surfaces.cli.show:show", "Show a task, or a workflow with its tasks as a tree."),
+    "why": ("handrail.surfaces.cli.why:why", "Say in one sentence what a task or a workflow waits for."),
+    "done": ("handrail.surfaces.cli.done:done", "End a workflow: completed, or abandoned."),
     "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
     "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),
     "guide": ("handrail.surfaces.cli.guide:guide", "List, show, check and write guides."),

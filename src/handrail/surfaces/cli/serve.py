@@ -26,6 +26,9 @@ def serve(address: str | None, token: str | None, root: Path | None, as_json: bo
     """
     place = place_of(root)
     settings = settings_of(place, options)
+    handrail = assemble(place, settings)
+    if handrail.selection.missing_modules:
+        click.echo(f"handrail: not in this version: {', '.join(handrail.selection.missing_modules)}", err=True)
     if address is not None:
         from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - stdio, the common case, needs no HTTP
         from handrail.surfaces.cli.http import run_http  # noqa: PLC0415 - as above
@@ -37,7 +40,4 @@ def serve(address: str | None, token: str | None, root: Path | None, as_json: bo
             token=token or agent_token(place.home),
             when_ready=lambda url: click.echo(f"handrail: serving {url}", err=True),
         )
-    handrail = assemble(place, settings)
-    if handrail.selection.missing and settings.enable:
-        click.echo(f"handrail: not in this version: {', '.join(handrail.selection.missing)}", err=True)
     sys.exit(serve_stdio(build_server(handrail), stdio_limits(settings)))

@@ -13,6 +13,7 @@ from handrail import __version__
 from handrail.protocol.wire import encode
 from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json
+from handrail.wiring import Handrail, assemble
 
 
 def command_path() -> str:
@@ -54,21 +55,34 @@ def up(address: str | None, token: str | None, root: Path | None, as_json: bool,
 
     place = place_of(root)
     settings = settings_of(place, options)
+    handrail = assemble(place, settings)  # refuses a wrong selection before the port is taken
     secret = token or agent_token(place.home)
 
     def tell(url: str) -> None:
         if as_json:
-            echo_json({"url": url, "token": secret, "version": __version__})
+            selection = {"toolsets": handrail.selection.names, "missing": handrail.selection.missing}
+            echo_json({"url": url, "token": secret, "version": __version__, **selection})
         else:
-            click.echo(_welcome(url, secret, place.project))
+            click.echo(_welcome(url, secret, place.project, _what_is_on(handrail)))
 
     run_http(place, settings, address=address or settings.http, token=secret, when_ready=tell)
 
 
-def _welcome(url: str, token: str, project: Path) -> str:
+def _what_is_on(handrail: Handrail) -> str:
+    """The tools that clients will see, and what was asked for in vain."""
+    selection = handrail.selection
+    text = f"On: {', '.join(selection.names)} ({len(handrail.switch.published())} tools)."
+    if selection.missing_modules:
+        text += f" Not in this version: {', '.join(selection.missing_modules)}."
+    return f"{text} Others: --profile or --toolsets; `handrail tools` lists them."
+
+
+def _welcome(url: str, token: str, project: Path, on: str) -> str:
     lines = [
         f"Handrail {__version__} gives coding agents steps to hold on to. It serves {project}",
-        f"at {click.style(url, bold=True)} until you press Ctrl-C. Paste one of these:\n",
+        f"at {click.style(url, bold=True)} until you press Ctrl-C.",
+        f"{on}\n",
+        "Paste one of these:\n",
     ]
     for client, (where, text) in http_lines(url, token).items():
         lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}\n")

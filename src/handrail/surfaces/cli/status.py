@@ -1,0 +1,264 @@
+"""`handrail status`: what is open here, how far it is, who works on what, and what waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from handrail.domain.gates.gate import Gate
+from handrail.domain.work.causes import STARTED
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.editing import tally_of
+from handrail.domain.work.explaining import OPEN_QUESTIONS, explain_workflow, spoken_time
+from handrail.domain.work.task import RUNNING, SHOWN_STATES, Task
+from handrail.domain.work.workflow import OPEN, Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call
+from handrail.surfaces.cli.columns import bar, bold, columns, dim, fit, mark, pad, paint, said, widest, wrapped
+from handrail.surfaces.cli.options import common_options
+from handrail.surfaces.cli.plan import in_one_look, workflow_meant
+from handrail.surfaces.cli.render import echo_json
+from handrail.toolsets.here import open_workflows
+
+SHOWN_WORKFLOWS = 20
+SHOWN_TASKS = 5
+"""Tasks under way, and as many failed ones, that are shown of each workflow; of one asked for, ten times as many."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The last checkpoint of a task."""
+
+    type: str
+    summary: str
+    created_at: int
+
+
+class Active(msgspec.Struct, frozen=True, kw_only=True):
+    """A task somebody works on, or one that failed."""
+
+    id: str
+    name: str
+    status: str
+    since: int
+    for_ms: int
+    assigned_agent_id: str | None
+    error: str | None
+    last_checkpoint: Said | None
+
+
+class OpenWorkflow(msgspec.Struct, frozen=True, kw_only=True):
+    """A workflow and what happens in it."""
+
+    id: str
+    name: str
+    status: str
+    repository_path: str | None
+    updated_at: int
+    total_tasks: int
+    finished_tasks: int
+    ready_tasks: int
+    max_parallel_tasks: int
+    by_status: dict[str, int]
+    running: tuple[Active, ...]
+    failed: tuple[Active, ...]
+    why: str
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a person is asked."""
+
+    id: str
+    workflow_id: str
+    task_id: str | None
+    question: str
+    options: list[str]
+    for_ms: int
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """What is open."""
+
+    workflows: tuple[OpenWorkflow, ...]
+    questions: tuple[Question, ...]
+    more_workflows: int
+    """Open here, and not among those shown."""
+    elsewhere: int
+    """Open in other repositories of the same store."""
+
+
+@click.command()
+@click.argument("workflow", required=False)
+@click.option("--all", "everywhere", is_flag=True, help="Of every repository in the store, not only of this one.")
+@common_options
+def status(workflow: str | None, everywhere: bool, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Show what is open: how far it is, what is under way, what failed, what waits for you.
+
+    WORKFLOW is an id, the beginning of one, or a name; without it every open workflow is shown.
+    """
+    found = in_one_look(root, options, lambda call: look(call, workflow, everywhere=everywhere))
+    if as_json:
+        echo_json(found)
+        return
+    for line in drawn(found, columns(), repositories=everywhere):
+        click.echo(line)
+
+
+def look(call: Call, workflow: str | None, *, everywhere: bool = False) -> Status:
+    """What is open here; of one workflow where one is named."""
+    unit = call.work
+    everything = unit.count(Workflow, Query((("status", OPEN),)))
+    if workflow is not None:
+        found, here, most = [workflow_meant(call, workflow)], everything, 10 * SHOWN_TASKS
+    elif everywhere or not call.here.shared:
+        found = unit.select(Workflow, Query((("status", OPEN),), ("-updated_at", "-id"), SHOWN_WORKFLOWS))
+        here, most = everything, SHOWN_TASKS
+    else:
+        found = open_workflows(call, SHOWN_WORKFLOWS)
+        conditions = (("status", OPEN), ("repository_path", call.here.repository))
+        here, most = unit.count(Workflow, Query(conditions)), SHOWN_TASKS
+    return Status(
+        workflows=tuple(_open_workflow(unit, one, most) for one in found),
+        questions=_questions(unit, {one.id for one in found}),
+        more_workflows=0 if workflow is not None else here - len(found),
+        elsewhere=everything - here,
+    )
+
+
+def _open_workflow(unit: UnitOfWork, workflow: Workflow, most: int) -> OpenWorkflow:
+    tally = tally_of(unit, workflow.id)
+    ready = (("workflow_id", workflow.id), ("status", "pending"), ("unmet", 0), ("open_children", 0))
+    running = [task for state in reversed(RUNNING) for task in _newest(unit, workflow, state, most)]
+    return OpenWorkflow(
+        id=workflow.id,
+        name=workflow.name,
+        status=workflow.status,
+        repository_path=workflow.repository_path,
+        updated_at=workflow.updated_at,
+        total_tasks=tally.total,
+        finished_tasks=tally.finished,
+        ready_tasks=unit.count(Task, Query(ready)),
+        max_parallel_tasks=workflow.max_parallel_tasks,
+        by_status={state: tally.counts[state] for state in SHOWN_STATES},
+        running=tuple(_active(unit, task) for task in running[:most]),
+        failed=tuple(_active(unit, task) for task in _newest(unit, workflow, "failed", most)),
+        why=explain_workflow(unit, workflow).sentence,
+    )
+
+
+def _newest(unit: UnitOfWork, workflow: Workflow, state: str, most: int) -> list[Task]:
+    conditions = (("workflow_id", workflow.id), ("status", state))
+    return unit.select(Task, Query(conditions, ("-updated_at", "-id"), most))
+
+
+def _active(unit: UnitOfWork, task: Task) -> Active:
+    since = task.started_at if task.status == "in_progress" and task.started_at is not None else task.updated_at
+    last = unit.select(Checkpoint, Query((("task_id", task.id),), ("-sequence", "-id"), 1))
+    return Active(
+        id=task.id,
+        name=task.name,
+        status=task.status,
+        since=since,
+        for_ms=max(0, unit.now_ms() - since),
+        assigned_agent_id=task.assigned_agent_id,
+        error=task.error,
+        last_checkpoint=Said(last[0].type, last[0].summary, last[0].created_at) if last else None,
+    )
+
+
+def _questions(unit: UnitOfWork, workflows: set[str]) -> tuple[Question, ...]:
+    asked = unit.select(Gate, Query((("status", "open"),), ("created_at", "id"), OPEN_QUESTIONS))
+    return tuple(
+        Question(
+            id=gate.id,
+            workflow_id=gate.workflow_id,
+            task_id=gate.task_id,
+            question=gate.question,
+            options=gate.options,
+            for_ms=max(0, unit.now_ms() - gate.created_at),
+        )
+        for gate in asked
+        if gate.workflow_id in workflows
+    )
+
+
+def drawn(found: Status, room: int, *, repositories: bool = False) -> Iterator[str]:
+    """The status as lines of at most `room` columns, where asked with the repository of each workflow."""
+    if not found.workflows:
+        yield "No workflow is open here."
+        yield "Ask your agent to plan its work with Handrail, or see how to begin one yourself:"
+        yield "  handrail call workflow_create --arguments"
+    names = widest((one.name for one in found.workflows), room - 46)
+    for number, workflow in enumerate(found.workflows):
+        if number:
+            yield ""
+        yield from _drawn_workflow(workflow, names, room)
+        if repositories and workflow.repository_path:
+            yield f"  {dim(fit(f'in {workflow.repository_path}', room - 2))}"
+    if found.questions:
+        yield ""
+        yield bold("Waiting for you")
+        for question in found.questions:
+            answers = f" ({' / '.join(question.options)})" if question.options else ""
+            yield f"  {fit(f'? {question.question}{answers}, for {spoken_time(question.for_ms)}', room - 2)}"
+    if found.more_workflows:
+        yield f"\n{found.more_workflows} more are open; name one to see it."
+    if found.elsewhere:
+        yield f"\n{found.elsewhere} open in other repositories of this store: handrail status --all"
+
+
+def _drawn_workflow(workflow: OpenWorkflow, names: int, room: int) -> Iterator[str]:
+    yield f"{bold(pad(workflow.name, names))}  {workflow.id}  {paint(said(workflow.status), workflow.status)}"
+    yield from _progress(workflow, room)
+    tasks = (*workflow.running, *workflow.failed)
+    width = widest((task.name for task in tasks), room // 3)
+    for task in tasks:
+        yield f"  {mark(task.status)} {pad(task.name, width)}  {fit(_happening(task), room - width - 6)}"
+    hidden = sum(workflow.by_status[state] for state in (*RUNNING, "failed")) - len(tasks)
+    if hidden > 0:
+        yield f"    and {hidden} more under way or failed"
+    if not tasks:
+        yield from wrapped(workflow.why, room, "  ")
+
+
+def _progress(workflow: OpenWorkflow, room: int) -> Iterator[str]:
+    """A bar and the counts, on a line of their own where they are long."""
+    if not workflow.total_tasks:
+        return
+    line = f"{bar(workflow.finished_tasks, workflow.total_tasks)} {workflow.finished_tasks}/{workflow.total_tasks} done"
+    counts = _counts(workflow)
+    if len(line) + len(counts) + 4 <= room:
+        yield f"  {', '.join(filter(None, (line, counts)))}"
+    else:
+        yield f"  {line}"
+        yield from wrapped(counts, room, "    ")
+
+
+def _counts(workflow: OpenWorkflow) -> str:
+    counts = workflow.by_status
+    found = [
+        (sum(counts[state] for state in STARTED), "under way"),
+        (counts["paused"], "paused"),
+        (counts["failed"], "failed"),
+        (workflow.ready_tasks, "ready"),
+        (counts["pending"] - workflow.ready_tasks, "with open subtasks"),
+        (counts["blocked"], "blocked"),
+    ]
+    return ", ".join(f"{count} {word}" for count, word in found if count)
+
+
+def _happening(task: Active) -> str:
+    since = spoken_time(task.for_ms)
+    if task.status == "failed":
+        return f"failed {since} ago: {task.error or 'without a reason'}"
+    words = f"for {since}" if task.status == "in_progress" else f"{said(task.status)} for {since}"
+    if task.assigned_agent_id:
+        words += f" with {task.assigned_agent_id}"
+    if task.last_checkpoint is None:
+        return f"{words}; no checkpoint yet"
+    ago = spoken_time(task.since + task.for_ms - task.last_checkpoint.created_at)
+    return f"{words}; {ago} ago: {task.last_checkpoint.summary}"

@@ -1,0 +1,43 @@
+"""`handrail why`: in one sentence, what a task or a workflow waits for, down to what can actually be moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from handrail.domain.work.explaining import Explanation, explain_task, explain_workflow
+from handrail.domain.work.task import Task
+from handrail.operation import Call
+from handrail.surfaces.cli.columns import columns, dim, mark, pad, widest, wrapped
+from handrail.surfaces.cli.options import common_options
+from handrail.surfaces.cli.plan import in_one_look, thing_meant
+from handrail.surfaces.cli.render import echo_json
+
+
+@click.command()
+@click.argument("thing", metavar="TASK|WORKFLOW")
+@common_options
+def why(thing: str, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Say in one sentence what a task or a workflow waits for, and what would move it.
+
+    It is named by its id, the beginning of one, or its name in what is open here. Below the sentence stand the tasks
+    that can be moved, with their ids.
+    """
+    found = in_one_look(root, options, lambda call: look(call, thing))
+    if as_json:
+        echo_json(found)
+        return
+    room = columns()
+    for line in wrapped(found.sentence, room):
+        click.echo(line)
+    causes = [cause for cause in found.causes if cause.id != found.id]
+    names = widest((cause.name for cause in causes), room - 37)
+    for cause in causes:
+        click.echo(f"  {mark(cause.status)} {pad(cause.name, names)}  {dim(cause.id)}")
+
+
+def look(call: Call, thing: str) -> Explanation:
+    meant = thing_meant(call, thing)
+    return explain_task(call.work, meant) if isinstance(meant, Task) else explain_workflow(call.work, meant)
