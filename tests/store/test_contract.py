@@ -191,6 +191,20 @@ def test_the_same_count_with_another_hash_is_a_conflict(ground: Ground) -> None:
         ground.engine.commit(happened("a", Head(1, "0" * 32), "second"))
 
 
+def test_the_same_count_with_another_hash_in_one_of_several_streams_is_a_conflict(ground: Ground) -> None:
+    first, second = happened("a", NEW_STREAM, "first"), happened("b", NEW_STREAM, "first")
+    ground.engine.commit(first)
+    ground.engine.commit(second)
+    with pytest.raises(Conflict):
+        ground.engine.commit(
+            WriteSet(
+                (*happened("a", first.streams[0].head, "x").streams, *happened("b", Head(1, "0"), "x").streams), ()
+            )
+        )
+    assert len(ground.store.feed()) == 2
+    assert ground.store.verify() == []
+
+
 @pytest.mark.parametrize("loser", ["a", "b", "c"])
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_conflict_in_one_of_several_streams_takes_everything_back(ground: Ground, loser: str, keyed: bool) -> None:

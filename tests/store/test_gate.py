@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
+import errno
 import fcntl
 import os
 import subprocess
@@ -90,26 +92,6 @@ def test_nobody_who_only_looks_leaves_a_file(gate: Gate, path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_threads_pass_one_by_one(gate: Gate) -> None:
-    inside = 0
-    most = 0
-
-    def work() -> None:
-        nonlocal inside, most
-        for _ in range(50):
-            with gate.held():
-                inside += 1
-                most = max(most, inside)
-                inside -= 1
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 1
-
-
 def test_who_waits_gets_in_when_the_other_process_leaves(gate: Gate, path: Path) -> None:
     entered = threading.Event()
 
@@ -152,4 +134,60 @@ def test_a_gate_that_cannot_be_made_is_a_refusal(tmp_path: Path) -> None:
     gate = Gate(tmp_path / "nowhere" / "handrail.db.gate", 1)
     with pytest.raises(StoreUnusable, match="cannot be opened"), gate.held():
         pytest.fail("there is no gate")
+    gate.close()
+
+
+def test_a_gate_that_cannot_be_locked_is_a_refusal_and_leaves_nothing_behind(
+    gate: Gate, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(descriptor: int, operation: int) -> None:
+        if operation & fcntl.LOCK_EX:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", no_locks)
+        with pytest.raises(StoreUnusable, match="cannot be locked: No locks available") as refused, gate.held():
+            pytest.fail("there is no lock")
+        assert "--db" in refused.value.hint
+    with gate.held():
+        assert is_shut(path)
+    assert not is_shut(path)
+
+
+def test_an_interrupt_is_noticed_also_when_it_did_not_wake_the_one_who_waits(path: Path) -> None:
+    """Nobody sends a signal here, there is only the note that one has come: as when it comes a moment too early."""
+    gate = Gate(path, 600)
+
+    def interrupt() -> None:
+        while gate._line.is_free:
+            os.sched_yield()
+        _thread.interrupt_main()
+
+    with held_elsewhere(path):
+        interrupting = threading.Thread(target=interrupt)
+        interrupting.start()
+        with pytest.raises(KeyboardInterrupt), gate.held():
+            pytest.fail("it is held elsewhere")
+        interrupting.join()
+    with gate.held():
+        assert is_shut(path)
+    assert not is_shut(path)
+    gate.close()
+
+
+def test_waits_that_were_given_up_leave_a_gate_that_works(path: Path) -> None:
+    """Who waits again while the thread of an earlier wait is still on its way sends it once too often."""
+    gate = Gate(path, 0.05)
+    with held_elsewhere(path) as other:
+        for _ in range(3):
+            with pytest.raises(StoreBusy), gate.held():
+                pytest.fail("it is held elsewhere")
+        other.communicate("let go\n")
+    for _ in range(50):
+        with gate.held():
+            assert is_shut(path)
+    with held_elsewhere(path):
+        for _ in range(3):
+            with pytest.raises(StoreBusy), gate.held():
+                pytest.fail("it is held elsewhere")
     gate.close()

@@ -13,7 +13,7 @@ import pytest
 from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
 from handrail.store.migrations import LATEST, STEPS, for_postgres, statements
 from handrail.store.postgres import PostgresEngine
-from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
+from handrail.store.sqlite import SqliteEngine
 from handrail.store.writes import NEW_STREAM, KeyWrite
 from tests.store.ground import VERSION, Ground, sqlite_ground
 from tests.store.process import elsewhere
@@ -184,8 +184,8 @@ def test_a_step_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     with pytest.raises((StoreRefused, apsw.SQLError)):
         SqliteEngine(path, version=VERSION)
     connection = apsw.Connection(str(path))
-    assert connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
-    assert connection.execute("PRAGMA application_id").get != APPLICATION_ID
+    assert connection.execute("PRAGMA user_version").get == LATEST - 1
+    assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'journal'").get == 0
     connection.close()
     monkeypatch.undo()
     SqliteEngine(path, version=VERSION).close()

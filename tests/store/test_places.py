@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import errno
 import resource
+import time
 from pathlib import Path
 
 import pytest
 
 from handrail.kernel.errors import StoreUnusable
-from handrail.store import sqlite
-from handrail.store.places import OPEN_HINTS, Files, network_file_system, open_hint, why_not_opened
+from handrail.store import places
+from handrail.store.places import (
+    OPEN_HINTS,
+    QUIET_NS,
+    Files,
+    check_place,
+    network_file_system,
+    open_hint,
+    why_not_opened,
+)
 from handrail.store.sqlite import SqliteEngine
 from tests.store.ground import VERSION
 
@@ -80,7 +89,7 @@ def test_a_store_on_a_network_file_system_is_refused_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = mounts(tmp_path, mounted(tmp_path, "nfs4"))
-    monkeypatch.setattr(sqlite, "network_file_system", lambda path: network_file_system(path, listed))
+    monkeypatch.setattr(places, "network_file_system", lambda path: network_file_system(path, listed))
     with pytest.raises(StoreUnusable, match="nfs4") as refused:
         SqliteEngine(tmp_path / "handrail.db", version=VERSION)
     assert "postgresql://" in refused.value.hint
@@ -110,6 +119,91 @@ def test_a_file_that_is_not_the_same_any_more_is_noticed(tmp_path: Path, change:
     with pytest.raises(StoreUnusable, match="removed or replaced") as refused:
         files.check()
     assert "nothing was written" in refused.value.hint
+
+
+class Patience:
+    """A clock so far ahead that every folder has been quiet for long."""
+
+    @staticmethod
+    def time_ns() -> int:
+        return time.time_ns() + 2 * QUIET_NS
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    """A look at two files of a quiet folder, which is believed by now."""
+    monkeypatch.setattr(places, "time", Patience)
+    for name in ("first", "second"):
+        (tmp_path / name).write_text("a")
+    files = Files(tmp_path / "first", tmp_path / "second")
+    files.check()
+    assert files._believed is not None
+    return files
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+@pytest.mark.parametrize("change", ["removed", "replaced", "moved away", "folder moved away"])
+def test_a_quiet_folder_hides_nothing(tmp_path: Path, files: Files, name: str, change: str) -> None:
+    changed = tmp_path / name
+    if change == "removed":
+        changed.unlink()
+    elif change == "replaced":
+        (tmp_path / "other").write_text("a")
+        (tmp_path / "other").replace(changed)
+    elif change == "moved away":
+        changed.rename(tmp_path / "elsewhere")
+    else:
+        tmp_path.rename(tmp_path.with_name(f"{tmp_path.name} elsewhere"))
+    for _ in range(2):
+        with pytest.raises(StoreUnusable, match="removed or replaced"):
+            files.check()
+
+
+def test_others_may_come_and_go_in_the_folder(tmp_path: Path, files: Files) -> None:
+    (tmp_path / "other").write_text("a")
+    files.check()
+    (tmp_path / "other").unlink()
+    files.check()
+
+
+def test_a_folder_in_which_something_has_just_happened_is_not_believed(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("a")
+    files = Files(kept)
+    files.check()
+    assert files._believed is None
+
+
+def test_a_file_behind_a_link_is_looked_at_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "time", Patience)
+    (tmp_path / "far").mkdir()
+    kept = tmp_path / "far" / "kept"
+    kept.write_text("a")
+    (tmp_path / "link").symlink_to(kept)
+    files = Files(tmp_path / "link")
+    files.check()
+    kept.unlink()
+    with pytest.raises(StoreUnusable, match="removed or replaced"):
+        files.check()
+
+
+def in_a_circle(folder: Path) -> Path:
+    (folder / "one").symlink_to(folder / "two")
+    (folder / "two").symlink_to(folder / "one")
+    return folder / "one"
+
+
+def test_links_in_a_circle_are_on_no_network(tmp_path: Path) -> None:
+    assert network_file_system(in_a_circle(tmp_path), mounts(tmp_path, mounted("/", "ext4"))) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [(".", "it is a folder"), ("/dev/null", "no ordinary file"), ("a\0b", "NUL"), ("a\udcff", "text")]
+)
+def test_what_can_be_no_database_is_told_with_the_reason(tmp_path: Path, name: str, why: str) -> None:
+    with pytest.raises(StoreUnusable, match=why) as refused:
+        check_place(tmp_path / name)
+    assert "--db" in refused.value.hint
 
 
 def test_a_hint_fits_the_reason() -> None:

@@ -3,17 +3,21 @@ processes are among the process tests."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import apsw
 import pytest
 
+from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.ledger import NewEvent
 from handrail.store import sqlite as module
 from handrail.store.queries import Query, select_sql, where
 from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
 from handrail.store.tables import BY_NAME
+from handrail.store.writes import RowWrite, WriteSet, chained
 from tests.store.ground import VERSION, Ground, sqlite_ground
 from tests.store.records import found, put, task, workflow
 
@@ -71,6 +75,77 @@ def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(sqlite: Ground,
         assert found(store, Workflow, "wf_1") == workflow()
     put(other, workflow(name="after"))
     assert sqlite.store.verify() == []
+
+
+def test_only_the_columns_that_differ_are_written(sqlite: Ground) -> None:
+    """Every column that is written takes the indexes it stands in along."""
+    put(sqlite.store, workflow(), task())
+    assert isinstance(sqlite.engine, SqliteEngine)
+    sqlite.engine._writer.execute(
+        "CREATE TEMP TRIGGER kept BEFORE UPDATE OF name, sequence, context ON task "
+        "BEGIN SELECT RAISE(ABORT, 'written again'); END"
+    )
+    put(sqlite.store, task(status="in_progress", updated_at=7))
+    changed = found(sqlite.store, Task, "task_1")
+    assert (changed.status, changed.updated_at) == ("in_progress", 7)
+    assert sqlite.store.verify() == []
+
+
+def test_a_record_that_is_recorded_as_it_was_is_not_written(sqlite: Ground) -> None:
+    put(sqlite.store, workflow(), task())
+    assert isinstance(sqlite.engine, SqliteEngine)
+    sqlite.engine._writer.execute(
+        "CREATE TEMP TRIGGER kept BEFORE UPDATE ON task BEGIN SELECT RAISE(ABORT, 'written again'); END"
+    )
+    put(sqlite.store, task())
+    assert sqlite.store.verify() == []
+
+
+def test_a_change_to_a_row_that_is_not_there_puts_the_row(sqlite: Ground) -> None:
+    put(sqlite.store, workflow())
+    with sqlite.engine.reading() as reader:
+        head = reader.head("wf_1")
+    event = NewEvent("task.changed", "ann", "cli", 1, {}, ())
+    row = RowWrite("task", "task_1", BY_NAME["task"].row_of(task()), ("status",))
+    sqlite.engine.commit(WriteSet((chained("wf_1", head, [event]),), (row,)))
+    assert found(sqlite.store, Task, "task_1") == task()
+
+
+def test_plans_do_not_depend_on_values(sqlite: Ground) -> None:
+    """Or each would be made anew for every value. An index over only some values would serve just such plans; one that
+    leaves out nothing but NULL serves all."""
+    assert isinstance(sqlite.engine, SqliteEngine)
+    assert sqlite.engine._writer.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+    partial = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql LIKE '% WHERE %'"
+    indexes = sqlite.engine._writer.execute(partial)
+    assert [text for (text,) in indexes if not text.endswith("IS NOT NULL")] == []
+
+
+def test_who_comes_through_a_link_meets_the_others(sqlite: Ground, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(sqlite.address)
+    put(sqlite.store, workflow())
+    through = sqlite_ground(link)
+    put(through.store, workflow(name="through the link"))
+    assert isinstance(through.engine, SqliteEngine)
+    assert isinstance(sqlite.engine, SqliteEngine)
+    assert os.path.samestat(os.fstat(through.engine._gate._descriptor), os.fstat(sqlite.engine._gate._descriptor))
+    assert list(link.parent.iterdir()) == [link]
+    Path(f"{sqlite.address}-wal").unlink()
+    with pytest.raises(StoreUnusable, match="removed or replaced"):
+        put(through.store, workflow(name="lost"))
+    through.close()
+
+
+def test_tables_that_somebody_changed_are_told(sqlite: Ground) -> None:
+    put(sqlite.store, workflow())
+    connection = apsw.Connection(sqlite.address)
+    connection.execute("DROP TABLE task")
+    connection.close()
+    with pytest.raises(StoreUnusable, match="no such table: task") as refused:
+        put(sqlite.store, task())
+    assert "handrail db restore" in refused.value.hint
 
 
 def test_what_is_asked_for_often_has_an_index(sqlite: Ground) -> None:

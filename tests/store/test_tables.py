@@ -25,6 +25,10 @@ NOT_RECORDS = ("meta", "counter", "stream", "event", "idempotency")
 def any_value(hint: Any, kind: str, nullable: bool) -> st.SearchStrategy[Any]:
     if kind != "json":
         return WORDS[kind] | st.none() if nullable else WORDS[kind]
+    if str(hint) == "list[dict[str, typing.Any]]":
+        return st.lists(st.dictionaries(TEXT, TEXT, max_size=2), max_size=2)
+    if str(hint) == "dict[str, int]":
+        return st.dictionaries(TEXT, st.integers(0, 9), max_size=3)
     if "list" in str(hint):
         return st.lists(TEXT, max_size=3)
     document = st.dictionaries(TEXT, TEXT | st.integers(-5, 5) | st.none(), max_size=3)

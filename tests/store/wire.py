@@ -15,6 +15,27 @@ QUESTION_LOST = "question"
 ANSWER_LOST = "answer"
 
 
+class Counted:
+    """Counts the messages of some types in one direction of a connection."""
+
+    def __init__(self, types: bytes, *, greets: bool = False) -> None:
+        self._types = types
+        self._type_bytes = 0 if greets else 1  # who opens a connection greets with a message that has no type
+        self._rest = b""
+        self.count = 0
+
+    def add(self, sent: bytes) -> int:
+        """How many of them came to an end with this."""
+        before, self._rest = self.count, self._rest + sent
+        while len(self._rest) >= self._type_bytes + 4:
+            end = self._type_bytes + int.from_bytes(self._rest[self._type_bytes : self._type_bytes + 4])
+            if len(self._rest) < end:
+                break
+            self.count += self._rest[0] in self._types if self._type_bytes else 0
+            self._rest, self._type_bytes = self._rest[end:], 1
+        return self.count - before
+
+
 class Wire:
     """Listens on an address of its own and passes everything on, until it is told to cut."""
 
@@ -39,7 +60,8 @@ class Wire:
         )
 
     def cut_next(self, what: str, *, for_good: bool = False) -> None:
-        """The next request is lost, or its answer is. With `for_good` nothing gets through afterwards."""
+        """The next request is lost, or its answer is. With `for_good` nothing gets through afterwards. A transaction's
+        mere begin or end is no request."""
         self._cut = what
         self._for_good = for_good
 
@@ -74,6 +96,7 @@ class Wire:
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
         self._ends += (client, server)
+        requests, commands, answers = Counted(b"S", greets=True), Counted(b"SQ", greets=True), Counted(b"Z")
         with client, server, selectors.DefaultSelector() as ready, contextlib.suppress(OSError):
             ready.register(client, selectors.EVENT_READ)
             ready.register(server, selectors.EVENT_READ)
@@ -84,16 +107,25 @@ class Wire:
                     sent = source.recv(65536)
                     if not sent:
                         return
-                    cut = self._cut if source is client else None
+                    if source is server:
+                        answers.add(sent)
+                        client.sendall(sent)
+                        continue
+                    commands.add(sent)
+                    cut = self._cut if requests.add(sent) else None
                     if cut is not None:
                         self._cut = None
                         self._dead = self._for_good
                     if cut != QUESTION_LOST:
-                        (server if source is client else client).sendall(sent)
-                    if cut == ANSWER_LOST:
-                        server.recv(65536)  # it has answered, so it has done it
+                        server.sendall(sent)
+                    while cut == ANSWER_LOST and answers.count <= commands.count:  # the greeting is answered too
+                        heard = server.recv(65536)  # when it has answered, it has done it
+                        assert heard, "the server ended before it answered"
+                        answers.add(heard)
                     if cut is not None:
                         self.cuts += 1
+                        if self._dead:
+                            self.drop()
                         return
 
 

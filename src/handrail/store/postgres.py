@@ -29,10 +29,10 @@ from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.kernel.ledger import Event
 from handrail.store import statements as sql
 from handrail.store.migrations import LATEST
-from handrail.store.queries import Query, count_sql, select_sql
+from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.reading import EngineInfo, Reader
 from handrail.store.tables import TABLES, Table
-from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_event
+from handrail.store.writes import NEW_STREAM, Conflict, Head, RowWrite, WriteSet, decode_event
 
 try:
     import psycopg
@@ -47,12 +47,12 @@ from handrail.store.postgres_connections import (
     KEEP_IDLE,
     WRITE_IDLE_TIMEOUT_MS,
     Connections,
-    Session,
     refusal_for,
     translated,
 )
 from handrail.store.postgres_news import Hints, Listener, Notifier
 from handrail.store.postgres_schema import keep_growing, make_current, schema_of
+from handrail.store.postgres_session import Session, Step
 from handrail.store.postgres_writes import MOST_EVENTS, PLACE_BITS, statement
 
 POLL_S = 1.0
@@ -69,20 +69,25 @@ _SETTLED = f"""
 WITH locks AS MATERIALIZED (
   SELECT locktype, database, relation, mode, virtualtransaction, transactionid::text::bigint AS number
   FROM pg_locks WHERE granted AND locktype IN ('relation', 'transactionid')
-), now AS (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next),
-writing AS (
-  SELECT (now.next - theirs.number) & 4294967295 AS age
-  FROM now, locks held JOIN locks theirs USING (virtualtransaction)
-  WHERE held.locktype = 'relation' AND held.mode = 'RowExclusiveLock' AND held.relation = 'event'::regclass
-    AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND theirs.locktype = 'transactionid' AND theirs.mode = 'ExclusiveLock'
+), elsewhere AS (
+  SELECT theirs.number FROM locks theirs WHERE theirs.locktype = 'transactionid' AND theirs.mode = 'ExclusiveLock'
+    AND NOT EXISTS (
+      SELECT 1 FROM locks held WHERE held.virtualtransaction = theirs.virtualtransaction
+        AND held.locktype = 'relation' AND held.mode = 'RowExclusiveLock' AND held.relation = 'event'::regclass
+        AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+), writing AS (
+  SELECT min(number) AS oldest FROM (SELECT pg_snapshot_xip(pg_current_snapshot())::text::bigint AS number) AS open
+  WHERE open.number & 4294967295 NOT IN (SELECT elsewhere.number FROM elsewhere)
 )
-SELECT position + ((now.next - coalesce((SELECT max(age) FROM writing WHERE age < 2147483648), 0)) << {PLACE_BITS})
-FROM counter, now WHERE one = 1
+SELECT position + (coalesce(oldest, (CASE WHEN pg_is_in_recovery() THEN pg_snapshot_xmin(pg_current_snapshot())
+  ELSE pg_snapshot_xmax(pg_current_snapshot()) END)::text::bigint) << {PLACE_BITS})
+FROM counter, writing WHERE one = 1
 """  # noqa: S608 - our own names
-"""Below this position nothing can appear any more, for a look that begins after this was asked. Who writes events has
-the table's lock before it has a number, so the oldest number among the lock's holders is where what is sure ends; a
-number that is younger than the question (its age has wrapped around) is no holder's to wait for."""
+"""Below this position nothing can appear any more, for a look that begins after this was asked: it is where the oldest
+open transaction stands that may write events. Who writes events has the table's lock before it has a number, so an open
+number whose holder is seen without that lock writes none. A number whose holder is not seen may be anybody's: the
+server hands numbers out a moment before it shows whose they are. A standby shows neither, so there all of them count.
+"""
 
 _SURE = (
     f"greatest(?, (SELECT position + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {PLACE_BITS}) "  # noqa: S608 - our own names
@@ -97,6 +102,7 @@ _EVENT_THERE = "SELECT position FROM event WHERE stream = %s AND seq = %s AND ha
 _KEY_THERE = "SELECT 1 FROM idempotency WHERE scope = %s AND key = %s AND request_hash = %s AND response = %s"
 _BEGIN_LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_COMMIT: Step = ("COMMIT", ())
 _NOT_FROZEN = f"SET LOCAL idle_in_transaction_session_timeout = {WRITE_IDLE_TIMEOUT_MS}"
 _BAD_INDEXES = (
     "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class c ON c.oid = indrelid "
@@ -127,23 +133,23 @@ class PostgresReader:
         except psycopg.Error as error:
             if not self.session.is_lost:
                 raise refusal_for(error, self._engine.location) from error
-            if self._looked:
+            if self._looked or self._bound != LOWEST:  # what is sure there need not be sure on another server
                 raise Conflict(f"the connection to {self._engine.location} was lost in the middle of a look") from error
         self.session = self._engine.another_session(self.session)
         with translated(self._engine.location):
             return self._ask(text, parameters)
 
     def _ask(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        if not self._looked:
-            self.session.do(_BEGIN_LOOK)
-        found = self.session.rows(_own(text), parameters)
+        if self._looked:
+            return self.session.rows(_own(text), parameters)
+        _, found = self.session.together((_BEGIN_LOOK, ()), (_own(text), parameters))
         self._looked = True
         return found
 
     def end(self) -> None:
         if self._looked and not self.session.is_lost:
             with contextlib.suppress(psycopg.Error):  # nothing was written, so nothing is lost with it
-                self.session.do("COMMIT")
+                self.session.leave("COMMIT")
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
         rows = self._rows(sql.GET[table.name], (key,))
@@ -155,6 +161,9 @@ class PostgresReader:
 
     def count(self, table: Table, query: Query) -> int:
         return int(self._rows(*count_sql(table.name, query))[0][0])
+
+    def count_by(self, table: Table, query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
+        return {tuple(row[:-1]): row[-1] for row in self._rows(*count_by_sql(table.name, query, columns))}
 
     def head(self, stream: str) -> Head:
         rows = self._rows(sql.HEAD, (stream,))
@@ -246,11 +255,14 @@ class PostgresEngine:
         committed itself."""
         mine = self._committed
         deadline = time.monotonic() + SETTLE_S
-        with contextlib.suppress(psycopg.OperationalError):  # the question that follows finds out for itself
+        try:
             while row := session.row(_SETTLED):
                 if row[0] > mine or time.monotonic() > deadline or self._closing.wait(0.001):
                     return int(row[0])
-        return LOWEST
+        except psycopg.Error as error:
+            if not session.is_lost:
+                raise refusal_for(error, self.location) from error
+        return LOWEST  # the question that follows finds out for itself that the connection is gone
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -287,32 +299,30 @@ class PostgresEngine:
         """One statement where that is possible; a short transaction where rows are removed, because then their order
         counts, and within `alone`, which has begun one already."""
         removes = any(row.values is None for row in writes.rows)
-        text, parameters = statement(writes, with_rows=not removes)
-        began = not session.is_idle
-        if not began and not removes:
-            return self._position_of(session, writes, session.row(text, parameters))
-        if not began:
-            session.do(_BEGIN_WRITE)
+        ledger = statement(writes, with_rows=not removes)
+        if session.is_idle and not removes:
+            return self._position_of(session, writes, session.rows(*ledger))
+        begin = [(_BEGIN_WRITE, ()), (_NOT_FROZEN, ())] if session.is_idle else []
         try:
-            session.do(_NOT_FROZEN)
-            position = self._position_of(session, writes, session.row(text, parameters))
-            for row in writes.rows if removes else ():
-                if row.values is None:
-                    session.do(_own(sql.REMOVE[row.table]), (row.key,))
-                else:
-                    session.do(_own(sql.PUT[row.table]), row.values)
-            session.do("COMMIT")
+            if not removes:  # what finds its streams moved on has written nothing, and there is nothing to take back
+                told, _ = session.together(ledger, _COMMIT)
+                return self._position_of(session, writes, told)
+            *_, told = session.together(*begin, ledger)
+            position = self._position_of(session, writes, told)
+            session.together(*map(_row_step, writes.rows), _COMMIT)
         except BaseException:
-            if not session.is_lost:
+            if not session.is_lost and not session.is_idle:
                 session.do("ROLLBACK")
             raise
         return position
 
-    def _position_of(self, session: Session, writes: WriteSet, row: tuple[Any, ...] | None) -> int:
-        if row is None:
-            schema_of(session, self.location, self._version)  # a newer Handrail may have been here since we opened it
+    def _position_of(self, session: Session, writes: WriteSet, told: Sequence[tuple[Any, ...]]) -> int:
+        base, schema = told[0]
+        if base is None:
+            if schema != str(LATEST):  # a newer Handrail may have been here since we opened it
+                schema_of(session, self.location, self._version)
             raise Conflict(", ".join(stream.stream for stream in writes.streams))
-        return int(row[0]) + sum(len(stream.events) for stream in writes.streams)
+        return int(base) + sum(len(stream.events) for stream in writes.streams)
 
     def _outcome(self, lost: Session, writes: WriteSet) -> int | None:
         """Whether a commit whose connection was lost was done: its position, or None when it was not and never will
@@ -353,8 +363,7 @@ class PostgresEngine:
         session = self._connections.take()
         try:
             with translated(self.location):
-                session.do(_BEGIN_WRITE)
-                session.do("LOCK TABLE stream IN EXCLUSIVE MODE")
+                session.do(f"{_BEGIN_WRITE}; {_NOT_FROZEN}; LOCK TABLE stream IN EXCLUSIVE MODE")
             self._mine.session = session
             yield
         finally:
@@ -451,6 +460,15 @@ class PostgresEngine:
         self._notifier.close()
         self._listener.close()
         self._connections.close()
+
+
+def _row_step(row: RowWrite) -> Step:
+    if row.values is None:
+        return _own(sql.REMOVE[row.table]), (row.key,)
+    if row.changed:
+        text, chosen = sql.change(row.table, row.changed)
+        return _own(text), chosen(row.values)
+    return _own(sql.PUT[row.table]), row.values
 
 
 def _event(row: tuple[Any, ...]) -> Event:

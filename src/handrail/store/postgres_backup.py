@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from handrail.kernel.ledger import Event
-from handrail.store.postgres_connections import Session
 from handrail.store.postgres_schema import go_on
+from handrail.store.postgres_session import Session
 from handrail.store.queries import Query
 from handrail.store.reading import Reader
 from handrail.store.sqlite import SqliteEngine

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
-from psycopg.types.numeric import Int8Dumper
 
 from handrail.kernel.errors import InvalidParams, Refusal, StoreBusy, StoreFull, StoreUnusable
+from handrail.store.postgres_session import Session
 
 OLDEST_SERVER = 140000
 KEEP_IDLE = 8
@@ -37,50 +36,8 @@ SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_MS}', false),
   set_config('default_transaction_isolation', 'read committed', false),
   set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
     ELSE current_setting('synchronous_commit') END, false),
-  set_config('jit', 'off', false),
-  pg_backend_pid(), (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()),
-  current_schema(), current_setting('server_encoding')
-"""  # noqa: S608 - our own names
-_END_BACKEND = (
-    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s AND backend_start::text = %s"
-)
-
-
-class Session:
-    """One connection, and who its server process is."""
-
-    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        self.connection = connection
-        connection.adapters.register_dumper(int, Int8Dumper)  # one type for every number: one plan, not four
-        connection.prepare_threshold = 1
-        connection.prepared_max = 256
-        self._cursor = connection.cursor(binary=True)
-        found = self.row(_SETTINGS)
-        assert found is not None
-        self.pid, self.started, self.schema, self.encoding = found[-4:]
-
-    def row(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
-        """The first row a statement gives."""
-        return self._cursor.execute(text, parameters).fetchone()
-
-    def rows(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._cursor.execute(text, parameters).fetchall()
-
-    def do(self, text: str, parameters: Sequence[Any] = ()) -> None:
-        """Runs a statement for its effect."""
-        self._cursor.execute(text, parameters)
-
-    @property
-    def is_lost(self) -> bool:
-        return self.connection.closed
-
-    @property
-    def is_idle(self) -> bool:
-        return self.connection.info.transaction_status == TransactionStatus.IDLE
-
-    def end(self, other: Session) -> bool:
-        """Ends the server process of a lost connection, if it is still there: what it had not done it never will."""
-        return all(ended for (ended,) in self.rows(_END_BACKEND, (other.pid, other.started)))
+  set_config('jit', 'off', false)
+"""
 
 
 class Connections:
@@ -117,7 +74,7 @@ class Connections:
         connection = self.connect()
         try:
             with translated(self.location):
-                session = Session(connection)
+                session = Session(connection, _SETTINGS)
                 _check_server(session, self.location)
                 self.on_connect(session)
         except BaseException:
@@ -134,13 +91,13 @@ class Connections:
                 if not self._closed and len(self._idle) < KEEP_IDLE:
                     self._idle.append(session)
                     return
-        session.connection.close()
+        session.close()
 
     def forget_idle(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
         for session in idle:
-            session.connection.close()
+            session.close()
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[Session]:

@@ -18,7 +18,11 @@ from handrail.store.postgres_connections import Connections
 
 COALESCE_S = 0.01
 LISTEN_AGAIN_S = 1.0
-_NOTIFY = "SELECT pg_notify('handrail_' || (current_schema()::regnamespace::oid)::text, '')"
+_NOTIFY = (
+    "SELECT set_config('synchronous_commit', 'off', true), "
+    "pg_notify('handrail_' || (current_schema()::regnamespace::oid)::text, '')"
+)
+"""A hint need not outlive a crash, so it does not wait for the disk."""
 
 
 class Hints:

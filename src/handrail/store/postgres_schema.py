@@ -8,7 +8,7 @@ from __future__ import annotations
 from handrail.kernel.errors import StoreTooNew, StoreUnusable
 from handrail.store import statements as sql
 from handrail.store.migrations import LATEST, STEPS, for_postgres, statements
-from handrail.store.postgres_connections import Session
+from handrail.store.postgres_session import Session
 from handrail.store.postgres_writes import PLACE_BITS, SCHEMA_KEY
 
 NEEDS_KEY = "needs"

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from handrail.store.migrations import LATEST
+from handrail.store.statements import change
 from handrail.store.tables import BY_NAME
 from handrail.store.writes import RowWrite, WriteSet
 
@@ -38,6 +39,11 @@ _EVENT = (
     ("hash", "text"),
 )
 _Columns = tuple[tuple[str, str], ...]
+_Kind = tuple[str, tuple[str, ...] | None]
+"""A table, and the columns that are changed in a row that is there; None for whole rows."""
+
+
+_SERVER_KINDS = {"text": "text", "json": "text", "int": "bigint", "flag": "bigint"}
 
 
 class Shape(NamedTuple):
@@ -46,22 +52,23 @@ class Shape(NamedTuple):
     moved: int
     made: int
     events: int
-    rows: tuple[tuple[str, int], ...]
+    rows: tuple[tuple[_Kind, int], ...]
     keyed: bool
 
 
 def statement(writes: WriteSet, *, with_rows: bool = True) -> tuple[str, list[Any]]:
-    """The statement and its parameters. It returns the position that the events come after; no row at all when a
-    stream has moved on, the key is taken or the schema is not ours any more, and then nothing was written."""
+    """The statement and its parameters. It returns the position that the events come after; nothing when a stream has
+    moved on, the key is taken or the schema is not ours any more, and then nothing was written, and the schema that
+    there is comes beside it."""
     moved = [stream for stream in writes.streams if stream.expected.seq]
     made = [stream for stream in writes.streams if not stream.expected.seq]
     events = [event for stream in writes.streams for event in stream.events]
-    rows = _by_table(writes.rows) if with_rows else {}
+    rows = _by_kind(writes.rows) if with_rows else {}
     shape = Shape(
         _size(moved),
         _size(made),
         _size(events),
-        tuple((table, _size(found)) for table, found in rows.items()),
+        tuple((kind, _size(found)) for kind, found in rows.items()),
         writes.key is not None,
     )
     given: list[Any] = []
@@ -86,11 +93,15 @@ def _size(found: Sequence[Any]) -> int:
     return len(found) if len(found) <= FEW else -1
 
 
-def _by_table(rows: Iterable[RowWrite]) -> dict[str, list[tuple[Any, ...]]]:
-    found: dict[str, list[tuple[Any, ...]]] = {}
+def _by_kind(rows: Iterable[RowWrite]) -> dict[_Kind, list[tuple[Any, ...]]]:
+    found: dict[_Kind, list[tuple[Any, ...]]] = {}
     for row in rows:
         assert row.values is not None, "removals go one by one, in their order"
-        found.setdefault(row.table, []).append(row.values)
+        if row.changed is None:
+            found.setdefault((row.table, None), []).append(row.values)
+        elif row.changed:
+            _, chosen = change(row.table, row.changed)
+            found.setdefault((row.table, row.changed), []).append(chosen(row.values))
     return found
 
 
@@ -110,7 +121,7 @@ def _is_single(shape: Shape) -> bool:
 def _text(shape: Shape) -> str:
     known = f"known AS (SELECT 1 FROM meta WHERE key = '{SCHEMA_KEY}' AND value = '{LATEST}')"  # noqa: S608 - our own names
     parts = [known, *(_single_head(shape) if _is_single(shape) else _heads(shape))]
-    answer = "SELECT 0 FROM go"
+    answer = "SELECT 0 AS base FROM go"
     if shape.events:
         answer = "SELECT base FROM spot"
         parts.append(f"spot AS (SELECT {HERE} AS base FROM go)")  # noqa: S608 - our own names
@@ -119,8 +130,9 @@ def _text(shape: Shape) -> str:
         source = _source(shape.events, (("place", "bigint"), *_EVENT))
         chosen = f"SELECT spot.base + v.place, {values} FROM spot, {source}"  # noqa: S608 - our own names
         parts.append(f"told AS (INSERT INTO event (position, {columns}) {chosen})")
-    parts += [_put(table, size) for table, size in shape.rows]
-    return f"WITH {', '.join(parts)} {answer}"
+    parts += [f"put_{number} AS ({_put(kind, size)})" for number, (kind, size) in enumerate(shape.rows)]
+    schema = f"CASE WHEN base IS NULL THEN (SELECT value FROM meta WHERE key = '{SCHEMA_KEY}') END"  # noqa: S608 - our own names
+    return f"WITH {', '.join(parts)} SELECT base, {schema} FROM (SELECT ({answer}) AS base) AS done"  # noqa: S608 - our own names
 
 
 def _single_head(shape: Shape) -> list[str]:
@@ -163,17 +175,23 @@ def _heads(shape: Shape) -> list[str]:
     return parts
 
 
-def _put(table_name: str, size: int) -> str:
-    table = BY_NAME[table_name]
-    kinds = {"text": "text", "json": "text", "int": "bigint", "flag": "bigint"}
-    columns = tuple((column, kinds[kind]) for column, kind in zip(table.columns, table.kinds, strict=True))
-    names = ", ".join(table.columns)
-    values = ", ".join(f"v.{column}" for column in table.columns)
-    updates = ", ".join(f"{column} = excluded.{column}" for column in table.columns if column != "id")
-    return (
-        f"put_{table.name} AS (INSERT INTO {table.name} ({names}) SELECT {values} FROM go, {_source(size, columns)} "  # noqa: S608 - our own names
-        f"ON CONFLICT (id) DO UPDATE SET {updates})"
-    )
+def _put(kind: _Kind, size: int) -> str:
+    table, changed = BY_NAME[kind[0]], kind[1]
+    kinds = dict(zip(table.columns, (_SERVER_KINDS[kind] for kind in table.kinds), strict=True))
+    if changed is None:
+        names = ", ".join(table.columns)
+        values = ", ".join(f"v.{column}" for column in table.columns)
+        updates = ", ".join(f"{column} = excluded.{column}" for column in table.columns if column != "id")
+        return (
+            f"INSERT INTO {table.name} ({names}) SELECT {values} FROM go, {_source(size, tuple(kinds.items()))} "  # noqa: S608 - our own names
+            f"ON CONFLICT (id) DO UPDATE SET {updates}"
+        )
+    if size == 1:
+        updates = ", ".join(f"{column} = %s" for column in changed)
+        return f"UPDATE {table.name} SET {updates} FROM go WHERE id = %s"  # noqa: S608 - our own names
+    updates = ", ".join(f"{column} = v.{column}" for column in changed)
+    source = _source(size, tuple((column, kinds[column]) for column in (*changed, "id")))
+    return f"UPDATE {table.name} r SET {updates} FROM go, {source} WHERE r.id = v.id"  # noqa: S608 - our own names
 
 
 def _source(size: int, columns: _Columns) -> str:

@@ -14,6 +14,7 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
 from handrail.domain.gates.gate import Gate
+from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.repository import Repository
@@ -114,6 +115,7 @@ TABLES: tuple[Table, ...] = (
     _table("dependency", Dependency),
     _table("tally", Tally),
     _table("template", Template),
+    _table("journal", JournalEntry),
 )
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
 BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}

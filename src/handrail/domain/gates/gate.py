@@ -1,4 +1,7 @@
-"""A gate: a question to a person that work waits on, and its answer with who gave it, through which channel, when."""
+"""A gate: a question to a person, and its answer with who gave it, through which channel, when.
+
+Work waits for a `decision`; a `review` asks a person to look at something and blocks nothing until they do.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     channel: str | None
     created_at: int
     answered_at: int | None
+    kind: str = "decision"
 
     @property
     def stream(self) -> str:
