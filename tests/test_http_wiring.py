@@ -15,13 +15,14 @@ from handrail.protocol.server import Server
 from handrail.settings import Settings
 from handrail.wiring import Place
 
+ADDRESS = HttpAddress("127.0.0.1", 1, "/mcp")
 GUIDE = ["workflow_list", "workflow_get", "workflow_next", "workflow_validate"]
 
 
 @pytest.fixture
 def views(tmp_path: Path) -> Views:
     place = Place(project=tmp_path, home=tmp_path, environ={})
-    return Views(place, Settings(dynamic=True), HttpAddress("127.0.0.1", 1, "/mcp"))
+    return Views(place, Settings(dynamic=True), ADDRESS)
 
 
 def names(server: Server | None) -> list[str]:
@@ -131,6 +132,26 @@ def test_views_are_bounded_in_number_and_those_there_are_stay(views: Views) -> N
     made = [views.server_for(f"/mcp/x/{','.join(order)}") for order in orders]
     assert sum(server is not None for server in made) == VIEWS - 1
     assert views.server_for("/mcp") is first
+
+
+def test_a_path_without_a_server_is_told_what_would_be_right(views: Views) -> None:
+    assert "/mcp/x/TOOLSET" in views.why_not("/other")
+    assert "did you mean guide?" in views.why_not("/mcp/x/guid")
+    assert "toolsets here: " in views.why_not("/mcp/readonly/x/bt")
+    for number, order in enumerate(itertools.permutations(("guide", "introspection", "workflow", "checkpoint"))):
+        views.server_for(f"/mcp/x/{','.join(order)}")
+        views.server_for(f"/mcp/readonly/x/{','.join(order)}")
+        views.server_for(f"/mcp/x/repository,{','.join(order[: number % 3 + 1])}")
+    assert views.server_for("/mcp/x/repository") is None
+    assert "use /mcp" in views.why_not("/mcp/x/repository")
+
+
+def test_modules_turned_on_for_the_whole_are_not_in_a_view_that_names_its_toolsets(tmp_path: Path) -> None:
+    place = Place(project=tmp_path, home=tmp_path, environ={})
+    views = Views(place, Settings(profile="workflowlookup", enable=("mcp-introspection",)), ADDRESS)
+    assert names(views.server_for("/mcp")) == [*GUIDE, "mcp_info", "mcp_capabilities"]
+    assert names(views.server_for("/mcp/x/guide")) == GUIDE
+    assert names(views.server_for("/mcp/readonly")) == [*GUIDE, "mcp_info", "mcp_capabilities"]
 
 
 def test_other_spellings_of_one_view_take_no_place_of_another(views: Views) -> None:

@@ -49,6 +49,14 @@ def test_a_family_names_its_toolsets_together() -> None:
     assert len([*built, *ANNOUNCED["plan"]]) == 10
 
 
+def test_only_the_modules_that_were_asked_for_by_name_are_missed_by_name() -> None:
+    selection = chosen(enable=("tx", "mcp-introspection", "tx", "bulk"))
+    assert selection.missing_modules == ("tx", "bulk")
+    assert selection.missing[-2:] == ("tx", "bulk")
+    assert selection.with_toolsets(["workflow"]).missing_modules == ("tx", "bulk")
+    assert chosen(profile="all").missing_modules == ()
+
+
 @pytest.mark.parametrize(("name", "says"), [("bt", "bt is not in this version"), ("gide", "did you mean guide?")])
 def test_a_toolset_that_is_not_there_is_refused_by_name(name: str, says: str) -> None:
     with pytest.raises(ToolsetUnknown) as refused:

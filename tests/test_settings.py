@@ -52,6 +52,8 @@ def test_a_list_in_the_file_is_a_list(tmp_path: Path) -> None:
         ("dynamic = 7", "dynamic"),
         ("max_message_bytes = 3", "max_message_bytes"),
         ("profile =", "not valid TOML"),
+        ("enable = 3", "enable[0] must be a string, not an integer"),
+        ("toolsets = 3", "toolsets must be a list, not 3"),
     ],
 )
 def test_a_wrong_line_in_the_file_is_refused_by_name(tmp_path: Path, text: str, says: str) -> None:
@@ -59,6 +61,31 @@ def test_a_wrong_line_in_the_file_is_refused_by_name(tmp_path: Path, text: str, 
     with pytest.raises(SettingInvalid) as refused:
         load(tmp_path)
     assert says in refused.value.message
+    assert "config.toml" in refused.value.message or "did you mean" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "message"),
+    [
+        ({"HANDRAIL_DURABLE": "maybe"}, {}, "durable must be true or false, not maybe (the environment)"),
+        ({}, {"dynamic": "7"}, "dynamic must be true or false, not 7 (the command line)"),
+        (
+            {"HANDRAIL_MAX_MESSAGE_BYTES": "4 MB"},
+            {},
+            "max_message_bytes must be an integer, not 4 MB (the environment)",
+        ),
+        ({}, {"max_message_bytes": "3"}, "max_message_bytes must be at least 1024 (the command line)"),
+        ({"HANDRAIL_DURABLE": "maybe"}, {"durable": "no way"}, "true or false, not no way (the command line)"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_in_words_that_teach(
+    tmp_path: Path, environ: dict[str, str], given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SettingInvalid) as refused:
+        load(tmp_path, environ, **given)
+    assert message in refused.value.message
+    assert "`" not in refused.value.message
+    assert refused.value.hint in [field.description for field in setting_fields()]
 
 
 def test_other_variables_with_our_prefix_are_left_alone(tmp_path: Path) -> None:

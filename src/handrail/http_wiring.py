@@ -68,12 +68,26 @@ class Views:
                 self._by_path[path] = server
         return server
 
+    def why_not(self, path: str) -> str:
+        """What is wrong with a path that has no server, and what would be right."""
+        view = _view(path)
+        if view is None:
+            return f"MCP is served at {MCP_PATH}, {MCP_PATH}/x/TOOLSET,TOOLSET and {MCP_PATH}/readonly"
+        try:
+            assemble(self._place, self._settings_of(view), ledger=self._ledger)
+        except Refusal as refusal:
+            return f"{refusal.message}; {refusal.hint}"
+        return f"tools are shown in {VIEWS} different selections already, the most there can be; use {MCP_PATH}"
+
+    def _settings_of(self, view: View) -> Settings:
+        if not view.toolsets:
+            return self._settings
+        return msgspec.structs.replace(self._settings, toolsets=view.toolsets, enable=())
+
     def _build(self, view: View) -> Server | None:
         if len(self._servers) >= VIEWS:
             return None
-        settings = self._settings
-        if view.toolsets:
-            settings = msgspec.structs.replace(settings, toolsets=view.toolsets, enable=())
+        settings = self._settings_of(view)
         address = msgspec.structs.replace(self._address, path=view.path)
         try:
             handrail = assemble(self._place, settings, http=address, read_only=view.read_only, ledger=self._ledger)
@@ -103,6 +117,7 @@ def build_endpoint(place: Place, settings: Settings, address: HttpAddress, guard
     return HttpEndpoint(
         views.server_for,
         guard=guard,
+        why_not=views.why_not,
         limits=HttpLimits(
             body_bytes=settings.max_message_bytes,
             depth=limits.MESSAGE_DEPTH,

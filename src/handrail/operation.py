@@ -13,6 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from handrail.domain.guides.shelf import GuideShelf
+from handrail.domain.journal.checking import Checks
+from handrail.domain.journal.tracking import Tracker
 from handrail.domain.work.template_shelf import TemplateShelf
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
@@ -105,6 +107,8 @@ class Here(msgspec.Struct, frozen=True, kw_only=True):
 
     repository: str
     """The root of the project it is made in: what is meant where no repository is named."""
+    folder: str
+    """The root of the working copy it is made in: the project's own, or a linked worktree."""
     shared: bool
     """True when the store serves several repositories; else all that is in it belongs to this one."""
     root_of: Callable[[str], str]
@@ -121,6 +125,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerFacts
     toolsets: Switchboard
     ledger: Ledger
+    tracker: Callable[[], Tracker]
+    checks: Callable[[], Checks]
+    prepared: Any = None
+    """What the operation's `prepare` has found."""
     unit: UnitOfWork | None = None
     """Set for operations that use the store."""
 
@@ -144,6 +152,9 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     refusals: tuple[type[Refusal], ...] = ()
     """The ways it can decline, besides INVALID_PARAMS, which every operation shares."""
     examples: tuple[Example, ...]
+    prepare: Callable[[Call, RequestT], Any] | None = None
+    """What takes long or looks at the world: done once, before the unit of work, however often that is run. Its result
+    is the handler's `call.prepared`."""
     stored: bool = False
     """True when it reads or writes the store: its handler then runs in one unit of work."""
     waits: bool = False

@@ -26,6 +26,8 @@ class Selection(msgspec.Struct, frozen=True):
 
     toolsets: tuple[Toolset, ...]
     missing: tuple[str, ...] = ()
+    missing_modules: tuple[str, ...] = ()
+    """Of the missing ones those that somebody asked for by name, as an `--enable-…` flag."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -34,7 +36,7 @@ class Selection(msgspec.Struct, frozen=True):
     def with_toolsets(self, names: Sequence[str]) -> Selection:
         """The same selection with more toolsets behind it."""
         added = [_known(name) for name in names]
-        return Selection(tuple(dict.fromkeys((*self.toolsets, *added))), self.missing)
+        return msgspec.structs.replace(self, toolsets=tuple(dict.fromkeys((*self.toolsets, *added))))
 
 
 def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dynamic: bool) -> Selection:
@@ -50,6 +52,7 @@ def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dyna
             hint=f"toolsets here: {', '.join(available_names())}",
             missing=missing,
         )
+    modules: list[str] = []
     for flag in enable:
         if flag not in ENABLE_FLAGS:
             raise ToolsetUnknown(
@@ -57,10 +60,14 @@ def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dyna
                 hint=f"modules: {', '.join(ENABLE_FLAGS)}",
             )
         name = ENABLE_FLAGS[flag]
-        (names if name in _BY_NAME else missing).append(name)
+        (names if name in _BY_NAME else modules).append(name)
     if dynamic:
         names.append(DYNAMIC)
-    return Selection(tuple(_BY_NAME[name] for name in dict.fromkeys(names)), tuple(dict.fromkeys(missing)))
+    return Selection(
+        toolsets=tuple(_BY_NAME[name] for name in dict.fromkeys(names)),
+        missing=tuple(dict.fromkeys((*missing, *modules))),
+        missing_modules=tuple(dict.fromkeys(modules)),
+    )
 
 
 def published(

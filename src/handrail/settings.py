@@ -43,6 +43,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_message_bytes: Annotated[
         int, Meta(ge=1024, le=256 * 1024 * 1024, description="The largest message that is read.")
     ] = limits.MESSAGE_BYTES
+    checks: Annotated[
+        dict[str, tuple[str, ...]],
+        Meta(description="Commands by name that complete_task runs with verify: each a list of words."),
+    ] = {}
+    snapshot_days: Annotated[
+        int, Meta(ge=0, le=3650, description="Days after a task's end in which its patch can be had.")
+    ] = 30
+    snapshot_count: Annotated[
+        int, Meta(ge=0, le=100_000, description="Finished tasks, the newest, whose patches can be had.")
+    ] = 200
+    check_timeout_s: Annotated[float, Meta(gt=0, le=3600, description="How long one check may take.")] = 300.0
     http: Annotated[str, Meta(description="HOST:PORT where `up` serves; port 0 takes a free one.")] = "127.0.0.1:8765"
     allow_hosts: Annotated[
         tuple[str, ...],

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail import __version__
+from handrail.domain.journal.checking import Checks
+from handrail.domain.journal.tracking import Tracker
 from handrail.kernel import limits
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -38,9 +40,10 @@ LOOKUP_VERSION = "1.0.0"
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where Handrail runs."""
+    """Where Handrail runs. `folder` is the working copy it was started in, where that is not the project's own."""
 
     project: Path
+    folder: Path | None = None
     home: Path
     environ: Mapping[str, str]
 
@@ -61,6 +64,18 @@ class LazyLedger:
 
     def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
         return self.open().run(actor, work)
+
+
+def _tracker(place: Place) -> Tracker:
+    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only once work is journalled
+
+    return tracker_at(place.project)
+
+
+def _checks(settings: Settings) -> Checks:
+    from handrail.outside.check_runner import CheckRunner  # noqa: PLC0415 - only for tasks that verify
+
+    return CheckRunner(settings.checks, timeout_s=settings.check_timeout_s)
 
 
 def ledger_at(place: Place, settings: Settings) -> LazyLedger:
@@ -128,9 +143,23 @@ def assemble(
         http=http,
         max_message_bytes=settings.max_message_bytes,
     )
-    here = Here(repository=str(place.project), shared=_is_shared(place, settings), root_of=repository_root)
+    here = Here(
+        repository=str(place.project),
+        folder=str(place.folder or place.project),
+        shared=_is_shared(place, settings),
+        root_of=repository_root,
+    )
     templates = TemplateFiles(standard_templates(home=place.home, project=place.project))
-    call = Call(here=here, guides=guides, templates=templates, server=facts, toolsets=switch, ledger=ledger)
+    call = Call(
+        here=here,
+        guides=guides,
+        templates=templates,
+        server=facts,
+        toolsets=switch,
+        ledger=ledger,
+        tracker=lambda: _tracker(place),
+        checks=lambda: _checks(settings),
+    )
     return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call, ledger=ledger)
 
 

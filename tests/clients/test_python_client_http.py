@@ -89,7 +89,7 @@ def test_a_client_without_the_token_is_not_let_in(server: HttpProcess, mode: str
         talk(server.url, mode, work, token)
     (error,) = leaves(refused.value)
     assert isinstance(error, MCPError)
-    assert error.error.data == {"details": "a bearer token is needed"}
+    assert error.error.data == {"details": "a bearer token is needed: send the header Authorization: Bearer TOKEN"}
 
 
 def leaves(error: BaseException) -> list[BaseException]:

@@ -124,6 +124,7 @@ class Open:
         self._connection = connection
         self._response = response
         self.status = response.status
+        self._refused: dict[str, Any] | None = None
         self.headers = {name.lower(): value for name, value in response.getheaders()}
 
     @property
@@ -139,6 +140,14 @@ class Open:
     def json(self) -> Any:
         assert self.headers.get("content-type") == "application/json", self.headers
         return msgspec.json.decode(self.body())
+
+    def error(self) -> dict[str, Any]:
+        """The error of a refusal that is for nobody in particular."""
+        if self._refused is None:
+            refused = self.json()
+            assert refused["id"] is None
+            self._refused = refused["error"]
+        return self._refused
 
     def event(self) -> Event | None:
         """The next event; None at the end of the stream. Comments are passed over."""

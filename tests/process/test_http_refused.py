@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import pytest
@@ -87,7 +88,8 @@ def test_the_right_token_and_host_are_served(peer: Peer) -> None:
 def test_without_the_token_there_is_no_service(peer: Peer, method: str, authorization: str | None) -> None:
     body = request_of("initialize", protocolVersion="2025-11-25", capabilities={}) if method == "POST" else None
     with peer.open(method, body, Authorization=authorization) as response:
-        assert response.status == 401
+        assert (response.status, response.error()["message"]) == (401, "Unauthorized")
+        assert "Authorization: Bearer" in response.error()["data"]["details"]
         assert response.headers["www-authenticate"].startswith("Bearer")
         assert "mcp-session-id" not in response.headers
 
@@ -99,7 +101,8 @@ def test_no_path_is_open_to_strangers(peer: Peer, path: str) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost:80@evil.example", "", "0.0.0.0"])
 def test_a_foreign_host_is_refused(peer: Peer, host: str) -> None:
-    assert peer.status("POST", PING, Host=host) == 403
+    with peer.open("POST", PING, Host=host) as response:
+        assert (response.status, response.error()["message"]) == (403, "Forbidden")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,9 @@ def test_a_header_that_decides_who_may_speak_must_not_come_twice(peer: Peer, nam
 
 @pytest.mark.parametrize("content_type", [None, "text/plain", "application/x-www-form-urlencoded", "", "json"])
 def test_a_body_that_is_not_json_is_refused(toy: Peer, content_type: str | None) -> None:
-    assert toy.status("POST", PING, **{"Content-Type": content_type}) == 415
+    with toy.open("POST", PING, **{"Content-Type": content_type}) as response:
+        assert response.status == 415
+        assert "Content-Type: application/json" in response.error()["data"]["details"]
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8", "Application/JSON"])
@@ -149,13 +154,17 @@ def test_json_is_taken_in_every_spelling(toy: Peer, content_type: str) -> None:
 
 @pytest.mark.parametrize("accept", [None, "", "application/json", "text/event-stream", "text/html"])
 def test_a_client_that_cannot_read_every_answer_is_refused(toy: Peer, accept: str | None) -> None:
-    assert toy.status("POST", PING, Accept=accept) == 406
+    with toy.open("POST", PING, Accept=accept) as response:
+        assert response.status == 406
+        assert f"Accept: {ACCEPT}" in response.error()["data"]["details"]
 
 
 def test_a_client_that_reads_no_events_has_no_standing_channel(toy: Peer) -> None:
     session = toy.session()
     for accept in ("application/json", "text/html", ""):
-        assert session.open("GET", Accept=accept).status == 406
+        response = session.open("GET", Accept=accept)
+        assert response.status == 406
+        assert "Accept: text/event-stream" in response.error()["data"]["details"]
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE"])
@@ -163,6 +172,8 @@ def test_other_methods_are_not_allowed(toy: Peer, method: str) -> None:
     with toy.open(method) as response:
         assert response.status == 405
         assert response.headers["allow"] == "GET, POST, DELETE"
+        if method != "HEAD":  # which has no body
+            assert response.error()["message"] == "Method Not Allowed"
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
@@ -170,11 +181,16 @@ def test_the_stateless_era_has_only_post(toy: Peer, method: str) -> None:
     with toy.open(method, **{"Mcp-Protocol-Version": STATELESS}) as response:
         assert response.status == 405
         assert response.headers["allow"] == "POST"
+        assert "POST" in response.error()["data"]["details"]
 
 
 @pytest.mark.parametrize("path", ["/", "/mc", "/mcp2", "/mcp/other", "/MCP", "/mcp?", "//mcp"])
 def test_other_paths_are_not_found(toy: Peer, path: str) -> None:
-    assert toy.at(path).status("POST", PING) == (400 if path == "/mcp?" else 404)
+    with toy.at(path).open("POST", PING) as response:
+        if path == "/mcp?":
+            assert response.status == 400
+        else:
+            assert (response.status, response.error()["message"]) == (404, "Not Found")
 
 
 @pytest.mark.parametrize(
@@ -205,14 +221,16 @@ def test_a_body_over_the_limit_is_refused(toy: Peer, chunked: bool) -> None:
         sent = head("POST", "/mcp", f"Content-Length: {len(body)}") + body
     with toy.socket() as connection:
         connection.sendall(sent)
-        assert raw_answer(connection)[0] == 413
+        status, data = raw_answer(connection)
+        assert (status, b"larger than 65536 bytes" in data) == (413, True)
 
 
 @pytest.mark.parametrize("sent", [b"", b"{"])
 def test_a_body_that_does_not_come_is_not_waited_for(toy: Peer, sent: bytes) -> None:
     with toy.socket() as connection:
         connection.sendall(head("POST", "/mcp", "Content-Length: 100") + sent)
-        assert raw_answer(connection)[0] == 408
+        status, data = raw_answer(connection)
+        assert (status, b"within 0.3 s" in data) == (408, True)
     assert toy.stateless("tools/list").status == 200
 
 
@@ -314,7 +332,8 @@ def test_the_readonly_paths_have_no_tool_that_changes_anything(peer: Peer, path:
     assert {tool["name"] for tool in listed} >= {*GUIDE, *INTROSPECTION, "toolset_list"}
     for method in ("tools/call", "toolset_enable"):
         params: dict[str, Any] = {"name": "toolset_enable", "arguments": {}} if method == "tools/call" else {}
-        assert "error" in view.session().ask(method, **params).json()
+        message = view.session().ask(method, **params).json()["error"]["message"]
+        assert f"{path} is read-only: call it at {path.replace('/readonly', '')}" in message
 
 
 def test_a_server_knows_where_it_is_reached(peer: Peer) -> None:
@@ -345,7 +364,15 @@ def test_a_server_knows_where_it_is_reached(peer: Peer) -> None:
     ],
 )
 def test_paths_that_name_no_view_are_not_found(peer: Peer, path: str) -> None:
-    assert peer.at(path).status("POST", PING) == 404
+    with peer.at(path).open("POST", PING) as response:
+        assert response.status == 404
+        assert "/mcp" in response.error()["data"]["details"] or "toolset" in response.error()["data"]["details"]
+
+
+def test_a_path_with_a_wrong_toolset_gets_the_nearest(peer: Peer) -> None:
+    with peer.at("/mcp/x/guid").open("POST", PING) as response:
+        assert response.status == 404
+        assert "did you mean guide?" in response.error()["data"]["details"]
 
 
 def test_a_handshake_on_a_view_stays_on_it(peer: Peer) -> None:
@@ -413,13 +440,34 @@ def test_without_a_token_the_users_own_is_needed(tmp_path: Path) -> None:
         process.end()
 
 
-def test_up_prints_an_address_and_a_token_that_work(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "handrail", "up", "--http", "127.0.0.1:0", "--json"]
-    env: dict[str, Any] = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+@contextlib.contextmanager
+def up(folder: Path, *options: str) -> Iterator[IO[bytes]]:
+    """What `handrail up` prints, while it serves; it must end in good order."""
+    command = [sys.executable, "-m", "handrail", "up", "--http", "127.0.0.1:0", *options]
+    env = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
-        told = msgspec.json.decode(process.stdout.readline())
+        try:
+            yield process.stdout
+            process.terminate()
+            assert process.wait(DEADLINE_S) == 0
+        finally:
+            process.kill()  # or a failed test would wait for it for ever
+
+
+def test_up_prints_an_address_and_a_token_that_work(tmp_path: Path) -> None:
+    with up(tmp_path, "--json", "--profile", "workflowlookup") as printed:
+        told = msgspec.json.decode(printed.readline())
+        assert told["toolsets"] == ["guide"]
         with Peer(told["url"], told["token"]) as peer:
             assert peer.session().ask("ping").status == 200
-        process.terminate()
-        assert process.wait(DEADLINE_S) == 0
+
+
+def test_up_says_what_is_on_and_what_was_asked_for_in_vain(tmp_path: Path) -> None:
+    with up(tmp_path, "--toolsets", "introspection,guide", "--enable-tx") as printed:
+        told = b"".join(printed.readline() for _ in range(4)).decode()
+    assert "On: introspection, guide (6 tools). Not in this version: tx." in told
+
+
+def test_a_selection_that_cannot_be_served_takes_no_port(tmp_path: Path) -> None:
+    assert "did you mean guide?" in refused_start(tmp_path, "--http", "127.0.0.1:0", "--toolsets", "gide")

@@ -156,6 +156,18 @@ def test_a_signal_ends_an_idle_server_with_0(server: ServerProcess, name: str) -
     assert server.wait() == 0
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_answers_a_call_that_waits(server: ServerProcess, name: str) -> None:
+    server.initialize()
+    server.send(call("wait", "waiting"))
+    assert server.ask("ping", request_id="after")["id"] == "after"
+    server.process.send_signal(getattr(signal, name))
+    reply = server.reply()
+    assert (reply["id"], reply["error"]["code"]) == ("waiting", -32800)
+    assert server.line() is None
+    assert server.wait() == 0
+
+
 def test_sigterm_ends_a_server_that_is_stuck_in_a_call(server: ServerProcess) -> None:
     server.initialize()
     server.send(call("hang", 1))

@@ -34,5 +34,5 @@ class NoisyTools(ToyTools):
 
 
 if __name__ == "__main__":
-    limits = StdioLimits(message_bytes=65536, message_depth=64, queued_bytes=1 << 20, waiting_calls=2, grace_s=0.3)
+    limits = StdioLimits(message_bytes=65536, message_depth=64, queued_bytes=1 << 20, waiting_calls=2, grace_s=1.0)
     sys.exit(serve_stdio(Server(toy_offer(tools=NoisyTools())), limits))

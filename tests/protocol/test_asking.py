@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.answering import answer
-from handrail.protocol.asking import MISSING_CAPABILITY, Cancelled, ClientRequest, StateSeal, elicitation
+from handrail.protocol.asking import (
+    MISSING_CAPABILITY,
+    Cancelled,
+    ClientRequest,
+    StateSeal,
+    check_capabilities,
+    elicitation,
+)
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
@@ -25,6 +32,7 @@ FORM = {"type": "object", "properties": {"v": {"type": "string"}}}
 EVERYTHING: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
 ASKED = {
     "form": elicitation("What?", FORM),
+    "page": ClientRequest("elicitation/create", {"mode": "url", "message": "Sign in", "url": "https://example.com"}),
     "model": ClientRequest("sampling/createMessage", {"messages": [], "maxTokens": 5}),
     "roots": ClientRequest("roots/list", {}),
     "strange": ClientRequest("toy/strange", {}),
@@ -222,18 +230,21 @@ def test_state_is_bound_to_its_method(method: str) -> None:
 # -- nothing is asked of a client that cannot answer ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "needed"), [("form", "elicitation"), ("model", "sampling"), ("roots", "roots")])
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [("form", {"elicitation": {"form": {}}}), ("model", {"sampling": {}}), ("roots", {"roots": {}})],
+)
 @pytest.mark.parametrize("can", [{}, {"elicitation": None, "sampling": None, "roots": None}, {"other": {}}])
 def test_a_missing_capability_is_named_in_both_eras(
-    client: Client, name: str, needed: str, can: dict[str, Any]
+    client: Client, name: str, needed: dict[str, Any], can: dict[str, Any]
 ) -> None:
     with pytest.raises(RpcError) as refused:
         called(client, name, can=can)
-    assert (refused.value.code, refused.value.data) == (MISSING_CAPABILITY, {"requiredCapabilities": {needed: {}}})
+    assert (refused.value.code, refused.value.data) == (MISSING_CAPABILITY, {"requiredCapabilities": needed})
     client.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": can})
     with pytest.raises(RpcError) as refused:
         client.ask("tools/call", {"name": name})
-    assert (refused.value.code, refused.value.data) == (INVALID_REQUEST, {"requiredCapabilities": {needed: {}}})
+    assert (refused.value.code, refused.value.data) == (INVALID_REQUEST, {"requiredCapabilities": needed})
     assert client.heard == []
 
 
@@ -241,6 +252,44 @@ def test_a_missing_capability_is_named_in_both_eras(
 def test_one_capability_is_enough_for_what_it_is_for(client: Client, name: str) -> None:
     needed = {"form": "elicitation", "model": "sampling", "roots": "roots"}[name]
     assert called(client, name, can={needed: {}})["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+@pytest.mark.parametrize(
+    ("can", "modes"),
+    [
+        ({}, ["form"]),
+        ({"form": {}}, ["form"]),
+        ({"url": {}}, ["page"]),
+        ({"form": {}, "url": {}}, ["form", "page"]),
+        ({"form": None, "url": {}}, ["page"]),
+        ({"later": {}}, ["form"]),
+    ],
+)
+def test_a_person_is_asked_only_in_a_way_the_client_has(can: dict[str, Any], modes: list[str], stateless: bool) -> None:
+    for name, mode in (("form", "form"), ("page", "url")):
+        exchange = asking(can, stateless=stateless)
+        request = ASKED[name]
+        if name in modes:
+            check_capabilities([request], exchange.client_capabilities, stateless=stateless)
+        else:
+            with pytest.raises(RpcError) as refused:
+                exchange.ask({"x": request})
+            assert refused.value.data == {"requiredCapabilities": {"elicitation": {mode: {}}}}
+
+
+def asking(can: dict[str, Any], *, stateless: bool) -> Exchange:
+    """A request of a client with this way of asking its person."""
+    client = Client(Server(toy_offer(tools=AskingTools())))
+    client.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": can}})
+    meta = {META_VERSION: NEWEST, META_CAPABILITIES: {"elicitation": can}} if stateless else {}
+    return client.server.open(client.connection, Request(1, "tools/call", {"_meta": meta}), client.heard.append)
+
+
+def test_a_call_that_asks_in_two_ways_needs_both() -> None:
+    with pytest.raises(RpcError) as refused:
+        asking({"form": {}}, stateless=True).ask({"a": ASKED["form"], "b": ASKED["page"]})
+    assert refused.value.data == {"requiredCapabilities": {"elicitation": {"form": {}, "url": {}}}}
 
 
 def test_a_request_without_a_capability_of_its_own_is_always_put(client: Client) -> None:

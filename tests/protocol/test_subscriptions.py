@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handrail.protocol.offer import Changing
-from handrail.protocol.revisions import META_CAPABILITIES, META_SUBSCRIPTION, META_VERSION, NEWEST
+from handrail.protocol.revisions import META_CAPABILITIES, META_LOG_LEVEL, META_SUBSCRIPTION, META_VERSION, NEWEST
 from handrail.protocol.server import Held, Server
 from handrail.protocol.subscriptions import LIST_CHANGES
 from handrail.protocol.tasks import TASKS_EXTENSION
@@ -226,9 +226,27 @@ def test_log_lines_follow_the_level_each_era_sets() -> None:
     assert old.heard == []
 
 
-@pytest.mark.parametrize("level", ["loud", "", "INFO", 5, None])
+@pytest.mark.parametrize("level", ["loud", "", "INFO", 5, [], None])
 def test_an_unknown_log_level_is_refused(level: Any) -> None:
     client = old_client(Server(toy_offer(logs=True)))
     with pytest.raises(RpcError) as refused:
         client.ask("logging/setLevel", {"level": level})
     assert refused.value.code == INVALID_PARAMS
+
+
+@pytest.mark.parametrize("level", ["loud", "", "INFO", 5, []])
+def test_an_unknown_log_level_of_one_request_is_refused_where_there_are_log_lines(level: Any) -> None:
+    meta = {META_VERSION: NEWEST, META_CAPABILITIES: {}, META_LOG_LEVEL: level}
+    with pytest.raises(RpcError) as refused:
+        Client(Server(toy_offer(logs=True))).ask("tools/list", {"_meta": meta})
+    assert refused.value.code == INVALID_PARAMS
+    assert refused.value.data is not None
+    assert "must be one of debug, info" in refused.value.data["details"]
+    assert Client(Server(toy_offer())).ask("tools/list", {"_meta": meta})["tools"]
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_a_server_with_log_lines_says_so_in_both_eras(logs: bool) -> None:
+    client = Client(Server(toy_offer(logs=logs)))
+    assert ("logging" in client.initialize()["capabilities"]) is logs
+    assert ("logging" in client.ask_stateless("server/discover")["capabilities"]) is logs

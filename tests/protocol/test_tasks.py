@@ -13,8 +13,8 @@ from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
 from handrail.protocol.server import Held, Server
-from handrail.protocol.tasks import KEPT_TASKS, TASKS_EXTENSION
-from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from handrail.protocol.tasks import KEPT_TASKS, RUNNING_TASKS, TASKS_EXTENSION
+from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from tests.protocol.toy import Client, toy_offer
 
 DEADLINE_S = 5.0
@@ -294,6 +294,24 @@ def test_finished_tasks_are_forgotten_beyond_a_bound_oldest_first_and_running_on
     assert follower.get(finished[10])["status"] == "completed"
     assert follower.get(running)["status"] == "input_required"
     follower.ask("tasks/cancel", taskId=running)
+
+
+def test_running_tasks_are_bounded_and_a_place_is_free_again_once_one_has_ended(follower: TaskClient) -> None:
+    asking = [follower.start(how="ask")["taskId"] for _ in range(RUNNING_TASKS)]
+    with pytest.raises(RpcError) as refused:
+        follower.start()
+    assert refused.value.code == INVALID_REQUEST
+    assert refused.value.data is not None
+    assert refused.value.data["running"] == RUNNING_TASKS
+    assert "tasks/get" in refused.value.data["details"]
+    assert "tasks/cancel" in refused.value.data["details"]
+    assert follower.ask("tools/call", name="never", arguments={"how": "at once"})["structuredContent"] == {"at": "once"}
+    for task_id in asking:
+        follower.ask("tasks/cancel", taskId=task_id)
+        follower.jobs.has_ended()
+    follower.jobs.gate.set()
+    again = [follower.start(how="at once") for _ in range(2 * RUNNING_TASKS)]  # none of these keeps its place
+    assert all(result["structuredContent"] == {"at": "once"} for result in again)
 
 
 # -- who may use tasks ------------------------------------------------------------------------------------------------

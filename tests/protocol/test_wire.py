@@ -111,6 +111,10 @@ def test_an_oversized_message_keeps_its_id() -> None:
         (b'{"id":null', None),
         (b'{"id":true', None),
         (b'{"id":{', None),
+        (b'{"id":{"a":1', None),
+        (b'{"id":["a"],"id":3', 3),
+        (b'{"x":{"id":{}},"id":7', 7),
+        (b'{"x":[{"id":[]}],"y":[', None),
         (b"", None),
     ],
 )

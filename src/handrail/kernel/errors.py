@@ -4,6 +4,7 @@
   + InvalidParams        INVALID_PARAMS
   + SettingInvalid       SETTING_INVALID
   + ToolsetUnknown       TOOLSET_UNKNOWN
+  + PlaceUnusable        PLACE_UNUSABLE
   + NotFound
     - WorkflowNotFound   WORKFLOW_NOT_FOUND   (-32001 in guide.md)
     - StepNotFound       STEP_NOT_FOUND       (-32003 in guide.md)
@@ -79,6 +80,12 @@ class ToolsetUnknown(Refusal):
     """No toolset has that name."""
 
     code = "TOOLSET_UNKNOWN"
+
+
+class PlaceUnusable(Refusal):
+    """A folder or file that is needed cannot be read or written."""
+
+    code = "PLACE_UNUSABLE"
 
 
 class NotFound(Refusal):

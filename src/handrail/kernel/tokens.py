@@ -8,17 +8,24 @@ differ by more than our error does.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from functools import cache, lru_cache
 
-_PIECE = re.compile(
-    r"[^\r\nA-Za-z0-9\x80-\U0010ffff]?(?:[A-Z]?[a-z\xaa-\u1fff]+|[A-Z]+(?![a-z]))"  # a word and the one mark before it
+_PIECE = (
+    r"[^\r\nA-Za-z0-9\x80-\U0010ffff]?(?:[A-Z]?[a-z\xaa-\u1fff]{1,40}|[A-Z]{1,40}(?![a-z]))"  # a word, a mark before it
     r"|[0-9]{1,3}"
-    r"|[\x80-\U0010ffff]"
-    r"|[ ]?[^\sA-Za-z0-9\x80-\U0010ffff]+[\r\n]*"  # marks and the line break after them
-    r"|\s*[\r\n]+"
-    r"|\s+(?!\S)"
-    r"|\s+"
+    r"|[ ]?[\x80-\U0010ffff]"
+    r"|[ ]?[^\sA-Za-z0-9\x80-\U0010ffff]{1,40}[\r\n]{0,40}"  # marks and the line breaks after them
+    r"|\s{0,40}[\r\n]{1,40}"
+    r"|\s{1,40}(?!\S)"
+    r"|\s{1,40}"
 )
+"""Pieces are short, whatever the text, so that their prices can be remembered. Compiled at first use: a start would pay
+for it."""
+
+
+@cache
+def _pieces() -> re.Pattern[str]:
+    return re.compile(_PIECE)
 
 
 def estimate_tokens(text: str) -> int:
@@ -28,20 +35,20 @@ def estimate_tokens(text: str) -> int:
 
 def token_weight(text: str) -> int:
     """The estimate in hundredths of a token, for sums of many small texts."""
-    return sum(_price(piece) * times for piece, times in Counter(_PIECE.findall(text)).items())
+    return sum(map(_price, _pieces().findall(text)))
 
 
 def length_within(text: str, tokens: int) -> int:
     """How many of a text's first characters cost no more than this. Looks no further than it must."""
     room = tokens * 100
-    for match in _PIECE.finditer(text):
-        price = _price(match.group())
-        if price > room:
-            return match.start() + (len(match.group()) * room // price if len(match.group()) > 12 else 0)
-        room -= price
+    for match in _pieces().finditer(text):
+        room -= _price(match.group())
+        if room < 0:
+            return match.start()
     return len(text)
 
 
+@lru_cache(maxsize=4096)
 def _price(piece: str) -> int:
     """Prices fitted by least squares on prose, code and JSON: short words are one token, rare long ones two."""
     last, length = piece[-1], len(piece)
@@ -75,5 +82,5 @@ def _foreign_price(last: str, length: int) -> int:
     if last < "\u2000":
         return max(60, 30 * length)
     if last < "\u2e80":
-        return 60
-    return 75 if last <= "\uffff" else 160
+        return 80
+    return 75 if last <= "\uffff" else 200

@@ -8,12 +8,24 @@ import os
 import secrets
 from pathlib import Path
 
+from handrail.kernel.errors import PlaceUnusable
+
 TOKEN_FILE = Path(".handrail") / "token"
 
 
 def agent_token(home: Path) -> str:
     """The user's token, made on first use. Two processes that start at once agree on one."""
     file = home / TOKEN_FILE
+    try:
+        return _kept(file)
+    except (OSError, UnicodeDecodeError) as problem:
+        why = "it is not text" if isinstance(problem, UnicodeDecodeError) else problem.strerror
+        raise PlaceUnusable(
+            f"the token cannot be kept in {file}: {why}", hint="give one with --token, or mend the file or its folder"
+        ) from None
+
+
+def _kept(file: Path) -> str:
     with contextlib.suppress(FileNotFoundError):
         if known := _read(file):
             return known

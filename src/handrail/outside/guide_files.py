@@ -16,10 +16,19 @@ from pathlib import Path
 import msgspec
 
 import handrail
-from handrail.domain.guides.definition import Guide, GuideProblem, parse_guide, path_text, valid_id
+from handrail.domain.guides.definition import (
+    Composition,
+    Guide,
+    GuideProblem,
+    Rule,
+    parse_guide,
+    path_text,
+    valid_id,
+)
 from handrail.domain.guides.matching import Matcher
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
+from handrail.known_types import make_known
 
 SUFFIXES = (".json", ".yaml", ".yml")
 UNSETTLED_NS = 2_000_000_000
@@ -198,6 +207,7 @@ class GuideFiles:
         except Unreadable as problem:
             position = None if problem.offset is None else position_at(text, problem.offset)
             return _Flaw(file.stem, problem.reason, position, path_text(problem.path)), None
+        make_known(Guide, Composition, Rule)
         try:
             guide = parse_guide(document.data, matcher=self.matcher, server_version=self._server_version)
         except GuideProblem as problem:

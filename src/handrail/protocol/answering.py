@@ -10,7 +10,14 @@ import msgspec
 from handrail.protocol.asking import Cancelled
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.server import Held, Server
-from handrail.protocol.wire import INTERNAL_ERROR, RpcError, encode, error_of, result_of
+from handrail.protocol.wire import INTERNAL_ERROR, RequestId, RpcError, encode, error_of, result_of
+
+REQUEST_CANCELLED = -32800
+
+
+def cancelled(request_id: RequestId, **data: str) -> bytes:
+    """The reply to a request that ended before its work did, where one is due."""
+    return encode(error_of(request_id, RpcError(REQUEST_CANCELLED, "Request cancelled", data or None)))
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -24,6 +24,9 @@ _CAPABILITY_FOR = {
 }
 
 
+_FORM, _URL = "form", "url"
+
+
 class Cancelled(Exception):  # noqa: N818 - not an error: the client no longer wants the answer
     """Raised inside a handler whose request was cancelled; no reply is sent."""
 
@@ -40,7 +43,7 @@ class ClientRequest(msgspec.Struct, frozen=True):
 
 def elicitation(message: str, schema: Mapping[str, Any]) -> ClientRequest:
     """A question to the person at the client, answered by a form."""
-    return ClientRequest("elicitation/create", {"mode": "form", "message": message, "requestedSchema": dict(schema)})
+    return ClientRequest("elicitation/create", {"mode": _FORM, "message": message, "requestedSchema": dict(schema)})
 
 
 class InputRequired(Exception):  # noqa: N818 - an answer, not an error
@@ -100,13 +103,28 @@ class Question:
 
 
 def check_capabilities(requests: Iterable[ClientRequest], offered: Mapping[str, Any], *, stateless: bool) -> None:
-    """Nothing is asked of a client that cannot answer it."""
-    needed: dict[str, Any] = {
-        _CAPABILITY_FOR[request.method]: {} for request in requests if request.method in _CAPABILITY_FOR
-    }
-    if all(isinstance(offered.get(capability), dict) for capability in needed):
-        return
-    raise missing_capability(needed, stateless=stateless)
+    """Nothing is asked of a client that cannot answer it, in a way it cannot answer."""
+    needed: dict[str, Any] = {}
+    missing = False
+    for request in requests:
+        capability = _CAPABILITY_FOR.get(request.method)
+        if capability is None:
+            continue
+        can = offered.get(capability)
+        within = needed.setdefault(capability, {})
+        missing = missing or not isinstance(can, dict)
+        if capability == "elicitation":
+            mode = request.params.get("mode", _FORM)
+            within[mode] = {}
+            missing = missing or mode not in _elicitation_modes(can)
+    if missing:
+        raise missing_capability(needed, stateless=stateless)
+
+
+def _elicitation_modes(can: Any) -> tuple[str, ...]:
+    """How a client can ask its person. One that names no way means forms: before 2025-11-25 there was no other."""
+    named = tuple(mode for mode in (_FORM, _URL) if isinstance(can, dict) and isinstance(can.get(mode), dict))
+    return named or (_FORM,)
 
 
 def missing_capability(needed: Mapping[str, Any], *, stateless: bool) -> RpcError:

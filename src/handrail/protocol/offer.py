@@ -134,7 +134,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return {"name": self.name, "version": self.version, "description": self.description}
 
     def capabilities(self, *, stateless: bool) -> dict[str, Any]:
-        """What is declared. Log levels belong to the handshake, tasks to the stateless era."""
+        """What is declared. Tasks belong to the stateless era."""
         declared: dict[str, dict[str, Any]] = {"tools": {"listChanged": self.changing.tools}}
         if self.resources is not None:
             declared["resources"] = {"listChanged": self.changing.resources}
@@ -144,7 +144,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
             declared["prompts"] = {"listChanged": self.changing.prompts}
         if self.completions is not None:
             declared["completions"] = {}
-        if self.logs and not stateless:
+        if self.logs:
             declared["logging"] = {}
         if self.tasks and stateless:
             declared["extensions"] = {TASKS_EXTENSION: {}}

@@ -16,7 +16,14 @@ from handrail.protocol.asking import Answers, InputRequired, StateSeal
 from handrail.protocol.exchange import LOG_LEVELS, Connection, Exchange, Send
 from handrail.protocol.features import Handler, feature_methods, required
 from handrail.protocol.offer import Offer
-from handrail.protocol.revisions import META_SERVER, META_SUBSCRIPTION, STATELESS_REVISIONS, negotiate, stateless_meta
+from handrail.protocol.revisions import (
+    META_LOG_LEVEL,
+    META_SERVER,
+    META_SUBSCRIPTION,
+    STATELESS_REVISIONS,
+    negotiate,
+    stateless_meta,
+)
 from handrail.protocol.subscriptions import Listener, Subscribers
 from handrail.protocol.tasks import TaskBoard, require_tasks
 from handrail.protocol.wire import (
@@ -60,6 +67,12 @@ _MAY_ASK = ("tools/call", "prompts/get", "resources/read")
 def _utc_now() -> str:
     seconds = time.time_ns() // 1_000_000
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds // 1000)) + f".{seconds % 1000:03d}Z"
+
+
+def _check_level(name: str, level: object) -> None:
+    if level not in LOG_LEVELS:
+        details = f"{name} must be one of {', '.join(LOG_LEVELS)}"
+        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": details})
 
 
 class Server:
@@ -122,6 +135,8 @@ class Server:
         """Settles the era of a request; raises RpcError where its envelope is wrong."""
         stateless = request.method != "initialize" and stateless_meta(request.params) is not None
         exchange = Exchange(connection, request.id, request.method, request.params, stateless=stateless, emit=emit)
+        if stateless and self.offer.logs and (level := exchange.meta.get(META_LOG_LEVEL)) is not None:
+            _check_level(f"_meta['{META_LOG_LEVEL}']", level)
         if stateless and request.method in _MAY_ASK:
             exchange.answers = self._answers(request)
         return exchange
@@ -242,9 +257,7 @@ class Server:
 
     def _set_level(self, exchange: Exchange) -> dict[str, Any]:
         level = required(exchange.params, "level", str)
-        if level not in LOG_LEVELS:
-            details = f"level must be one of {', '.join(LOG_LEVELS)}"
-            raise RpcError(INVALID_PARAMS, "Invalid params", {"details": details})
+        _check_level("level", level)
         exchange.connection.log_level = level
         return {}
 

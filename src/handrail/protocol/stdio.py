@@ -2,8 +2,9 @@
 
 Two threads. The reader parses lines and handles what must not wait behind a running call: cancellation. The main
 thread is the *lane*: it serves requests one after the other, so order needs no bookkeeping. Requests that wait by
-design (long polls) run in threads of their own beside the lane and are answered when their news comes. Nothing here
-knows a method's meaning beyond `notifications/cancelled`.
+design (long polls) run in threads of their own beside the lane and are answered when their news comes. At the end
+whoever still waits is answered too, within the grace period. Nothing here knows a method's meaning beyond
+`notifications/cancelled`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
 import msgspec
 
-from handrail.protocol.answering import answer
+from handrail.protocol.answering import answer, cancelled
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.lines import LineWriter, OutputLost, read_lines
 from handrail.protocol.revisions import BATCH_REVISION
@@ -43,6 +44,7 @@ from handrail.protocol.wire import (
 )
 
 _LOOK_AGAIN_S = 0.05
+_LEAVING = "the server is leaving"
 
 
 class StdioLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +60,19 @@ class StdioLimits(msgspec.Struct, frozen=True, kw_only=True):
 class _Job:
     """One accepted message on its way through the lane."""
 
-    __slots__ = ("cancelled", "exchange", "message", "size")
+    __slots__ = ("_unanswered", "cancelled", "exchange", "message", "size")
 
     def __init__(self, message: Message, size: int) -> None:
         self.message = message
         self.size = size
         self.cancelled = False
+        """True once the client does not want the reply any more."""
         self.exchange: Exchange | None = None
+        self._unanswered = threading.Lock()
+
+    def take_answer(self) -> bool:
+        """True for the first who asks: nobody else may answer then."""
+        return self._unanswered.acquire(blocking=False)
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -100,7 +108,7 @@ class StdioTransport:
         self._accepted_bytes = 0  # written by the reader only
         self._served_bytes = 0  # written by the lane only
         self._caught_up = threading.Event()
-        self._waiting: set[threading.Thread] = set()
+        self._waiting: dict[threading.Thread, _Job] = {}
         self._stopping = False
         self._output_lost = False
 
@@ -110,7 +118,8 @@ class StdioTransport:
         threading.Thread(target=self._read, name="handrail-reader", daemon=True).start()
         try:
             self._serve_lane()
-            self._let_waiting_calls_finish()
+            self._turn_away_the_rest()
+            self._end_waiting_calls()
             for listener in tuple(self._connection.listeners.values()):
                 self._writer.write(self._server.farewell(listener.exchange))
         except OutputLost:
@@ -204,25 +213,52 @@ class StdioTransport:
             self._reply(self._answer_batch(message))
 
     def _has_room_to_wait(self) -> bool:
-        self._waiting = {thread for thread in self._waiting if thread.is_alive()}
+        self._waiting = {thread: job for thread, job in self._waiting.items() if thread.is_alive()}
         return len(self._waiting) < self._limits.waiting_calls
 
     def _serve_beside(self, job: _Job, request: Request) -> None:
         def wait() -> None:
             try:
-                self._reply(self._answer(job, request))
+                reply = self._answer(job, request)
+                if job.take_answer():
+                    self._reply(reply)
             except OutputLost:
                 self._output_lost = True
                 self._lane.put(None)
 
         thread = threading.Thread(target=wait, name=f"handrail-wait-{request.method}", daemon=True)
-        self._waiting.add(thread)
+        self._waiting[thread] = job
         thread.start()
 
-    def _let_waiting_calls_finish(self) -> None:
-        if self._stopping or self._connection.closing:
-            return
-        deadline = time.monotonic() + self._limits.grace_s
+    def _turn_away_the_rest(self) -> None:
+        """What was accepted behind the message that ended the lane."""
+        while True:
+            try:
+                job = self._lane.get_nowait()
+            except Empty:
+                return
+            if job is None or job.cancelled:
+                continue
+            for message in job.message.messages if isinstance(job.message, Batch) else (job.message,):
+                if isinstance(message, Request):
+                    self._reply(cancelled(message.id, details=_LEAVING))
+
+    def _end_waiting_calls(self) -> None:
+        """At the end of input they get half of the grace period to finish; then they are told to end, and have the
+        other half to hear of it; then they are answered without."""
+        half = self._limits.grace_s / 2
+        if not (self._stopping or self._connection.closing):
+            self._join_waiting(half)
+        for job in self._waiting.values():
+            if job.exchange is not None:
+                job.exchange.cancel()
+        self._join_waiting(half)
+        for job in self._waiting.values():
+            if isinstance(job.message, Request) and not job.cancelled and job.take_answer():
+                self._reply(cancelled(job.message.id, details=_LEAVING))
+
+    def _join_waiting(self, within_s: float) -> None:
+        deadline = time.monotonic() + within_s
         for thread in self._waiting:
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -233,9 +269,12 @@ class StdioTransport:
         try:
             exchange = job.exchange = self._server.open(self._connection, request, self._send)
             exchange.cancelled = job.cancelled
-            return answer(self._server, exchange).data
+            answered = answer(self._server, exchange)
         except RpcError as error:
             return encode(error_of(request.id, error))
+        else:
+            given_up = answered.data is None and not answered.held and not job.cancelled
+            return cancelled(request.id, details=_LEAVING) if given_up else answered.data
         finally:
             if self._jobs.get(request.id) is job:
                 del self._jobs[request.id]

@@ -12,13 +12,16 @@ from typing import Any, Final
 
 from handrail.protocol.asking import Answers, Cancelled, ClientRequest, Question, missing_capability
 from handrail.protocol.exchange import Exchange
-from handrail.protocol.wire import INVALID_PARAMS, RpcError
+from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, RpcError
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TTL_MS = 3_600_000
 POLL_MS = 500
 KEPT_TASKS = 1000
 """Finished tasks beyond this are forgotten, oldest first."""
+
+RUNNING_TASKS = 64
+"""Calls that may be tasks and run at once, over all clients: each has a thread, for as long as it likes."""
 
 _FINAL = ("completed", "failed", "cancelled")
 
@@ -123,7 +126,16 @@ class Task:
 class TaskBoard:
     """The tasks of one server."""
 
-    def __init__(self, *, new_id: Callable[[], str], now: Callable[[], str], changed: Callable[[Task], None]) -> None:
+    def __init__(
+        self,
+        *,
+        new_id: Callable[[], str],
+        now: Callable[[], str],
+        changed: Callable[[Task], None],
+        most: int = RUNNING_TASKS,
+    ) -> None:
+        self._most = most
+        self._running = 0
         self._new_id = new_id
         self._now = now
         self._changed = changed
@@ -147,6 +159,7 @@ class TaskBoard:
 
     def run(self, exchange: Exchange, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Runs a call that may detach. The result, or the handle of the task it went on as."""
+        self._take_place()
         turned = threading.Event()
         outcome: list[dict[str, Any] | BaseException] = []
 
@@ -169,6 +182,8 @@ class TaskBoard:
                 else:
                     exchange.task.complete(result)
             finally:
+                with self._lock:
+                    self._running -= 1
                 turned.set()
 
         exchange.detach = detach
@@ -180,6 +195,14 @@ class TaskBoard:
         if isinstance(ended, BaseException):
             raise ended
         return ended
+
+    def _take_place(self) -> None:
+        with self._lock:
+            if self._running < self._most:
+                self._running += 1
+                return
+        details = f"{self._most} tasks are running, the most at once: wait for one with tasks/get, or tasks/cancel one"
+        raise RpcError(INVALID_REQUEST, "Too many tasks", {"details": details, "running": self._most})
 
     @staticmethod
     def _record_failure(task: Task, error: Exception) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.known_types import make_known
 from handrail.operation import Operation
 
 _VERBATIM = ("enum", "const", "default", "required", "examples")
@@ -38,6 +39,7 @@ def response_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
 def schema_of(kind: Any, *, nullable: bool) -> dict[str, Any]:
     """The trimmed schema of a type. `nullable` keeps `or null`: a result may hold it, an argument is left out
     instead."""
+    make_known(kind)  # its schema cannot be had without it
     (schema,), definitions = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
     trimmed = _trim(schema, definitions, nullable=nullable)
     assert isinstance(trimmed, dict)

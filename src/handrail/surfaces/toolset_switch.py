@@ -16,13 +16,14 @@ class ToolsetSwitch:
     """Implements the `Switchboard` port over a selection that can grow."""
 
     def __init__(self, selection: Selection, *, read_only: bool = False) -> None:
-        self._read_only = read_only
+        self.read_only = read_only
+        """True where nothing that changes anything is on offer."""
         self._lock = threading.Lock()
         self.when_changed: Callable[[], None] = lambda: None
         self._take(selection)
 
     def _take(self, selection: Selection) -> None:
-        entries = published(selection, read_only=self._read_only)
+        entries = published(selection, read_only=self.read_only)
         self._selection = selection
         self._published = entries
         self._by_name: dict[str, Operation[Any, Any]] = {entry.name: entry.operation for entry in entries}

@@ -10,9 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.recovery.bundle import LEAST_TOKENS, MOST_TOKENS, Asked, context_bundle
-from handrail.domain.recovery.material import Include, gather
-from handrail.domain.recovery.summary import summarize
+from handrail.domain.recovery.asking import LEAST_TOKENS, MOST_TOKENS, Asked, Include
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.operation import Call, Effect, Example, Operation, Toolset
 from handrail.toolsets.here import task_here, workflow_here
@@ -35,7 +33,7 @@ class LoadContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of which task, and how much."""
 
     task_id: str | None = None
-    include: Include = Include()
+    include: Include | None = None
     max_tokens: Annotated[int, Meta(ge=LEAST_TOKENS, le=MOST_TOKENS)] = DEFAULT_TOKENS
 
 
@@ -47,6 +45,7 @@ class LoadedContext(TypedDict):
     next: str
     prior_tasks: list[dict[str, Any]]
     open_issues: NotRequired[list[dict[str, Any]]]
+    tried: NotRequired[list[dict[str, Any]]]
     decisions: NotRequired[list[dict[str, Any]]]
     dependency_outcomes: NotRequired[list[dict[str, Any]]]
     changed_files: NotRequired[list[str]]
@@ -70,12 +69,18 @@ class WorkflowSummary(msgspec.Struct, frozen=True):
 
 
 def task_load_context(call: Call, request: LoadContext) -> LoadedContext:
+    from handrail.domain.recovery.bundle import context_bundle  # noqa: PLC0415 - every start would pay
+    from handrail.domain.recovery.material import gather  # noqa: PLC0415 - as above
+
     task = task_here(call, request.task_id)
-    asked = Asked(include=request.include, max_tokens=request.max_tokens, task_id=request.task_id)
-    return cast("LoadedContext", context_bundle(gather(call.work, task, request.include), asked, _tools(call)))
+    include = request.include or Include()
+    asked = Asked(include=include, max_tokens=request.max_tokens, task_id=request.task_id)
+    return cast("LoadedContext", context_bundle(gather(call.work, task, include), asked, _tools(call)))
 
 
 def workflow_get_summary(call: Call, request: GetSummary) -> WorkflowSummary:
+    from handrail.domain.recovery.summary import summarize  # noqa: PLC0415 - every start would pay
+
     workflow = workflow_here(call, request.id)
     summary, tokens = summarize(call.work, workflow, markdown=request.format == "markdown")
     return WorkflowSummary(summary, tokens)

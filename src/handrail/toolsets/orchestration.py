@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from handrail.domain.gates.reviews import open_reviews
 from handrail.domain.work.editing import tally_of, tasks_in
 from handrail.domain.work.moving import needed_tasks
 from handrail.domain.work.tally import Tally
@@ -64,7 +65,7 @@ class NextTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it failed before."""
 
 
-class NextTasksFound(msgspec.Struct, frozen=True):
+class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
     """What can be started, the best first, and how many of it at once."""
 
     tasks: tuple[NextTask, ...]
@@ -74,6 +75,8 @@ class NextTasksFound(msgspec.Struct, frozen=True):
     all_complete: bool
     workflow_id: str
     running: tuple[dict[str, str], ...]
+    open_reviews: tuple[dict[str, str | None], ...] = ()
+    """What a person has been asked to look at and has not yet."""
 
 
 class OfWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,6 +127,10 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
         all_complete=tally.total > 0 and tally.unfinished == 0,
         workflow_id=workflow.id,
         running=tuple({"id": task.id, "name": task.name, "status": task.status} for task in running),
+        open_reviews=tuple(
+            {"id": gate.id, "task_id": gate.task_id, "question": cut(gate.question, DESCRIPTION)}
+            for gate in open_reviews(call.work, workflow.id, SHOWN_RUNNING)
+        ),
     )
 
 

@@ -214,18 +214,40 @@ def test_a_running_call_and_an_open_stream_keep_their_session() -> None:
     played(endpoint, play)
 
 
-def test_too_many_sessions_are_refused_until_one_ends() -> None:
+def test_quiet_sessions_keep_nobody_out() -> None:
+    clock = Clock()
+    endpoint = endpoint_of(Server(toy_offer()), clock, sessions=2)
+
+    async def play() -> None:
+        first, second = await session(endpoint), await session(endpoint)
+        clock.now_s += 1.0
+        assert (await Wire(endpoint, request("ping"), mcp_session_id=first).answer())[0] == 200
+        third = await session(endpoint)
+        for known, status in ((first, 200), (second, 404), (third, 200)):
+            assert (await Wire(endpoint, request("ping"), mcp_session_id=known).answer())[0] == status
+
+    played(endpoint, play)
+
+
+def test_too_many_sessions_at_work_are_refused_until_one_ends() -> None:
     endpoint = endpoint_of(Server(toy_offer()), sessions=2)
 
     async def play() -> None:
-        first, _ = await session(endpoint), await session(endpoint)
+        first, second = await session(endpoint), await session(endpoint)
+        standing = [Wire(endpoint, method="GET", mcp_session_id=known) for known in (first, second)]
+        for stream in standing:
+            assert (await stream.start())[0] == 200
         refused = Wire(endpoint, request("initialize", protocolVersion="2025-11-25", capabilities={}))
         status, headers = await refused.start()
         assert status == 503
         assert int(headers["retry-after"]) > 0
+        assert "try again" in (await refused.json())["error"]["data"]["details"]
         assert (await stateless(endpoint, "tools/list").answer())[0] == 200  # who needs no session is served
         assert (await Wire(endpoint, method="DELETE", mcp_session_id=first).answer())[0] == 200
         await session(endpoint)
+        for stream in standing:
+            stream.leave()
+            await stream.task
 
     played(endpoint, play)
 

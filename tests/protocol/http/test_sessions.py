@@ -101,15 +101,38 @@ def test_a_session_that_is_read_from_or_works_does_not_expire(
     assert sessions.find(working.id) is None
 
 
-def test_there_are_never_too_many_and_idle_ones_make_room(
+def test_a_newcomer_takes_the_place_of_whoever_was_quiet_the_longest(
     sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop, clock: Clock
 ) -> None:
-    for _ in range(3):
-        kept(sessions, server, loop)
+    busy, used, quiet = (kept(sessions, server, loop) for _ in range(3))
+    busy.readers = 1
+    clock.now_s += 1
+    assert sessions.find(used.id) is used
+    newcomer = kept(sessions, server, loop)
+    assert quiet.standing.finished
+    assert [sessions.find(session.id) for session in (busy, quiet, used, newcomer)] == [busy, None, used, newcomer]
+
+
+def test_a_handshake_that_fails_takes_nobodys_place(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop
+) -> None:
+    every = [kept(sessions, server, loop) for _ in range(3)]
+    assert sessions.open(server, loop) is not None
+    assert [sessions.find(session.id) for session in every] == every
+
+
+def test_there_is_no_room_while_everybody_is_at_work(
+    sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop, clock: Clock
+) -> None:
+    every = [kept(sessions, server, loop) for _ in range(3)]
+    for session in every[:2]:
+        session.readers = 1
+    every[2].running["x"] = server.open(every[2].connection, Request("x", "ping", {}), every[2].standing.emit)
     assert sessions.open(server, loop) is None
+    every[2].running.clear()
     clock.now_s += IDLE_S + 1
     assert sessions.open(server, loop) is not None
-    assert len(sessions) == 0
+    assert len(sessions) == 2
 
 
 def test_an_ended_session_is_gone_and_its_work_is_told(

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.exchange import Connection
-from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
+from handrail.kernel.ledger import Actor
+from handrail.operation import HttpAddress
+from handrail.protocol.exchange import Connection, Exchange
+from handrail.protocol.revisions import META_CAPABILITIES, META_CLIENT, META_VERSION, NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.wire import Request, RpcError
+from handrail.surfaces.mcp.tools import actor_of
+from handrail.wiring import assemble, build_server, settings_at
 from tests.world import World
 
 
@@ -36,6 +40,38 @@ def test_a_tool_whose_toolset_is_off_names_the_toolset_and_the_switch(tmp_path: 
     error = refusal(server, "mcp_info", {})
     assert (error.code, error.data) == (-32601, {"method": "mcp_info"})
     assert "--enable-mcp-introspection" in error.message
+
+
+def test_a_tool_that_answers_to_another_name_here_is_named(tmp_path: Path) -> None:
+    server = World(tmp_path, toolsets="workflow").server()
+    error = refusal(server, "tools/call", {"name": "plan_workflow_list"})
+    assert error.message == "Unknown tool: plan_workflow_list; here it is called workflow_list"
+    assert refusal(server, "plan_workflow_list", {}).message == "Method not found: here it is called workflow_list"
+
+
+def test_a_read_only_server_says_that_it_is_and_where_else_to_go(tmp_path: Path) -> None:
+    """Whether the toolset is on or off: no switch would help."""
+    world = World(tmp_path, toolsets="guide,workflow")
+    address = HttpAddress("127.0.0.1", 1, "/mcp/readonly/x/guide,workflow")
+    settings = settings_at(world.place, world.given)
+    server = build_server(assemble(world.place, settings, http=address, read_only=True))
+    for name in ("workflow_create", "checkpoint_add"):
+        for error in (refusal(server, "tools/call", {"name": name}), refusal(server, name, {})):
+            assert "/mcp/readonly/x/guide,workflow is read-only: call it at /mcp/x/guide,workflow" in error.message
+            assert "--" not in error.message
+    assert "--enable-mcp-introspection" in refusal(server, "mcp_info", {}).message
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+@pytest.mark.parametrize(
+    ("given", "kept"), [("ann", "ann"), ("n" * 100, "n" * 100), ("n" * 101, "n" * 100), ("", "agent"), (7, "agent")]
+)
+def test_whoever_calls_is_known_by_the_beginning_of_their_name(given: Any, kept: str, stateless: bool) -> None:
+    connection = Connection(lambda _: None)
+    meta = {META_VERSION: NEWEST, META_CAPABILITIES: {}, META_CLIENT: {"name": given}} if stateless else {}
+    connection.client_info = {} if stateless else {"name": given}
+    exchange = Exchange(connection, 1, "tools/call", {"_meta": meta}, stateless=stateless, emit=connection.send)
+    assert actor_of(exchange) == Actor(kept, "mcp")
 
 
 def test_a_tool_nobody_knows_gets_the_nearest_name(tmp_path: Path) -> None:

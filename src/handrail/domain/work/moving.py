@@ -6,6 +6,7 @@ way whichever tool was used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from handrail.domain.work.dependency import Dependency
@@ -14,7 +15,7 @@ from handrail.domain.work.task import TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import MissingError, MissingOutcome, TaskBlocked, TasksOpen, WorkflowClosed
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Record, UnitOfWork
 
 SHOWN = 10
 """Tasks a refusal names."""
@@ -34,9 +35,11 @@ def move_task(
     outcome: str | None = None,
     outcome_detail: dict[str, Any] | None = None,
     error: str | None = None,
+    beside: Sequence[Record] = (),
     **fields: Any,
 ) -> Task:
-    """The task in its new state, recorded. `fields` are other values that change with it."""
+    """The task in its new state, recorded. `fields` are other values that change with it, `beside` other records of
+    the same event."""
     workflow = workflow_of(unit, task)
     TASK_MACHINE.check(f'task "{task.name}"', task.status, status)
     check_open(workflow, starting=status in ("planning", "in_progress"))
@@ -46,12 +49,12 @@ def move_task(
         raise MissingOutcome(f'task "{task.name}" needs an outcome', hint="say in a sentence or two what came of it")
     if status == "failed" and not error:
         raise MissingError(f'task "{task.name}" needs an error', hint="say what went wrong and what was tried")
-    if status in TASK_MACHINE.terminal and task.open_children:
-        raise _parts_open(unit, task)
+    if status in TASK_MACHINE.terminal:
+        check_parts(unit, task)
     edit = PlanEdit(unit, workflow)
     moved = edit.change(task, **_values(task, status, edit.now, outcome, outcome_detail, error), **fields)
     started: dict[str, Any] = {"status": "in_progress"} if _starts(workflow, status) else {}
-    edit.record(f"task.{status}", **started)
+    edit.record(f"task.{status}", *beside, **started)
     return moved
 
 
@@ -94,10 +97,13 @@ def unfinished_needs(unit: UnitOfWork, task: Task) -> list[Task]:
     return [need for need in needed_tasks(unit, task) if not need.is_finished]
 
 
-def _parts_open(unit: UnitOfWork, task: Task) -> TasksOpen:
+def check_parts(unit: UnitOfWork, task: Task) -> None:
+    """Raises TasksOpen, naming them, while subtasks of a task are open."""
+    if not task.open_children:
+        return
     unfinished = tuple(state for state in TASK_MACHINE.states if state not in TASK_MACHINE.terminal)
     parts = unit.select(Task, Query((("parent_task_id", task.id), ("status", unfinished)), ("sequence",), SHOWN))
-    return TasksOpen(
+    raise TasksOpen(
         f'task "{task.name}" has open subtasks: {", ".join(part.name for part in parts)}',
         hint="finish or skip them first",
         open_tasks=[{"id": part.id, "name": part.name, "status": part.shown_status} for part in parts],

@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.answering import answer
+from handrail.protocol.answering import answer, cancelled
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.http.guard import Guard
 from handrail.protocol.http.headers import check_headers
-from handrail.protocol.http.reply import Reply
+from handrail.protocol.http.reply import TOO_LARGE, Reply
 from handrail.protocol.http.sessions import STANDING, Session, Sessions
 from handrail.protocol.http.streams import Stream, event_of, position_of, priming_event
 from handrail.protocol.revisions import (
@@ -56,7 +56,6 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-REQUEST_CANCELLED = -32800
 _STATELESS_STATUS = {
     PARSE_ERROR: 400,
     INVALID_REQUEST: 400,
@@ -96,10 +95,12 @@ class HttpEndpoint:
         *,
         guard: Guard,
         limits: HttpLimits,
+        why_not: Callable[[str], str] = lambda _: "nothing is served at this path",
         new_id: Callable[[], str] = lambda: os.urandom(16).hex(),
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._server_for = server_for
+        self._why_not = why_not
         self._guard = guard
         self._limits = limits
         self.sessions = Sessions(most=limits.sessions, idle_s=limits.session_idle_s, new_id=new_id, now_s=now_s)
@@ -116,26 +117,25 @@ class HttpEndpoint:
         headers, repeated = _headers_of(scope)
         reply = Reply(receive, send)
         if repeated in _DECISIVE:
-            await reply.empty(400)
+            await reply.refuse(400, f"the header {repeated} must not come twice")
             return
         rejection = self._guard.check(headers)
         if rejection is not None:
-            error = RpcError(INVALID_REQUEST, "Forbidden", {"details": rejection.reason})
-            await reply.json(rejection.status, encode(error_of(None, error)), rejection.headers)
+            await reply.refuse(rejection.status, rejection.reason, rejection.headers)
             return
         server = self._server_for(scope["path"])
         if server is None:
-            await reply.empty(404)
+            await reply.refuse(404, self._why_not(scope["path"]))
         elif scope["method"] == "POST":
             await self._post(reply, server, headers, repeated)
         elif headers.get("mcp-protocol-version", NEWEST_HANDSHAKE) not in HANDSHAKE_REVISIONS:
-            await reply.empty(405, ((b"allow", b"POST"),))
+            await reply.refuse(405, "this revision of the protocol has POST only", ((b"allow", b"POST"),))
         elif scope["method"] == "GET":
             await self._get(reply, server, headers)
         elif scope["method"] == "DELETE":
             await self._delete(reply, server, headers)
         else:
-            await reply.empty(405, ((b"allow", b"GET, POST, DELETE"),))
+            await reply.refuse(405, "this address takes GET, POST and DELETE", ((b"allow", b"GET, POST, DELETE"),))
 
     def drain(self) -> None:
         """Leave soon: listening streams end with their reply and standing ones end; running calls go on to theirs,
@@ -162,14 +162,14 @@ class HttpEndpoint:
 
     async def _post(self, reply: Reply, server: Server, headers: dict[str, str], repeated: str | None) -> None:
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            await reply.empty(415)
+            await reply.refuse(415, "send the header Content-Type: application/json")
             return
         if not _accepts_both(headers.get("accept", "")):
-            await reply.empty(406)
+            await reply.refuse(406, "send the header Accept: application/json, text/event-stream")
             return
         body = await reply.body(self._limits.body_bytes, self._limits.body_s)
         if isinstance(body, int):
-            await reply.empty(body, ((b"connection", b"close"),))
+            await reply.refuse(body, self._why_unread(body), ((b"connection", b"close"),))
             return
         message = parse(body, max_depth=self._limits.depth)
         if isinstance(message, Malformed):
@@ -178,6 +178,11 @@ class HttpEndpoint:
             await self._stateless(reply, server, message, headers, repeated)
         else:
             await self._handshake(reply, server, message, headers)
+
+    def _why_unread(self, status: int) -> str:
+        if status == TOO_LARGE:
+            return f"the body is larger than {self._limits.body_bytes} bytes, the most this server reads"
+        return f"the body did not come whole within {self._limits.body_s:g} s"
 
     async def _stateless(
         self, reply: Reply, server: Server, message: Message, headers: dict[str, str], repeated: str | None
@@ -208,11 +213,10 @@ class HttpEndpoint:
             return
         session = self._session(server, headers)
         if session is None:
-            missing = "mcp-session-id" not in headers
-            details = "the header Mcp-Session-Id is missing" if missing else "this session has ended; initialize again"
+            status, details = _why_no_session(headers)
             error = RpcError(INVALID_REQUEST, "Invalid Request", {"details": details})
             request_id = message.id if isinstance(message, Request) else None
-            await reply.json(400 if missing else 404, encode(error_of(request_id, error)))
+            await reply.json(status, encode(error_of(request_id, error)))
         elif isinstance(message, Request):
             await self._in_session(reply, session, message)
         elif isinstance(message, Batch):
@@ -227,7 +231,8 @@ class HttpEndpoint:
     async def _initialize(self, reply: Reply, server: Server, request: Request) -> None:
         session = None if self._draining else self.sessions.open(server, asyncio.get_running_loop())
         if session is None:
-            await reply.empty(503, ((b"retry-after", b"5"),))
+            why = "the server is leaving" if self._draining else "too many sessions are at work; try again soon"
+            await reply.refuse(503, why, ((b"retry-after", b"5"),))
             return
         exchange = server.open(session.connection, request, session.standing.emit)
         answered = answer(server, exchange)
@@ -300,10 +305,10 @@ class HttpEndpoint:
         """The standing channel of a session, or a stream that was left and is resumed."""
         session = self._session(server, headers)
         if session is None:
-            await reply.empty(404 if "mcp-session-id" in headers else 400)
+            await reply.refuse(*_why_no_session(headers))
             return
         if "text/event-stream" not in headers.get("accept", ""):
-            await reply.empty(406)
+            await reply.refuse(406, "send the header Accept: text/event-stream")
             return
         stream: Stream | None = session.standing
         after = session.standing.delivered
@@ -312,7 +317,7 @@ class HttpEndpoint:
             stream = session.stream(place[0]) if place is not None else None
             after = place[1] if place is not None else 0
         if stream is None:
-            await reply.empty(404)
+            await reply.refuse(404, "there is nothing to resume under this Last-Event-ID; call again")
             return
         stream.kicked = False
         await reply.start_events()
@@ -321,7 +326,7 @@ class HttpEndpoint:
     async def _delete(self, reply: Reply, server: Server, headers: dict[str, str]) -> None:
         session = self._session(server, headers)
         if session is None:
-            await reply.empty(404 if "mcp-session-id" in headers else 400)
+            await reply.refuse(*_why_no_session(headers))
             return
         self.sessions.end(session)
         await reply.empty(200)
@@ -347,8 +352,7 @@ class HttpEndpoint:
                 if self._draining:
                     stream.finish(stream.farewell)
             elif answered.data is None:
-                error = RpcError(REQUEST_CANCELLED, "Request cancelled")
-                stream.finish(encode(error_of(exchange.request_id, error)))
+                stream.finish(cancelled(exchange.request_id))
             else:
                 status = _STATELESS_STATUS.get(answered.error_code or 0, 200) if exchange.stateless else 200
                 stream.finish(answered.data, status)
@@ -445,6 +449,12 @@ def _headers_of(scope: Scope) -> tuple[dict[str, str], str | None]:
             repeated = repeated or name
         headers[name] = raw_value.decode("latin-1").strip()
     return headers, repeated
+
+
+def _why_no_session(headers: dict[str, str]) -> tuple[int, str]:
+    if "mcp-session-id" in headers:
+        return 404, "this session has ended; initialize again"
+    return 400, "the header Mcp-Session-Id is missing; initialize gives it"
 
 
 def _accepts_both(accept: str) -> bool:

@@ -37,7 +37,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
             return Rejection(403, "requests from this origin are not served")
         if self.token is not None and not self._has_token(headers.get("authorization", "")):
             challenge = ((b"www-authenticate", b'Bearer realm="handrail"'),)
-            return Rejection(401, "a bearer token is needed", challenge)
+            return Rejection(401, "a bearer token is needed: send the header Authorization: Bearer TOKEN", challenge)
         return None
 
     def _has_token(self, authorization: str) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any
+
+from handrail.protocol.wire import INVALID_REQUEST, RpcError, encode, error_of
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -66,6 +69,11 @@ class Reply:
     async def json(self, status: int, data: bytes, extra: Headers = ()) -> None:
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode()), *extra]
         await self._whole(status, headers, data)
+
+    async def refuse(self, status: int, details: str, extra: Headers = ()) -> None:
+        """No message was served: an error for nobody in particular, that says what would be right."""
+        error = RpcError(INVALID_REQUEST, HTTPStatus(status).phrase, {"details": details})
+        await self.json(status, encode(error_of(None, error)), extra)
 
     async def empty(self, status: int, extra: Headers = ()) -> None:
         await self._whole(status, [(b"content-length", b"0"), *extra], b"")

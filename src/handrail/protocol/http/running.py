@@ -115,9 +115,10 @@ def serve_http(
     )
     process = _Process(config, endpoint)
     bound.listen(128)
-    when_ready()
     try:
-        process.run(sockets=[bound])
+        with process.capture_signals():  # whoever hears that we are ready may ask us to leave at once
+            when_ready()
+            process.run(sockets=[bound])
     finally:
         endpoint.close()
     if endpoint.is_stuck():  # a handler that does not come back must not keep the process: Python would wait for it

@@ -1,7 +1,7 @@
 """What a handshake client leaves behind between requests: its connection, its running requests, its streams.
 
 Sessions are bounded in number and end after a time without use; both are honoured whenever one is looked up, so nothing
-needs a sweeper.
+needs a sweeper. A newcomer takes the place of whoever was quiet the longest.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class Session:
         self._loop = loop
         self._streams: dict[str, Stream] = {STANDING: self.standing}
         self._opened = 0
+
+    @property
+    def is_busy(self) -> bool:
+        return self.readers > 0 or bool(self.running)
 
     def new_stream(self) -> Stream:
         self._opened += 1
@@ -74,13 +78,17 @@ class Sessions:
         self._by_id: dict[str, Session] = {}
 
     def open(self, server: Server, loop: asyncio.AbstractEventLoop) -> Session | None:
-        """A session that is not yet kept; None when there are too many."""
+        """A session that is not yet kept; None when there are too many and every one of them is at work."""
         self._expire()
-        if len(self._by_id) >= self._most:
+        if len(self._by_id) >= self._most and all(session.is_busy for session in self._by_id.values()):
             return None
         return Session(self._new_id(), server, loop, self._now_s())
 
     def keep(self, session: Session) -> None:
+        """Takes the session in. Where there is no room, the one that was quiet for the longest time ends."""
+        if len(self._by_id) >= self._most:
+            quiet = [other for other in self._by_id.values() if not other.is_busy]
+            self.end(min(quiet, key=lambda other: other.used_at_s))
         self._by_id[session.id] = session
         session.server.subscribers.attach(session.connection)
 
@@ -116,5 +124,4 @@ class Sessions:
                 self.end(session)
 
     def _is_idle(self, session: Session) -> bool:
-        busy = session.readers > 0 or session.running
-        return not busy and self._now_s() - session.used_at_s > self._idle_s
+        return not session.is_busy and self._now_s() - session.used_at_s > self._idle_s

@@ -10,10 +10,10 @@ import click
 
 from handrail import __version__
 from handrail.kernel.errors import InvalidParams, StoreRefused
-from handrail.surfaces.cli.options import common_options, place_of, settings_of
+from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.refusals import EXIT_REFUSED
-from handrail.wiring import assemble, store_address
+from handrail.wiring import Place, assemble, store_address
 
 if TYPE_CHECKING:
     from handrail.store.store import Store
@@ -39,15 +39,48 @@ def path(root: Path | None, as_json: bool, **options: Any) -> None:
 @db.command()
 @common_options
 def check(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Let the engine look for damage in its files. Ends with 1 when there is any."""
+    """Let the engine look for damage in its files, and say what snapshots take. Ends with 1 when there is any."""
+    place = place_of(root)
     store = _store(root, options)
     info = store.info()
     problems = store.engine.check()
+    snapshots = _snapshot_bytes(place)
     if as_json:
-        echo_json({"engine": info.engine, "version": info.version, "schema": info.schema, "problems": problems})
+        shown = {"engine": info.engine, "version": info.version, "schema": info.schema, "problems": problems}
+        echo_json({**shown, "snapshot_bytes": snapshots})
     else:
         _tell(problems, f"{info.engine} {info.version}, schema {info.schema}: sound")
+        click.echo(f"snapshots of the working copies: {spoken_bytes(snapshots)}")
     sys.exit(EXIT_REFUSED if problems else 0)
+
+
+@db.command()
+@click.option("--days", type=click.IntRange(0, 3650), help="In place of the setting snapshot_days.")
+@click.option("--count", type=click.IntRange(0, 100_000), help="In place of the setting snapshot_count.")
+@common_options
+def prune(days: int | None, count: int | None, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Give up old snapshots of the working copies. Their tasks keep their reports and lose their patches.
+
+    Kept are the snapshots of open tasks, and of finished ones while they are among the newest (snapshot_count) and not
+    too old (snapshot_days).
+    """
+    from handrail.domain.journal.pruning import Keeping, worth_keeping  # noqa: PLC0415 - only here
+    from handrail.domain.journal.pruning import prune as give_up  # noqa: PLC0415 - only here
+
+    place = place_of(root)
+    settings = settings_of(place, options)
+    rule = Keeping(
+        settings.snapshot_days if days is None else days, settings.snapshot_count if count is None else count
+    )
+    handrail = assemble(place, settings)
+    worth = handrail.ledger.run(person(), lambda unit: worth_keeping(unit, rule))
+    done = give_up(handrail.call.tracker(), worth)
+    if as_json:
+        kept = {"open_tasks": worth.open_tasks, "finished_tasks": worth.finished_tasks}
+        echo_json({"freed_bytes": done.freed, "left_bytes": done.left, "kept": kept})
+        return
+    kept_tasks = f"{worth.open_tasks} open and {worth.finished_tasks} finished tasks"
+    click.echo(f"freed {spoken_bytes(done.freed)}; {spoken_bytes(done.left)} left, of {kept_tasks}")
 
 
 @db.command()
@@ -112,6 +145,22 @@ def upgrade(root: Path | None, as_json: bool, **options: Any) -> None:
         echo_json({"schema": info.schema, "location": info.location})
     else:
         click.echo(f"{info.location}: schema {info.schema}, current")
+
+
+def spoken_bytes(count: int) -> str:
+    """A size for people: `1.5 MB`."""
+    size, unit = float(count), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+def _snapshot_bytes(place: Place) -> int:
+    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only here
+
+    return tracker_at(place.project).disk_use()
 
 
 def _problems_of(source: Path, project: Path) -> list[str]:

@@ -67,7 +67,8 @@ def person() -> Actor:
 
 def place_of(root: Path | None) -> Place:
     try:
-        project = find_project(root or Path.cwd())
+        folder = (root or Path.cwd()).resolve()
+        project = find_project(folder)
     except OSError as problem:
         where = f"the folder {root}" if root and root.is_absolute() else "the folder this runs in"
         raise PlaceUnusable(
@@ -77,7 +78,7 @@ def place_of(root: Path | None) -> Place:
         home = Path.home()
     except RuntimeError:
         raise PlaceUnusable("nobody knows your home folder", hint="set HOME to a folder") from None
-    return Place(project=project, home=home, environ=os.environ)
+    return Place(project=project, folder=folder, home=home, environ=os.environ)
 
 
 def settings_of(place: Place, options: dict[str, Any]) -> Settings:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from handrail.domain.gates.gate import Gate
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.work.causes import STARTED
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
@@ -19,13 +21,15 @@ from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bar, bold, columns, dim, fit, mark, pad, paint, said, widest, wrapped
+from handrail.surfaces.cli.columns import bar, bold, columns, dim, fit, mark, pad, paint, said, widest, width, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant
 from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.review import open_reviews_here
 from handrail.toolsets.here import open_workflows
 
 SHOWN_WORKFLOWS = 20
+SHOWN_REVIEWS = 10
 SHOWN_TASKS = 5
 """Tasks under way, and as many failed ones, that are shown of each workflow; of one asked for, ten times as many."""
 
@@ -78,6 +82,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     options: list[str]
     for_ms: int
+    kind: str
+    """`decision`: work waits for it. `review`: it is to be looked at, and nothing waits."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +129,7 @@ def look(call: Call, workflow: str | None, *, everywhere: bool = False) -> Statu
         here, most = unit.count(Workflow, Query(conditions)), SHOWN_TASKS
     return Status(
         workflows=tuple(_open_workflow(unit, one, most) for one in found),
-        questions=_questions(unit, {one.id for one in found}),
+        questions=_questions(call, found, named=workflow is not None, everywhere=everywhere),
         more_workflows=0 if workflow is not None else here - len(found),
         elsewhere=everything - here,
     )
@@ -170,8 +176,15 @@ def _active(unit: UnitOfWork, task: Task) -> Active:
     )
 
 
-def _questions(unit: UnitOfWork, workflows: set[str]) -> tuple[Question, ...]:
-    asked = unit.select(Gate, Query((("status", "open"),), ("created_at", "id"), OPEN_QUESTIONS))
+def _questions(call: Call, workflows: Sequence[Workflow], *, named: bool, everywhere: bool) -> tuple[Question, ...]:
+    """Decisions that these workflows wait for, and reviews: of the one workflow that is named, else of all here, since
+    a review outlives its workflow."""
+    unit = call.work
+    keys = tuple(workflow.id for workflow in workflows)
+    waited_for = (("workflow_id", keys), ("status", GATE_MACHINE.initial), ("kind", "decision"))
+    asked = unit.select(Gate, Query(waited_for, ("created_at",), OPEN_QUESTIONS))
+    reviews = open_reviews_here(call, everywhere=everywhere, workflow_id=keys[0] if named else None)
+    asked += itertools.islice(reviews, OPEN_QUESTIONS)
     return tuple(
         Question(
             id=gate.id,
@@ -180,9 +193,9 @@ def _questions(unit: UnitOfWork, workflows: set[str]) -> tuple[Question, ...]:
             question=gate.question,
             options=gate.options,
             for_ms=max(0, unit.now_ms() - gate.created_at),
+            kind=gate.kind,
         )
         for gate in asked
-        if gate.workflow_id in workflows
     )
 
 
@@ -199,16 +212,31 @@ def drawn(found: Status, room: int, *, repositories: bool = False) -> Iterator[s
         yield from _drawn_workflow(workflow, names, room)
         if repositories and workflow.repository_path:
             yield f"  {dim(fit(f'in {workflow.repository_path}', room - 2))}"
-    if found.questions:
-        yield ""
-        yield bold("Waiting for you")
-        for question in found.questions:
-            answers = f" ({' / '.join(question.options)})" if question.options else ""
-            yield f"  {fit(f'? {question.question}{answers}, for {spoken_time(question.for_ms)}', room - 2)}"
+    yield from _drawn_questions(found.questions, room)
     if found.more_workflows:
         yield f"\n{found.more_workflows} more are open; name one to see it."
     if found.elsewhere:
         yield f"\n{found.elsewhere} open in other repositories of this store: handrail status --all"
+
+
+def _drawn_questions(questions: Sequence[Question], room: int) -> Iterator[str]:
+    decisions = [question for question in questions if question.kind != REVIEW]
+    reviews = [question for question in questions if question.kind == REVIEW]
+    if decisions:
+        yield ""
+        yield bold("Waiting for you")
+    for question in decisions:
+        answers = f" ({' / '.join(question.options)})" if question.options else ""
+        yield f"  {fit(f'? {question.question}{answers}, for {spoken_time(question.for_ms)}', room - 2)}"
+    if reviews:
+        yield ""
+        yield f"{bold('To look at')}; `handrail review` shows more and closes them"
+    for review in reviews[:SHOWN_REVIEWS]:
+        since = f", for {spoken_time(review.for_ms)}"
+        yield f"  ! {fit(review.question, room - 4 - width(since))}{since}"
+        yield f"    {dim(review.id)}"
+    if len(reviews) > SHOWN_REVIEWS:
+        yield f"  and {len(reviews) - SHOWN_REVIEWS} more"
 
 
 def _drawn_workflow(workflow: OpenWorkflow, names: int, room: int) -> Iterator[str]:

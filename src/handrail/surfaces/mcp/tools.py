@@ -62,6 +62,8 @@ def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
 def run(operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any], *, actor: Actor) -> Any:
     """One call, from raw arguments to a result of plain JSON values. Raises Refusal."""
     request = parse_arguments(operation, arguments)
+    if operation.prepare is not None:
+        call = msgspec.structs.replace(call, prepared=operation.prepare(call, request))
     if operation.stored:
         result = call.ledger.run(
             actor, lambda unit: operation.handler(msgspec.structs.replace(call, unit=unit), request)
@@ -82,6 +84,23 @@ def _note_failure(exchange: Exchange, refusal: Refusal) -> None:
     """A store that cannot be opened is fatal: the client gets this answer, then the process ends with 1."""
     if isinstance(refusal, StoreUnusable | StoreTooNew):
         exchange.connection.failed = True
+
+
+def operation_named(name: str) -> Operation[Any, Any] | None:
+    """The operation that has this name on some server."""
+    return _OPERATIONS.get(name)
+
+
+def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Call) -> str:
+    """Why this server does not do what another one would, and where it is done."""
+    here = next((entry.name for entry in switch.published() if entry.operation is operation), None)
+    if here is not None:
+        return f"here it is called {here}"
+    if switch.read_only and operation.effect is not Effect.READ:
+        path = call.server.http.path if call.server.http is not None else ""
+        return f"it changes something, and {path} is read-only: call it at {path.replace('/readonly', '', 1)}"
+    toolset = operation.toolset
+    return f"it belongs to the toolset {toolset.name}, which is off: start with {how_to_enable(toolset)}"
 
 
 class CatalogTools:
@@ -131,8 +150,7 @@ class CatalogTools:
 
     def _why_not(self, name: str) -> str:
         if name in _OPERATIONS:
-            toolset = _OPERATIONS[name].toolset
-            return f"; it belongs to the toolset {toolset.name}, which is off: start with {how_to_enable(toolset)}"
+            return f"; {why_not_here(_OPERATIONS[name], self._switch, self._call)}"
         return did_you_mean(name, [entry.name for entry in self._switch.published()])
 
 
@@ -153,9 +171,8 @@ class CatalogMethods:
     def call(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> Any:
         operation = self._switch.find(method)
         if operation is None:
-            toolset = _OPERATIONS[method].toolset
-            message = f"Method not found: it belongs to the toolset {toolset.name}, which is off: start with "
-            raise RpcError(METHOD_NOT_FOUND, message + how_to_enable(toolset), {"method": method})
+            reason = why_not_here(_OPERATIONS[method], self._switch, self._call)
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {reason}", {"method": method})
         try:
             return run(operation, self._call, params, actor=actor_of(exchange))
         except Refusal as refusal:

@@ -1,0 +1,146 @@
+"""The log of decisions: which were made, which still hold, and each as a page of its own. Reads, never decides.
+
+A page follows the form known as an architecture decision record: context, decision, consequences. Which file it
+becomes, and whether one may be written, is the folder's affair (`outside/decision_folder.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from handrail.domain.journal.markdown import code, day, inline, quoted
+from handrail.domain.recovery.standing import SUPERSEDES
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.editing import CHUNK
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+TITLE = 120
+"""Characters of a title; a question may be a page long."""
+
+
+class Decision(NamedTuple):
+    """A decision where it was made."""
+
+    note: Checkpoint
+    task: str
+    goal: str
+    workflow: Workflow
+    replaced_by: Checkpoint | None
+
+    @property
+    def question(self) -> str:
+        """What was to be decided; a decision that was noted in one sentence is its own question."""
+        return _text(self.note.detail.get("question")) or self.note.summary
+
+    @property
+    def chosen(self) -> str:
+        return _text(self.note.detail.get("chosen")) or self.note.summary
+
+    @property
+    def reasoning(self) -> str:
+        return _text(self.note.detail.get("reasoning")) or _text(self.note.detail.get("rationale"))
+
+    @property
+    def category(self) -> str:
+        return _text(self.note.detail.get("category"))
+
+    @property
+    def trade_offs(self) -> str:
+        return _text(self.note.detail.get("trade_offs"))
+
+    @property
+    def options(self) -> list[str]:
+        given = self.note.detail.get("options_considered")
+        return [option for option in given if isinstance(option, str)] if isinstance(given, list) else []
+
+    @property
+    def title(self) -> str:
+        line = " ".join(self.question.split())
+        return line if len(line) <= TITLE else f"{line[: TITLE - 1]}…"
+
+
+def decisions_in(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Decision]:
+    """Every decision made in these workflows, oldest first."""
+    known = {workflow.id: workflow for workflow in workflows}
+    keys = list(known)
+    notes: list[Checkpoint] = []
+    for start in range(0, len(keys), CHUNK):
+        made_in = (("workflow_id", tuple(keys[start : start + CHUNK])), ("type", "decision"))
+        notes += unit.select(Checkpoint, Query(made_in, ("created_at",)))
+    notes.sort(key=lambda note: (note.created_at, note.id))
+    later = replaced_by(notes)
+    tasks: dict[str, Task | None] = {note.task_id: unit.get(Task, note.task_id) for note in notes}
+    return [
+        Decision(
+            note=note,
+            task=task.name if (task := tasks[note.task_id]) is not None else note.task_id,
+            goal=task.description if task is not None else "",
+            workflow=known[note.workflow_id],
+            replaced_by=later.get(note.id),
+        )
+        for note in notes
+    ]
+
+
+def replaced_by(notes: Iterable[Checkpoint]) -> dict[str, Checkpoint]:
+    """For each replaced decision the latest that replaces it: named by id, or by its words within one workflow."""
+    found: dict[str, Checkpoint] = {}
+    seen: dict[tuple[str, str], list[Checkpoint]] = {}
+    for later in sorted(notes, key=lambda note: (note.created_at, note.id)):
+        named = later.detail.get(SUPERSEDES) or []
+        for name in map(str, named if isinstance(named, list) else [named]):
+            for earlier in (*seen.get(("", name), ()), *seen.get((later.workflow_id, name), ())):
+                found[earlier.id] = later
+        seen.setdefault(("", later.id), []).append(later)
+        seen.setdefault((later.workflow_id, later.summary), []).append(later)
+    return found
+
+
+def decision_page(decision: Decision, number: int, names: Mapping[str, str]) -> Iterator[str]:
+    """A decision as lines of Markdown, under the number it has in its folder. `names` has the file of each decision
+    that has one, by id."""
+    note = decision.note
+    yield f"# {number}. {inline(decision.title)}"
+    yield ""
+    yield f"- Status: {_status(decision, names)}"
+    yield f"- Date: {day(note.created_at)}"
+    if decision.category:
+        yield f"- Category: {inline(decision.category.replace('_', ' '))}"
+    yield f"- Task: {inline(decision.task)} ({code(note.task_id)})"
+    yield f"- Workflow: {inline(decision.workflow.name)} ({code(decision.workflow.id)})"
+    yield f"- Decision: {code(note.id)}"
+    yield ""
+    yield "## Context"
+    yield ""
+    yield from quoted(decision.question)
+    yield from quoted(decision.goal)
+    if decision.options:
+        yield "Considered:"
+        yield ""
+        for option in decision.options:
+            yield f"- {inline(option)}"
+        yield ""
+    yield "## Decision"
+    yield ""
+    yield from quoted(decision.chosen)
+    yield from quoted(decision.reasoning)
+    if decision.trade_offs:
+        yield "## Consequences"
+        yield ""
+        yield from quoted(decision.trade_offs)
+
+
+def _status(decision: Decision, names: Mapping[str, str]) -> str:
+    if decision.replaced_by is None:
+        return "accepted"
+    later = decision.replaced_by.id
+    file = names.get(later)
+    return f"superseded by [{file}]({file})" if file is not None else f"superseded by {code(later)}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

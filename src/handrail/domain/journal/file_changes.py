@@ -1,0 +1,47 @@
+"""The files that a task changed, counted: from the report in its journal entry. Pure; nothing is compared here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+LETTERS = {"added": "A", "modified": "M", "deleted": "D"}
+
+
+class FileTotals(NamedTuple):
+    """How many files changed, and how many lines."""
+
+    files: int
+    lines_added: int
+    lines_removed: int
+    uncounted: int
+    """Files whose lines nobody counted: binary ones, and those too large to keep."""
+
+
+def totals(files: Iterable[Mapping[str, Any]]) -> FileTotals:
+    """The sum over changes as a report has them."""
+    count = added = removed = uncounted = 0
+    for change in files:
+        count += 1
+        added += change.get("lines_added") or 0
+        removed += change.get("lines_removed") or 0
+        uncounted += change.get("lines_added") is None
+    return FileTotals(count, added, removed, uncounted)
+
+
+def told(found: FileTotals) -> str:
+    """The sum in words: `3 files, +120 −4`."""
+    words = f"{found.files} {'file' if found.files == 1 else 'files'}"
+    if found.files > found.uncounted:
+        words += f", +{found.lines_added} −{found.lines_removed}"
+    return f"{words} ({found.uncounted} without line counts)" if found.uncounted else words
+
+
+def lines_told(change: Mapping[str, Any]) -> str:
+    """The lines of one change: `+12 −3`, or why there is no count."""
+    if change.get("lines_added") is None:
+        return "binary" if change.get("binary") else "lines not counted"
+    added, removed = change["lines_added"], change.get("lines_removed") or 0
+    if not removed:
+        return f"+{added}"
+    return f"+{added} −{removed}" if added else f"−{removed}"

@@ -1,0 +1,260 @@
+"""Does a changed file lie in the areas that a task declared? Pure, and always with the reason.
+
+An area is read by its look alone, the first that fits:
+
+* path       has `* ? [`, or a slash before its end: a glob of .gitignore from the root, or a path and all below it;
+             `**/x` and a glob without a slash hold at any depth
+* directory  ends with a slash: a directory of that name at any depth
+* name       has a dot: a file or directory of exactly that name at any depth
+* words      anything else: its words stand side by side in a directory's name or in a file's, whose last extension
+             does not count
+
+`!` in front takes back what earlier areas gave: the last area that fits decides. Blank areas are none. Where nothing
+is declared, or only what is taken back, everything else is in scope.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+from handrail.domain.journal.globs import WILDCARDS, compile_glob
+from handrail.domain.journal.naming import Spellings, Words
+from handrail.domain.journal.package_files import is_package_file
+from handrail.domain.journal.paths import path_bytes
+
+Rule = Literal["undeclared", "everything", "path", "directory", "name", "words", "packages", "none"]
+
+_EVERYTHING = frozenset({"", ".", "/", "*", "**", "*/", "**/", "**/*", "/*", "/**"})
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether one file is in scope, and why."""
+
+    path: str
+    in_scope: bool
+    rule: Rule
+    """How the deciding area was read."""
+    area: str | None
+    """The area that decided, as it was declared."""
+    reason: str
+
+
+class Overlap(msgspec.Struct, frozen=True):
+    """Two areas of two tasks that cover a common path."""
+
+    area: str
+    other: str
+    path: str
+    """A path in both scopes. It need not exist."""
+
+
+class Place:
+    """A changed path as the text of `paths.py`, taken apart once for all areas."""
+
+    def __init__(self, path: str) -> None:
+        self.path = _normal(path_bytes(path).decode("utf-8", "surrogateescape") if path.startswith('"') else path)
+        self.segments = self.path.split("/")
+
+    @cached_property
+    def names(self) -> list[tuple[str, Words]]:
+        """The names in it that words can be found in. `auth.test.ts` is `auth` and `test`, and not `ts`; the dot of a
+        hidden file begins no extension."""
+        *folders, name = self.segments
+        stem, *rest = name.lstrip(".").split(".")
+        found = [(folder, Words(folder)) for folder in folders]
+        found.append((name, Words(stem)))
+        if len(rest) > 1:
+            found.append((name, Words(".".join([stem, *rest[:-1]]))))
+        return found
+
+
+class Area:
+    """One declared area, read once."""
+
+    def __init__(self, declared: str) -> None:
+        self.declared = declared
+        given = declared.strip()
+        self.takes_back = given.startswith("!")
+        given = given.removeprefix("!").strip()
+        self.text = _normal(given)
+        self.rule: Rule
+        self._glob: re.Pattern[str] | None = None
+        self._words: list[list[Spellings]] = []
+        inner = self.text.rstrip("/")
+        self.floats = False
+        """A glob that holds at any depth, and does not say where."""
+        if not given:
+            self.rule = "none"
+        elif self.text in _EVERYTHING:
+            self.rule = "everything"
+        elif not WILDCARDS.isdisjoint(self.text) or "/" in inner:
+            self.rule = "path"
+            self.floats = "/" not in inner
+            pattern = ("**/" if self.floats else "") + inner.lstrip("/")
+            self._glob = compile_glob(pattern, itself=not self.text.endswith("/"), below=True)
+        elif self.text.endswith("/"):
+            self.rule = "directory"
+        elif "." in self.text:
+            self.rule = "name"
+        else:
+            self.rule = "words"
+            spelled = Words(self.text)
+            self._words = [list(map(Spellings, words)) for words in (spelled.words, spelled.whole())]
+
+    def covers(self, place: Place) -> bool:
+        """Whether the area names this path or a directory above it."""
+        match self.rule:
+            case "everything":
+                return True
+            case "directory":
+                return self.text.rstrip("/") in place.segments[:-1]
+            case "name":
+                return self.text in place.segments
+            case "words":
+                return self.name_in(place) is not None
+            case "path":
+                return self._is_above(place.path) or (
+                    self._glob is not None and self._glob.fullmatch(place.path) is not None
+                )
+        return False
+
+    def name_in(self, place: Place) -> str | None:
+        """The name in the path that the area's words are found in."""
+        return next((name for name, words in place.names if any(map(words.has, self._words))), None)
+
+    def _is_above(self, path: str) -> bool:
+        """Letter by letter, because `app/[id]` is a directory's name before it is a pattern."""
+        plain = self.text.strip("/")
+        return path.startswith(f"{plain}/") or (path == plain and not self.text.endswith("/"))
+
+    def sample(self) -> str | None:
+        """A path that the area covers, to compare it with others; None where none can be made up."""
+        text = self.text.strip("/")
+        if self.rule in ("words", "directory"):
+            return f"{text}/_"
+        segments = [segment for segment in text.split("/") if segment != "**"]
+        plain = "/".join(segment.replace("*", "").replace("?", "_") or "_" for segment in segments)
+        return next((path for path in (plain, f"{plain}/_") if self.covers(Place(path))), None)
+
+
+def read_areas(areas: Iterable[str]) -> list[Area]:
+    """The areas that say something, in order."""
+    return [area for area in map(Area, areas) if area.rule != "none"]
+
+
+def judge(path: str, areas: Sequence[Area], *, packages_changed: bool = False) -> Verdict:
+    """Whether one changed file is in scope."""
+    if not areas:
+        return Verdict(path, True, "undeclared", None, "no areas are declared")
+    place = Place(path)
+    deciding = next((area for area in reversed(areas) if area.covers(place)), None)
+    if deciding is not None and deciding.takes_back:
+        return Verdict(path, False, deciding.rule, deciding.declared, f"{deciding.declared} takes it back")
+    if deciding is not None:
+        return Verdict(path, True, deciding.rule, deciding.declared, _why(deciding, place))
+    if packages_changed and is_package_file(place.path):
+        return Verdict(path, True, "packages", None, "lists packages, and packages were added or removed")
+    if all(area.takes_back for area in areas):
+        return Verdict(path, True, "undeclared", None, "areas only take back, and none takes back this")
+    return Verdict(path, False, "none", None, _why_not(areas, place))
+
+
+def verification(files: Iterable[str], areas: Sequence[str], packages_changed: bool) -> dict[str, Any]:
+    """What `complete_task` says about scope. Each file outside is named once, in the order given."""
+    declared = read_areas(areas)
+    verdicts = (judge(path, declared, packages_changed=packages_changed) for path in dict.fromkeys(files))
+    unexpected = [verdict.path for verdict in verdicts if not verdict.in_scope]
+    named = ", ".join(area.declared for area in declared)
+    warning = f"⚠️ {len(unexpected)} file(s) modified outside declared scope ({named})"
+    return {
+        "scope_match": not unexpected,
+        "unexpected_files": unexpected,
+        "warnings": [warning] if unexpected else [],
+    }
+
+
+def touched_by_both(files: Iterable[str], areas: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The files that lie in the declared scope of two tasks. A task that declares nothing claims nothing."""
+    one, other = read_areas(areas), read_areas(others)
+    return [path for path in dict.fromkeys(files) if _claimed(path, one) and _claimed(path, other)]
+
+
+def overlap(areas: Sequence[str], others: Sequence[str]) -> list[Overlap]:
+    """The areas of two tasks that get in each other's way, before a file is touched.
+
+    What is found is certain: `path` lies in both. What is not found may still happen: two globs may meet in paths
+    nobody thinks of, and any two words may name one file. A task that declares nothing claims nothing.
+    """
+    one, other = read_areas(areas), read_areas(others)
+    found: list[Overlap] = []
+    for mine in one:
+        for theirs in other:
+            if mine.takes_back or theirs.takes_back:
+                continue
+            for path in _meeting_points(mine, theirs):
+                if _both_cover(mine, theirs, path) and _claimed(path, one) and _claimed(path, other):
+                    found.append(Overlap(mine.declared, theirs.declared, path))
+                    break
+    return found
+
+
+def areas_overlap(areas: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Those of the areas that get in the way of another task's, each once."""
+    return list(dict.fromkeys(found.area for found in overlap(areas, others)))
+
+
+def _meeting_points(mine: Area, theirs: Area) -> list[str]:
+    """Paths that may lie in both areas: a sample of each, and a floating name put below the other."""
+    here, there = mine.sample(), theirs.sample()
+    points = [path for path in (here, there) if path]
+    for outer, floating, area in ((here, there, theirs), (there, here, mine)):
+        if outer and floating and area.floats:
+            points.append(f"{outer.removesuffix('/_')}/{floating}")
+    return points
+
+
+def _claimed(path: str, areas: Sequence[Area]) -> bool:
+    return bool(areas) and judge(path, areas).in_scope
+
+
+def _both_cover(mine: Area, theirs: Area, path: str) -> bool:
+    place = Place(path)
+    return mine.covers(place) and theirs.covers(place)
+
+
+def _normal(text: str) -> str:
+    """Composed letters, slashes, no `./` in front."""
+    text = unicodedata.normalize("NFC", text).replace("\\", "/")
+    while text.startswith("./"):
+        text = text[2:].lstrip("/")
+    return text
+
+
+def _why(area: Area, place: Place) -> str:
+    match area.rule:
+        case "everything":
+            return f"{area.declared} is everything"
+        case "words":
+            return f"{area.declared} names {area.name_in(place)}"
+        case "name":
+            return f"{area.declared} is its name, or that of a directory above it"
+        case "directory":
+            return f"it lies in a directory {area.declared}"
+    return f"{area.declared} covers it"
+
+
+def _why_not(areas: Sequence[Area], place: Place) -> str:
+    """What the areas miss, with the two mistakes people make: part of a word, and a path from somewhere below."""
+    for area in areas:
+        plain = area.text.strip("/")
+        if area.rule == "words" and area.text.casefold() in place.path.casefold():
+            return f"{area.declared} is only part of a word in it"
+        if area.rule == "path" and f"/{plain}/" in f"/{place.path}/":
+            return f"{area.declared} starts at the root; **/{plain} would hold at any depth"
+    return "no area covers it"

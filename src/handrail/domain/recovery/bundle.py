@@ -1,0 +1,115 @@
+"""The bundle that `task_load_context` answers with: the task, what led to it and what stands around it, packed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.domain.recovery.asking import ALL_CHECKPOINTS, MOST_TOKENS, Asked, Include
+from handrail.domain.recovery.cutting import json_weight
+from handrail.domain.recovery.material import Material
+from handrail.domain.recovery.packing import Piece, pack
+from handrail.domain.recovery.pieces import pieces_of, skeleton_of
+
+_UNREAD_CHECKPOINT = 80
+"""Tokens that a checkpoint nobody looked at may cost, to guess at."""
+_NOTE_SHARE = 4
+"""The note of what is missing counts by section where even the longest takes no more than this part of the budget."""
+
+
+def context_bundle(material: Material, asked: Asked, tools: Mapping[str, str]) -> dict[str, Any]:
+    """The bundle; never dearer than asked. `tools` has the names here of the tools that are on, by their own names."""
+    pieces = pieces_of(material, asked.include, tools, asked.max_tokens)
+
+    def note(taken: Sequence[int], whole_tokens: int) -> dict[str, Any]:
+        return _note(material, asked, tools, _Missing(pieces, taken, material, asked.include), whole_tokens)
+
+    def note_in_short(taken: Sequence[int], whole_tokens: int) -> dict[str, Any]:
+        return _in_short(note(taken, whole_tokens))
+
+    longest = json_weight(note([0] * len(pieces), MOST_TOKENS))
+    chosen = note if longest <= asked.max_tokens * 100 // _NOTE_SHARE else note_in_short
+    return pack(skeleton_of(material, tools), pieces, asked.max_tokens, chosen).bundle
+
+
+class _Missing:
+    """What is not in a bundle."""
+
+    def __init__(self, pieces: Sequence[Piece], taken: Sequence[int], material: Material, include: Include) -> None:
+        self.sections: dict[str, int] = {}
+        shortened: dict[str, None] = {}
+        for piece, count in zip(pieces, taken, strict=True):
+            if count == 0:
+                self.sections[piece.section] = self.sections.get(piece.section, 0) + 1
+            elif count < piece.enough:
+                shortened[piece.section] = None
+        self.older = max(0, material.task.checkpoints - material.shown)
+        if self.older and not include.all_checkpoints:
+            self.sections["checkpoints"] = self.sections.get("checkpoints", 0) + self.older
+        if material.more_decisions:
+            self.sections["decisions"] = self.sections.get("decisions", 0) + 1
+        self.shortened = [section for section in shortened if section not in self.sections]
+        self.prior = _unread_prior(material) if include.prior_task_outcomes else 0
+        self.unread = self.older if include.all_checkpoints else 0
+        """Checkpoints that are more than one call shows."""
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.sections or self.shortened)
+
+
+def _unread_prior(material: Material) -> int:
+    told = [*material.needs, *material.parts, *(sibling.task for sibling in material.siblings), *material.prior]
+    seen = {task.id for task in (*told, material.task) if task.is_finished}
+    return max(0, material.tally.finished - len(seen))
+
+
+def _note(
+    material: Material, asked: Asked, tools: Mapping[str, str], missing: _Missing, whole_tokens: int
+) -> dict[str, Any]:
+    entries: list[dict[str, Any]] = []
+    if missing.anything:
+        entries.append(
+            {
+                "sections": missing.sections,
+                **({"shortened": missing.shortened} if missing.shortened else {}),
+                "tool": tools.get("task_load_context", "task_load_context"),
+                "arguments": _ask_again(asked, missing, whole_tokens),
+            }
+        )
+    beyond = (
+        ("prior_tasks", missing.prior, "workflow_get", {"id": material.workflow.id, "include_tasks": True}),
+        ("checkpoints", missing.unread, "checkpoint_list", {"task_id": material.task.id}),
+    )
+    for section, count, tool, arguments in beyond:
+        if count:
+            handle = {"tool": tools[tool], "arguments": arguments} if tool in tools else {}
+            entries.append({"sections": {section: count}, **handle})
+    return {"omitted": entries} if entries else {}
+
+
+def _in_short(note: Mapping[str, Any]) -> dict[str, Any]:
+    """The note where there is hardly room for one: how much is missing, and how to get it."""
+    if not note:
+        return {}
+    entries = note["omitted"]
+    count = sum(sum(entry["sections"].values()) + len(entry.get("shortened", ())) for entry in entries)
+    handle = {name: entries[0][name] for name in ("tool", "arguments") if name in entries[0]}
+    return {"omitted": [{"sections": {"all": count}, **handle}]}
+
+
+def _ask_again(asked: Asked, missing: _Missing, whole_tokens: int) -> dict[str, Any]:
+    """The arguments with which all of it would be there."""
+    include = {
+        name: value for name, value in msgspec.to_builtins(asked.include).items() if value != getattr(Include(), name)
+    }
+    unread = 0 if asked.include.all_checkpoints else min(missing.older, ALL_CHECKPOINTS)
+    if unread:
+        include = {**include, "all_checkpoints": True}
+    wanted = (whole_tokens + unread * _UNREAD_CHECKPOINT) * 21 // 20 + 50
+    arguments: dict[str, Any] = {} if asked.task_id is None else {"task_id": asked.task_id}
+    if include:
+        arguments["include"] = include
+    return {**arguments, "max_tokens": min(max(wanted, asked.max_tokens), MOST_TOKENS)}

@@ -1,0 +1,259 @@
+"""Everything a recovery may tell of a task, read with a fixed number of small questions.
+
+No question grows with the workflow: each is answered by an index and has a limit, and counts come from the tally. What
+is told, and at which length, is decided elsewhere (`pieces.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from handrail.domain.recovery.asking import ALL_CHECKPOINTS, Include
+from handrail.domain.recovery.standing import replaced_decisions
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.editing import tally_of
+from handrail.domain.work.moving import workflow_of
+from handrail.domain.work.tally import Tally
+from handrail.domain.work.task import FINISHED, RUNNING, TASK_MACHINE, Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+OWN_CHECKPOINTS = 50
+"""Newest checkpoints of the task that are read to know how far it is, besides those that are shown."""
+DECISIONS = 40
+NEEDS = 30
+PRIOR = 50
+PARTS = 20
+SIBLINGS = 12
+RUNNING_SHOWN = 8
+ERRORS = 20
+REPLANS = 5
+FILES = 200
+SOLVING = ("recovery", "complete", "replan")
+"""Types of checkpoints that deal with an error before them."""
+_OPEN = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
+
+
+class Decision(NamedTuple):
+    """A decision, and the name of the task it was made in."""
+
+    checkpoint: Checkpoint
+    task: str
+
+
+class Issue(NamedTuple):
+    """Something unsolved: an error nobody recovered from, or a task that failed."""
+
+    task: Task
+    text: str
+    error: Checkpoint | None
+
+
+class Sibling(NamedTuple):
+    """A task beside this one, and what was last heard of it."""
+
+    task: Task
+    news: str
+
+
+class Material(NamedTuple):
+    """What is known."""
+
+    workflow: Workflow
+    task: Task
+    tally: Tally
+    checkpoints: Sequence[Checkpoint]
+    """Of the task, newest first; at least as many as are to be shown."""
+    shown: int
+    """How many of them are to be shown."""
+    decisions: Sequence[Decision]
+    """Those in force, newest first."""
+    replaced: frozenset[str]
+    more_decisions: bool
+    issues: Sequence[Issue]
+    replans: Sequence[Checkpoint]
+    """Of the task, newest first: each a plan that was given up."""
+    needs: Sequence[Task]
+    prior: Sequence[Task]
+    """Finished tasks that are in no other list, the most relevant first."""
+    siblings: Sequence[Sibling]
+    parent: Task | None
+    parts: Sequence[Task]
+    files: Sequence[str]
+
+
+def gather(unit: UnitOfWork, task: Task, include: Include) -> Material:
+    """Reads what a recovery of this task may need."""
+    workflow = workflow_of(unit, task)
+    shown = ALL_CHECKPOINTS if include.all_checkpoints else include.recent_checkpoints
+    checkpoints = newest_of_task(unit, task.id, max(shown, OWN_CHECKPOINTS))
+    decisions, replaced, more = decisions_in_force(unit, workflow.id, checkpoints)
+    needs = _needs(unit, task)
+    parts = _parts(unit, task)
+    issues = open_issues(unit, workflow.id, task)
+    siblings = _siblings(unit, task, {issue.text for issue in issues}) if include.sibling_status else []
+    told = {task.id, *(part.id for part in parts), *(sibling.task.id for sibling in siblings)}
+    if include.dependency_outcomes:
+        told |= {need.id for need in needs}
+        siblings = [sibling for sibling in siblings if sibling.task.id not in {need.id for need in needs}]
+    return Material(
+        workflow=workflow,
+        task=task,
+        tally=tally_of(unit, workflow.id),
+        checkpoints=checkpoints,
+        shown=min(shown, len(checkpoints)),
+        decisions=decisions,
+        replaced=frozenset(replaced),
+        more_decisions=more,
+        issues=issues,
+        replans=newest_of_task(unit, task.id, REPLANS, "replan") if task.checkpoints else [],
+        needs=needs,
+        prior=_prior(unit, task, needs, told) if include.prior_task_outcomes else [],
+        siblings=siblings,
+        parent=unit.get(Task, task.parent_task_id) if task.parent_task_id is not None else None,
+        parts=parts,
+        files=_files(unit, task, checkpoints, needs),
+    )
+
+
+def newest_of_task(unit: UnitOfWork, task_id: str, limit: int, kind: str | None = None) -> list[Checkpoint]:
+    """The newest checkpoints of a task, newest first; of one type where asked."""
+    conditions = (("task_id", task_id), *((("type", kind),) if kind is not None else ()))
+    return unit.select(Checkpoint, Query(conditions, ("-sequence", "-id"), limit))
+
+
+def newest_of_type(unit: UnitOfWork, workflow_id: str, kind: str, limit: int) -> list[Checkpoint]:
+    """The newest checkpoints of one type in a workflow, newest first."""
+    conditions = (("workflow_id", workflow_id), ("type", kind))
+    return unit.select(Checkpoint, Query(conditions, ("-created_at", "-id"), limit))
+
+
+def newest_tasks(unit: UnitOfWork, workflow_id: str, statuses: Iterable[str], limit: int) -> list[Task]:
+    """The tasks in these states that moved last, the last one first: one question a state, each from an index."""
+    found: list[Task] = []
+    for status in statuses:
+        conditions = (("workflow_id", workflow_id), ("status", status))
+        found += unit.select(Task, Query(conditions, ("-updated_at", "-id"), limit))
+    return sorted(found, key=lambda task: (task.updated_at, task.id), reverse=True)[:limit]
+
+
+def decisions_in_force(
+    unit: UnitOfWork, workflow_id: str, own: Sequence[Checkpoint]
+) -> tuple[list[Decision], set[str], bool]:
+    """The decisions that hold, newest first; the ids of those that do not any more; whether there are older ones."""
+    newest = newest_of_type(unit, workflow_id, "decision", DECISIONS + 1)
+    known = {cp.id: cp for cp in (*newest[:DECISIONS], *(cp for cp in own if cp.type == "decision"))}
+    ordered = sorted(known.values(), key=lambda cp: (cp.created_at, cp.id), reverse=True)
+    replaced = replaced_decisions(ordered)
+    in_force = [Decision(cp, _name_of(unit, cp.task_id)) for cp in ordered if cp.id not in replaced]
+    return in_force, replaced, len(newest) > DECISIONS
+
+
+def open_issues(unit: UnitOfWork, workflow_id: str, task: Task | None = None) -> list[Issue]:
+    """What nobody solved yet: this task's own first, then the newest."""
+    failed = newest_tasks(unit, workflow_id, ("failed",), RUNNING_SHOWN)
+    running = newest_tasks(unit, workflow_id, RUNNING, RUNNING_SHOWN)
+    erring = {error.task_id for error in newest_of_type(unit, workflow_id, "error", ERRORS)}
+    others = [found for found in (unit.get(Task, key) for key in sorted(erring)) if found is not None]
+    looked_at = {known.id: known for known in (*([task] if task else ()), *failed, *running, *others)}
+    found = [issue for known in looked_at.values() if not known.is_finished for issue in _issues_of(unit, known)]
+    own = task.id if task is not None else ""
+    return sorted(found, key=lambda issue: (issue.task.id != own, -issue.task.updated_at))
+
+
+def _issues_of(unit: UnitOfWork, task: Task) -> list[Issue]:
+    """Its failure; else the errors that nothing came after that dealt with them: a recovery, an end, another plan."""
+    if task.status == "failed" and task.error:
+        return [Issue(task, task.error, None)]
+    errors = newest_of_task(unit, task.id, 3, "error") if task.checkpoints else []
+    if not errors:
+        return []
+    dealt_with = [cp.sequence for kind in SOLVING for cp in newest_of_task(unit, task.id, 1, kind)]
+    return [Issue(task, error.summary, error) for error in errors if error.sequence > max(dealt_with, default=0)]
+
+
+def _needs(unit: UnitOfWork, task: Task) -> list[Task]:
+    """What the task waits for or waited for: the unfinished first, of those its own dependencies first."""
+    found: list[Task] = []
+    for inherited in (False, True):
+        conditions = (("task_id", task.id), ("inherited", inherited))
+        links = unit.select(Dependency, Query(conditions, ("id",), NEEDS - len(found)))
+        needs = [unit.get(Task, link.needs_id) for link in links]
+        found += sorted((need for need in needs if need is not None), key=lambda need: need.sequence)
+    return sorted(found, key=lambda need: need.is_finished)
+
+
+def _parts(unit: UnitOfWork, task: Task) -> list[Task]:
+    found: list[Task] = []
+    for status in (*_OPEN, *FINISHED):
+        room = PARTS - len(found)
+        if room > 0:
+            conditions = (("parent_task_id", task.id), ("status", status))
+            found += unit.select(Task, Query(conditions, ("id",), room))
+    return found
+
+
+def _siblings(unit: UnitOfWork, task: Task, told: set[str]) -> list[Sibling]:
+    """Who works beside this task: its group, other parts of the same task, and whatever else is running."""
+    beside: list[tuple[tuple[str, str | None], ...]] = []
+    if task.parallel_group is not None:
+        beside.append((("workflow_id", task.workflow_id), ("parallel_group", task.parallel_group)))
+    if task.parent_task_id is not None:
+        beside.append((("parent_task_id", task.parent_task_id),))
+    found = {other.id: other for other in newest_tasks(unit, task.workflow_id, RUNNING, RUNNING_SHOWN)}
+    for status in ("in_progress", "planning", "paused", "failed", "pending", "completed"):
+        for conditions in beside:
+            if len(found) <= SIBLINGS:
+                page = Query((*conditions, ("status", status)), ("id",), SIBLINGS)
+                found |= {other.id: other for other in unit.select(Task, page)}
+    above = _above(unit, task)
+    others = [other for other in found.values() if other.id != task.id and other.id not in above]
+    heard = [(other, _news_of(unit, other)) for other in others[:SIBLINGS]]
+    return [Sibling(other, "" if news in told else news) for other, news in heard]
+
+
+def _above(unit: UnitOfWork, task: Task) -> set[str]:
+    """The tasks this one is part of: its parent is told apart, and what runs only because a part runs is no news."""
+    found: set[str] = set()
+    above: Task | None = task
+    while above is not None and above.parent_task_id is not None and above.parent_task_id not in found:
+        found.add(above.parent_task_id)
+        above = unit.get(Task, above.parent_task_id)
+    return found
+
+
+def _news_of(unit: UnitOfWork, task: Task) -> str:
+    if task.outcome or task.error:
+        return task.outcome or task.error or ""
+    last = newest_of_task(unit, task.id, 1) if task.checkpoints else []
+    return last[0].summary if last else ""
+
+
+def _prior(unit: UnitOfWork, task: Task, needs: Sequence[Task], told: set[str]) -> list[Task]:
+    """Finished tasks: dependencies that are told nowhere else, those that touched the same files, then the newest."""
+    newest = newest_tasks(unit, task.workflow_id, FINISHED, PRIOR + len(told))
+    known = {done.id: done for done in (*(need for need in needs if need.is_finished), *newest)}
+    files = {*task.files_likely_affected}
+    close = {need.id for need in needs}
+    chosen = [done for done in known.values() if done.id not in told]
+    chosen.sort(key=lambda done: (done.id not in close, files.isdisjoint(done.files_likely_affected)))
+    return chosen[:PRIOR]
+
+
+def _files(unit: UnitOfWork, task: Task, own: Sequence[Checkpoint], needs: Sequence[Task]) -> list[str]:
+    """Changed files, this task's newest first, then those of the tasks it stands on."""
+    base = {need.id for need in needs} | {task.parent_task_id}
+    others = [
+        cp for kind in ("progress", "complete") for cp in newest_of_type(unit, task.workflow_id, kind, OWN_CHECKPOINTS)
+    ]
+    others = [cp for cp in others if cp.task_id in base] or (others if not own else [])
+    others.sort(key=lambda cp: (cp.created_at, cp.id), reverse=True)
+    return list(dict.fromkeys(path for cp in (*own, *others) for path in cp.files_changed))[:FILES]
+
+
+def _name_of(unit: UnitOfWork, task_id: str) -> str:
+    task = unit.get(Task, task_id)
+    return task.name if task is not None else task_id

@@ -1,0 +1,119 @@
+"""What stands in a workflow: which decisions hold, how far a task's plan is, what the next legal move is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from handrail.domain.recovery.cutting import line
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import CLOSED, Workflow
+
+STEP = "step"
+"""The member of a checkpoint's detail that says which steps of the plan are done with it, counted from 1."""
+SUPERSEDES = "supersedes"
+"""The member of a decision's detail that names the decisions it replaces, by id or by their words."""
+
+
+def replaced_decisions(decisions: Iterable[Checkpoint]) -> set[str]:
+    """The ids of decisions that a later one replaces."""
+    found = list(decisions)
+    replaced = set()
+    for later in found:
+        named = {str(name) for name in _listed(later.detail.get(SUPERSEDES))}
+        for earlier in found:
+            is_earlier = (earlier.created_at, earlier.id) < (later.created_at, later.id)
+            if is_earlier and (earlier.id in named or earlier.summary in named):
+                replaced.add(earlier.id)
+    return replaced
+
+
+class Steps(NamedTuple):
+    """How far a plan is: its steps, the numbers of those marked as done, the next one."""
+
+    texts: tuple[str, ...]
+    done: frozenset[int]
+    next: int | None
+    """None when every step is done, or there are none."""
+
+
+def steps_of(task: Task, checkpoints: Sequence[Checkpoint]) -> Steps:
+    """Reads a plan's steps and the marks that checkpoints since the last replanning made."""
+    listed = (task.plan or {}).get("steps")
+    texts = tuple(str(step) for step in listed) if isinstance(listed, list) else ()
+    since = max((cp.sequence for cp in checkpoints if cp.type == "replan"), default=0)
+    marks = [
+        number
+        for checkpoint in checkpoints
+        if checkpoint.sequence > since and checkpoint.type in ("progress", "recovery", "complete")
+        for number in _listed(checkpoint.detail.get(STEP))
+    ]
+    done = frozenset(number for number in marks if type(number) is int and 1 <= number <= len(texts))
+    oldest_seen = min((cp.sequence for cp in checkpoints), default=1)
+    if oldest_seen > since + 1 and done:  # earlier marks lie beyond what was read
+        done = done | frozenset(range(1, max(done)))
+    return Steps(texts, done, next((n for n in range(1, len(texts) + 1) if n not in done), None))
+
+
+class Standing(NamedTuple):
+    """Where a task stands."""
+
+    workflow: Workflow
+    task: Task
+    steps: Steps
+    last: Checkpoint | None
+    waits_for: Sequence[Task]
+    open_parts: Sequence[Task]
+
+
+def next_move(at: Standing, tools: Mapping[str, str]) -> str:
+    """One sentence: what to do next. Names only tools that are on; `tools` has their names here by their own names."""
+
+    def using(tool: str) -> str:
+        return f" ({tools[tool]})" if tool in tools else ""
+
+    if at.workflow.status in CLOSED:
+        return f"The workflow is {at.workflow.status}; nothing is left to do in it."
+    if at.task.is_finished:
+        return f"This task is {at.task.status}; go on with the next one{using('workflow_next_tasks')}."
+    if at.workflow.status == "paused":
+        return f"The workflow is paused; nothing starts before it is resumed{using('workflow_update_status')}."
+    status = at.task.shown_status
+    if status == "blocked":
+        names = ", ".join(f'"{line(need.name, 12)}" ({need.shown_status})' for need in at.waits_for[:2])
+        return f"Waits for {names or 'other tasks'}; take another{using('workflow_next_tasks')}."
+    if status == "failed":
+        return f"It failed: plan it anew{using('task_replan')} or try again{using('task_update_status')}."
+    if status == "paused":
+        return f"It is paused; take it up again{using('task_update_status')}."
+    if status in ("pending", "planning"):
+        plan = f"Plan it{using('task_set_plan')}, then start it" if at.task.plan is None else "It is planned; start it"
+        return f"{plan}{using('task_update_status')}."
+    return _in_progress(at, using)
+
+
+def _in_progress(at: Standing, using: Callable[[str], str]) -> str:
+    steps, last = at.steps, at.last
+    record = using("checkpoint_add")
+    if last is not None and last.type == "error":
+        return f'Solve the last error, then record a recovery{record}: "{line(last.summary, 30)}"'
+    if at.open_parts:
+        part = at.open_parts[0]
+        return f'Subtask "{line(part.name, 12)}" ({part.id}) is {part.shown_status}; finish it first.'
+    if steps.texts and steps.next is None:
+        return f"Every step is done: check the result, then complete the task{using('task_update_status')}."
+    if steps.done and steps.next is not None:
+        return f"Step {steps.next} of {len(steps.texts)}: {line(steps.texts[steps.next - 1], 50)}"
+    if last is not None:
+        after = f'Go on after "{line(last.summary, 30)}"'
+        return f'{after}; mark what is done{record}: detail {{"{STEP}": n}}' if steps.texts else after
+    if steps.texts:
+        return f"Step 1 of {len(steps.texts)}: {line(steps.texts[0], 50)}"
+    return f"Begin, and record progress{record}."
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,272 @@
+"""`handrail diff`: exactly what one task changed, as a patch, a list of files or JSON.
+
+The patch is made from the snapshots of the working copy at the task's beginning and end; for an open task the end is
+now. On a terminal it is coloured and nothing in it can command the terminal; anywhere else it is byte for byte what
+`git apply` takes. Nothing in the repository is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+
+from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.journal.file_changes import LETTERS, lines_told, told, totals
+from handrail.domain.journal.keeping import snapshot_of
+from handrail.domain.journal.tracking import Snapshot, Tracker
+from handrail.domain.work.moving import workflow_of
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
+from handrail.operation import Call
+from handrail.surfaces.cli.columns import columns, dim, one_line, pad, widest
+from handrail.surfaces.cli.options import common_options
+from handrail.surfaces.cli.plan import in_one_look, thing_meant
+from handrail.surfaces.cli.render import echo_json
+
+_IN_PATCH = (b"\ndiff --git ", b"\nrename from ")
+"""Lines that stand for a file each; a renamed one is two."""
+_NAMED = b"\n# "
+_LONGEST = max(map(len, (*_IN_PATCH, _NAMED)))
+_COLOURS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("diff --git ", "index ", "--- ", "+++ ", "new file ", "deleted file ", "old mode ", "new mode "), {"bold": True}),
+    (("similarity index ", "rename from ", "rename to ", "GIT binary patch"), {"bold": True}),
+    (("@@",), {"fg": "cyan"}),
+    (("+",), {"fg": "green"}),
+    (("-",), {"fg": "red"}),
+)
+
+
+class Journalled(NamedTuple):
+    """A task with its journal entry, and who can look at its working copy."""
+
+    task: Task
+    entry: JournalEntry
+    tracker: Tracker
+
+
+class Difference(NamedTuple):
+    """What lies between two snapshots, and whether the second is of now."""
+
+    before: Snapshot
+    after: Snapshot
+    report: dict[str, Any]
+    is_open: bool
+
+
+@click.command()
+@click.argument("task", metavar="TASK")
+@click.option("--stat", "form", flag_value="stat", help="The changed files with their lines, no patch.")
+@click.option("--name-only", "form", flag_value="names", help="The changed files by name, one a line.")
+@common_options
+def diff(task: str, form: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Show exactly what TASK changed: committed or not, and nothing that came from elsewhere.
+
+    TASK is an id, the beginning of one, or a name in what is open here. Of a task that is still open, what it has
+    changed so far. Outside a terminal the patch is byte for byte what `git apply` takes.
+    """
+    meant = in_one_look(root, options, lambda call: look(call, task))
+    found = difference(meant)
+    try:
+        if as_json:
+            echo_json(_document(meant, found))
+        elif form == "names":
+            for change in found.report["files"]:
+                click.echo(_shown_name(change["path"]))
+        elif form == "stat":
+            for line in stat_lines(found, columns()):
+                click.echo(line)
+        else:
+            _print_patch(meant, found)
+    finally:
+        if found.is_open:
+            meant.tracker.forget(found.after)
+
+
+def look(call: Call, text: str) -> Journalled:
+    """The task that is meant, with its entry."""
+    meant = thing_meant(call, text)
+    if isinstance(meant, Workflow):
+        raise InvalidParams(
+            f"{meant.id} is a workflow; a patch is of one task", hint=f"`handrail journal {meant.id}` shows its tasks"
+        )
+    entry = call.work.get(JournalEntry, meant.id)
+    if entry is None:
+        raise NotFound(
+            f'no snapshot was taken when "{one_line(meant.name)}" began, so nobody knows exactly what it changed',
+            hint="a task that is begun with start_task has one",
+        )
+    return Journalled(meant, entry, tracker_of(call, workflow_of(call.work, meant)))
+
+
+def tracker_of(call: Call, workflow: Workflow) -> Tracker:
+    """Whoever keeps the snapshots of a workflow's tasks: in a store for many repositories, its own repository."""
+    if not call.here.shared or workflow.repository_path in (None, call.here.repository):
+        return call.tracker()
+    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only for another repository's task
+
+    assert workflow.repository_path is not None, "just looked at"
+    return tracker_at(Path(workflow.repository_path))
+
+
+def difference(meant: Journalled) -> Difference:
+    """What the task changed: as its report has it, or so far."""
+    entry = meant.entry
+    before = snapshot_of(entry.before)
+    if entry.after is not None:
+        report = entry.report
+        assert report is not None, "a task that ended has its report"
+        return Difference(before, snapshot_of(entry.after), report, is_open=False)
+    if not Path(entry.directory).is_dir():
+        raise PlaceUnusable(
+            f"the working copy {one_line(entry.directory)} is not there any more, and the task never ended",
+            hint="what it changed is not known; its notes are: `handrail journal`",
+        )
+    after = meant.tracker.snapshot(entry.directory, like=before)
+    changes = msgspec.to_builtins(meant.tracker.changes(before, after))
+    report = {"files": changes.pop("own"), **changes}
+    if meant.task.is_finished:
+        report["warnings"] = [*changes["warnings"], "it ended without complete_task: this is what changed up to now"]
+    return Difference(before, after, report, is_open=True)
+
+
+def _document(meant: Journalled, found: Difference) -> dict[str, Any]:
+    counted = totals(found.report["files"])
+    return {
+        "task_id": meant.task.id,
+        "task_name": meant.task.name,
+        "status": meant.task.shown_status,
+        "open": found.is_open,
+        "directory": meant.entry.directory,
+        "before": found.before.shown_id,
+        "after": found.after.shown_id,
+        "snapshot_type": found.before.kind,
+        "totals": counted._asdict(),
+        **found.report,
+    }
+
+
+def stat_lines(found: Difference, room: int) -> Iterator[str]:
+    """The changed files in columns, their sum, and what a reader should know."""
+    files = found.report["files"]
+    names = widest((_shown_name(change["path"]) for change in files), room - 24)
+    for change in files:
+        yield f"{LETTERS[change['change']]} {pad(_shown_name(change['path']), names)}  {lines_told(change)}"
+    yield dim(told(totals(files))) if files else _nothing(found)
+    for warning in _warnings(found):
+        yield one_line(warning)
+
+
+def _warnings(found: Difference) -> list[str]:
+    """What a reader should know before believing."""
+    warnings: list[str] = found.report.get("verification", found.report).get("warnings", [])
+    return warnings
+
+
+def _nothing(found: Difference) -> str:
+    return "It has changed nothing so far." if found.is_open else "It changed nothing."
+
+
+def _shown_name(path: str) -> str:
+    """A name on a line of its own: as it is, or quoted where it holds what is no letter."""
+    if path.isprintable():
+        return path
+    return '"' + "".join(letter if letter.isprintable() else _escaped(letter) for letter in path) + '"'
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in letter.encode("utf-8", "surrogateescape"))
+
+
+# -- the patch --------------------------------------------------------------------------------------------------------
+
+
+def _print_patch(meant: Journalled, found: Difference) -> None:
+    """The patch on standard output; on standard error whatever makes it less than the whole truth."""
+    paths = [change["path"] for change in found.report["files"]]
+    for warning in _warnings(found) if found.is_open or found.report.get("partial") else ():
+        click.echo(one_line(warning), err=True)
+    if not paths:
+        click.echo(_nothing(found), err=True)
+        return
+    counted = Counted(_patch(meant.tracker, found, paths))
+    if sys.stdout.isatty():
+        for line in terminal_lines(counted):
+            click.echo(line)
+    else:
+        for chunk in counted:
+            click.echo(chunk, nl=False)
+    missing = len(paths) - counted.files
+    if missing > 0 and not counted.files:
+        raise _given_up(len(paths))
+    if missing > 0:
+        named = f", {counted.named} of them are only named" if counted.named else ""
+        told_of = f"{missing} of {len(paths)} changed files are not in this patch{named}"
+        click.echo(f"{told_of}: --stat has all of them", err=True)
+
+
+def _patch(tracker: Tracker, found: Difference, paths: Sequence[str]) -> Iterator[bytes]:
+    """The patch of these files; refused where the snapshots it is made from are gone."""
+    from handrail.outside.tracking.git_process import GitFailed  # noqa: PLC0415 - only for a patch
+    from handrail.outside.tracking.state import Busy  # noqa: PLC0415 - as above
+
+    try:
+        yield from tracker.patch(found.before, found.after, paths)
+    except Busy:
+        raise PlaceUnusable(
+            f"another snapshot of {one_line(found.before.root)} is being taken for too long", hint="try again"
+        ) from None
+    except GitFailed:
+        raise _given_up(len(paths)) from None
+
+
+def _given_up(files: int) -> NotFound:
+    return NotFound(
+        f"what this patch would be made from is not kept any more; {files} {'file' if files == 1 else 'files'} changed",
+        hint="--stat and --json still tell which; snapshot_days and snapshot_count say how long it is kept",
+    )
+
+
+class Counted:
+    """A patch in pieces, passed on as it comes, and what it was about."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = chunks
+        self.files = 0
+        """Files whose change it has."""
+        self.named = 0
+        """Files it only names, because their contents are not kept."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        tail = b"\n"
+        for chunk in self._chunks:
+            seen = tail + chunk
+            self.files += sum(seen.count(sign) - tail.count(sign) for sign in _IN_PATCH)
+            self.named += seen.count(_NAMED) - tail.count(_NAMED)
+            tail = seen[1 - _LONGEST :]
+            yield chunk
+
+
+def terminal_lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """A patch for a terminal: coloured, and with printable characters only."""
+    plainly = bool(os.environ.get("NO_COLOR"))
+    for line in _lines(chunks):
+        text = line.decode("utf-8", "replace").expandtabs(8).removesuffix("\r")
+        plain = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+        style = next((style for beginnings, style in _COLOURS if plain.startswith(beginnings)), None)
+        yield plain if style is None or plainly else click.style(plain, **style)
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest

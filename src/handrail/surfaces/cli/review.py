@@ -1,0 +1,213 @@
+"""`handrail review`: what agents asked a person to look at; and a person's word that closes one.
+
+Nothing waits for a review. It is shown until somebody closes it, also after its workflow has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.reviews import REVIEW, close_review
+from handrail.domain.work.explaining import spoken_time
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import InvalidParams, NotFound, SeveralOpen
+from handrail.kernel.query import Query
+from handrail.operation import Call
+from handrail.surfaces.cli.columns import bold, columns, dim, one_line, wrapped
+from handrail.surfaces.cli.options import common_options, person
+from handrail.surfaces.cli.plan import in_one_look
+from handrail.surfaces.cli.render import echo_json
+from handrail.toolsets.here import SHOWN
+
+SHOWN_REVIEWS = 200
+WORD, REMARK = 200, 20_000
+"""Characters of the word that closes a review, and of what may be said with it."""
+_PAGE = 500
+_LAST = "\U0010ffff"
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True):
+    """A review with what it is about."""
+
+    id: str
+    status: str
+    question: str
+    workflow_id: str
+    workflow_name: str
+    task_id: str | None
+    task_name: str | None
+    created_at: int
+    for_ms: int
+    answer: str | None
+    remark: str | None
+    answered_by: str | None
+    channel: str | None
+    answered_at: int | None
+
+
+class Reviews(msgspec.Struct, frozen=True, kw_only=True):
+    """The open ones, oldest first."""
+
+    reviews: list[Review]
+    more: int
+
+
+@click.command()
+@click.argument("review_id", metavar="[ID]", required=False)
+@click.option("--close", "word", metavar="WORD", help="Close it with a word, such as ok, fixed or rejected.")
+@click.option("--remark", metavar="TEXT", help="What is to be said with that word.")
+@click.option("--all", "everywhere", is_flag=True, help="Of every repository in the store, not only of this one.")
+@common_options
+def review(
+    review_id: str | None,
+    word: str | None,
+    remark: str | None,
+    everywhere: bool,
+    root: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """List what agents asked a person to look at; with an ID show one, with --close close it.
+
+    ID may be the beginning of one. Nothing waits for a review; your name and word are kept with it.
+    """
+    if review_id is None:
+        if word is not None or remark is not None:
+            raise InvalidParams("nobody knows which review is meant", hint="name it: handrail review ID --close WORD")
+        listed = in_one_look(root, options, lambda call: look(call, everywhere=everywhere))
+        echo_json(listed) if as_json else _print(drawn(listed, columns()))
+        return
+    if word is None and remark is not None:
+        raise InvalidParams("a remark goes with the word that closes a review", hint="add --close WORD")
+    found = in_one_look(root, options, lambda call: _one(call, review_id, word, remark))
+    echo_json(found) if as_json else _print(drawn_one(found, columns()))
+
+
+def look(call: Call, *, everywhere: bool = False) -> Reviews:
+    """The open reviews of this repository, or of all."""
+    gates = list(open_reviews_here(call, everywhere=everywhere))
+    return Reviews(
+        reviews=[_shown(call, gate) for gate in gates[:SHOWN_REVIEWS]], more=max(0, len(gates) - SHOWN_REVIEWS)
+    )
+
+
+def open_reviews_here(call: Call, *, everywhere: bool = False, workflow_id: str | None = None) -> Iterator[Gate]:
+    """Open reviews, oldest first: of one workflow, of this repository, or of all."""
+    conditions: tuple[tuple[str, Any], ...] = (("kind", REVIEW), ("status", GATE_MACHINE.initial))
+    if workflow_id is not None:
+        conditions = (("workflow_id", workflow_id), *conditions)
+    offset = 0
+    while page := call.work.select(Gate, Query(conditions, ("created_at",), _PAGE, offset)):
+        for gate in page:
+            if everywhere or workflow_id is not None or not call.here.shared or _is_here(call, gate):
+                yield gate
+        offset += len(page)
+
+
+def _is_here(call: Call, gate: Gate) -> bool:
+    workflow = call.work.get(Workflow, gate.workflow_id)
+    return workflow is not None and workflow.repository_path == call.here.repository
+
+
+def _one(call: Call, text: str, word: str | None, remark: str | None) -> Review:
+    """One review, closed where a word is given."""
+    gate = _meant(call, text)
+    if word is None:
+        return _shown(call, gate)
+    for name, given, most in (("the word", word, WORD), ("the remark", remark or "", REMARK)):
+        if len(given) > most:
+            raise InvalidParams(f"{name} has {len(given)} characters, and {most} is the most", hint="make it shorter")
+    if not word.strip():
+        raise InvalidParams("the word that closes a review cannot be empty", hint="ok, fixed, rejected, …")
+    return _shown(call, close_review(call.work, gate, person(), _storable(word), _storable(remark) if remark else None))
+
+
+def _meant(call: Call, text: str) -> Gate:
+    text = _storable(text)
+    exact = call.work.get(Gate, text)
+    beginning = Query((("id >", text), ("id <", text + _LAST)), ("id",), SHOWN + 1)
+    found = [exact] if exact is not None else call.work.select(Gate, beginning) if text.startswith("gate_") else []
+    reviews = [gate for gate in found if gate.kind == REVIEW]
+    if len(reviews) > 1:
+        raise SeveralOpen(
+            f"{one_line(text)} could mean several reviews",
+            hint=f"say more of its id: {', '.join(gate.id for gate in reviews[:SHOWN])}",
+            open=[{"id": gate.id, "name": gate.question} for gate in reviews[:SHOWN]],
+        )
+    if reviews:
+        return reviews[0]
+    if found:
+        raise InvalidParams(
+            f"{found[0].id} is a decision that work waits for, not a review", hint="`handrail status` shows it"
+        )
+    raise NotFound(f"there is no review {one_line(text)}", hint="`handrail review` lists the open ones")
+
+
+def _storable(text: str) -> str:
+    """What was typed, without bytes that are no text."""
+    return text.encode(errors="replace").decode()
+
+
+def _shown(call: Call, gate: Gate) -> Review:
+    workflow = call.work.get(Workflow, gate.workflow_id)
+    task = call.work.get(Task, gate.task_id) if gate.task_id is not None else None
+    return Review(
+        id=gate.id,
+        status=gate.status,
+        question=gate.question,
+        workflow_id=gate.workflow_id,
+        workflow_name=workflow.name if workflow is not None else "",
+        task_id=gate.task_id,
+        task_name=task.name if task is not None else None,
+        created_at=gate.created_at,
+        for_ms=max(0, call.work.now_ms() - gate.created_at),
+        answer=gate.answer,
+        remark=gate.feedback,
+        answered_by=gate.answered_by,
+        channel=gate.channel,
+        answered_at=gate.answered_at,
+    )
+
+
+def _print(lines: Iterator[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def drawn(found: Reviews, room: int) -> Iterator[str]:
+    """The open reviews as lines of at most `room` columns."""
+    if not found.reviews:
+        yield "Nothing is to be reviewed."
+        return
+    for number, one in enumerate(found.reviews):
+        if number:
+            yield ""
+        yield from _about(one, room)
+    if found.more:
+        yield f"\n{found.more} more are open."
+    yield ""
+    yield from wrapped("Close one with a word: handrail review ID --close ok", room)
+
+
+def drawn_one(one: Review, room: int) -> Iterator[str]:
+    """One review, open or closed."""
+    yield from _about(one, room)
+    if one.answered_at is not None:
+        remark = f": {one.remark}" if one.remark else ""
+        by = f"{one.answered_by or 'somebody'} through {one.channel or 'nothing known'}"
+        yield from wrapped(f"closed by {by} with {one.answer}{remark}", room, "  ")
+
+
+def _about(one: Review, room: int) -> Iterator[str]:
+    since = f" for {spoken_time(one.for_ms)}" if one.answered_at is None else ""
+    yield f"{bold(one.id)}  {dim(one.status + since)}"
+    yield from wrapped(one.question, room, "  ")
+    task = f'"{one.task_name}" ({one.task_id}) of ' if one.task_id is not None else ""
+    yield from wrapped(f'asked in {task}"{one.workflow_name}" ({one.workflow_id})', room, "  ")

@@ -1,0 +1,65 @@
+"""`handrail scope …`: why a file lies in or outside the areas of a task, before one is started. Reads nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from handrail.domain.journal.scope import judge, read_areas, verification
+from handrail.surfaces.cli.columns import columns, dim, one_line, pad, paint, widest
+from handrail.surfaces.cli.options import common_options
+from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.refusals import EXIT_REFUSED
+
+
+@click.group()
+def scope() -> None:
+    """Try the areas of a task on files."""
+
+
+@scope.command()
+@click.option("-a", "--area", "areas", multiple=True, metavar="AREA", help="An area, in order; may be repeated.")
+@click.option("--packages", is_flag=True, help="As if packages had been added or removed.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@common_options
+def test(
+    areas: tuple[str, ...],
+    packages: bool,
+    files: tuple[str, ...],
+    as_json: bool,
+    root: Path | None,  # noqa: ARG001 - every command takes these
+    **options: Any,  # noqa: ARG001
+) -> None:
+    """Say of each FILE whether it lies in the areas, and which area decides. Files need not exist; they are named from
+    the project's root. Ends with 1 when one lies outside.
+
+    \b
+    An area is         for example       and covers
+      words            auth              src/auth/x.ts, UserAuth.tsx, not author.ts
+      a name           package.json      files of that name, at any depth
+      a directory      tests/            directories of that name, at any depth
+      a path           src/payments      that path from the root, and all below
+      a glob           src/**/*.sql      as in .gitignore
+      taken back       !src/generated/   what an earlier area gave
+
+    \b
+    handrail scope test -a auth -a api src/auth/login.ts utils.ts
+    """
+    declared = read_areas(areas)
+    names = [file.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for file in files]
+    verdicts = [judge(name, declared, packages_changed=packages) for name in names]
+    found = verification(names, areas, packages_changed=packages)
+    if as_json:
+        echo_json({**found, "files": msgspec.to_builtins(verdicts)})
+    else:
+        room = widest(names, columns() * 2 // 3)
+        for verdict in verdicts:
+            mark = paint("✓ in ", "completed") if verdict.in_scope else paint("✗ out", "failed")
+            click.echo(f"{mark}  {pad(verdict.path, room)}  {dim(one_line(verdict.reason))}")
+        for warning in found["warnings"]:
+            click.echo(one_line(warning))
+    sys.exit(0 if found["scope_match"] else EXIT_REFUSED)

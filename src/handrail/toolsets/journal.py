@@ -1,0 +1,405 @@
+"""Toolset `journal`: journal.md's six tools. What was done, what was decided, exactly what changed.
+
+Journalled tasks are tasks and their notes are checkpoints, so that a plan, a context bundle and the page show them
+too. How the working copy is looked at is the tracker's (`domain/journal/tracking.py`); how a task moves is the plan's.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from handrail.domain.journal import keeping
+from handrail.domain.journal.keeping import Beginning, Ending
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import (
+    IllegalTransition,
+    InvalidParams,
+    InvalidPlan,
+    RunNotFound,
+    TaskBlocked,
+    TaskNotFound,
+    TasksOpen,
+    WorkflowClosed,
+)
+from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.toolsets.here import find_task, find_workflow
+from handrail.toolsets.journal_shapes import (
+    CompletedTask,
+    CompleteTask,
+    LogDecision,
+    Logged,
+    LogIssue,
+    LogMilestone,
+    StartedTask,
+    StartedWorkflow,
+    StartTask,
+    StartWorkflow,
+)
+
+JOURNAL = Toolset(
+    name="journal",
+    family="journal",
+    purpose="What was done and why, with the exact files each task changed.",
+    instructions=(
+        "Journal your work: start_workflow once, start_task before you change files, complete_task when done "
+        "(the changed files are found for you). log_decision and log_issue only for what matters later; "
+        "at most five log_milestone a task."
+    ),
+)
+
+
+def start_workflow(call: Call, request: StartWorkflow) -> StartedWorkflow:
+    now = call.work.now_ms()
+    steps = [{"step": step.step, "goal": step.goal} for step in request.plan]
+    workflow = Workflow(
+        id=call.work.new_id("wf"),
+        name=request.name,
+        status="ready",
+        source_type="prompt",
+        source_ref=None,
+        source_content=request.description or request.name,
+        repository_path=call.here.repository,
+        plan={"summary": "", "approach": "", "steps": steps} if steps else None,
+        max_parallel_tasks=1,
+        auto_create_workspaces=False,
+        created_at=now,
+        updated_at=now,
+    )
+    call.work.record("workflow.created", workflow)
+    return StartedWorkflow(workflow.id, iso(now))
+
+
+def look_before(call: Call, request: StartTask) -> Beginning:
+    """The working copy as the task finds it."""
+    directory = request.directory or call.here.folder
+    if not PurePath(directory).is_absolute():
+        raise InvalidParams(f"directory must be absolute, not {directory}", hint="give the working copy's whole path")
+    call.ledger.run(keeping.LOOKING, lambda unit: keeping.check_start(unit, find_workflow(unit, request.workflow_id)))
+    return Beginning(call.tracker().snapshot(directory))
+
+
+def start_task(call: Call, request: StartTask) -> StartedTask:
+    workflow = find_workflow(call.work, request.workflow_id)
+    parent = find_task(call.work, request.parent_task_id) if request.parent_task_id is not None else None
+    beginning: Beginning = call.prepared
+    work = keeping.Intent(request.name, request.goal, list(request.areas), request.plan_step)
+    task, warnings = keeping.begin(call.work, workflow, beginning, work, parent)
+    snapshot = beginning.snapshot
+    return StartedTask(task.id, snapshot.shown_id, snapshot.kind, iso(call.work.now_ms()), tuple(warnings))
+
+
+def log_decision(call: Call, request: LogDecision) -> Logged:
+    task = find_task(call.work, request.task_id)
+    detail = {
+        "category": request.category,
+        "question": request.question,
+        "options_considered": list(request.options_considered),
+        "chosen": request.chosen,
+        "reasoning": request.reasoning,
+        "trade_offs": request.trade_offs,
+        "supersedes": request.supersedes,
+    }
+    summary = f"{request.question} {request.chosen}: {request.reasoning}"
+    return _logged(*keeping.note(call.work, task, "decision", summary, _given(detail)))
+
+
+def log_issue(call: Call, request: LogIssue) -> Logged:
+    task = find_task(call.work, request.task_id)
+    detail = {
+        "type": request.type,
+        "description": request.description,
+        "resolution": request.resolution,
+        "requires_human_review": request.requires_human_review,
+    }
+    summary = f"{request.description} Resolved: {request.resolution}"
+    review = f"{task.name}: {request.description}" if request.requires_human_review else None
+    return _logged(*keeping.note(call.work, task, "error", summary, detail, review=review))
+
+
+def log_milestone(call: Call, request: LogMilestone) -> Logged:
+    task = find_task(call.work, request.task_id)
+    detail = {"milestone": True, "progress": request.progress, "metadata": request.metadata or None}
+    return _logged(*keeping.note(call.work, task, "progress", request.message, _given(detail)))
+
+
+def look_after(call: Call, request: CompleteTask) -> Ending:
+    """The working copy as the task leaves it, what changed, and what the project's checks say."""
+    standing = call.ledger.run(
+        keeping.LOOKING, lambda unit: keeping.check_completion(unit, find_task(unit, request.task_id))
+    )
+    checks = call.checks().run(standing.directory or call.here.folder) if request.verify else []
+    return keeping.look_after(call.tracker(), standing, checks)
+
+
+def complete_task(call: Call, request: CompleteTask) -> CompletedTask:
+    task = find_task(call.work, request.task_id)
+    claims = keeping.Claims(
+        status=request.status,
+        outcome=msgspec.to_builtins(request.outcome),
+        metadata=_given(msgspec.to_builtins(request.metadata)),
+        checks=msgspec.to_builtins(request.checks),
+    )
+    done = keeping.complete(call.work, task, call.prepared, claims)
+    shown = keeping.shown_files(done.report)
+    return CompletedTask(
+        task_id=task.id,
+        duration_seconds=done.duration_s,
+        files_changed=shown.files,
+        verification=done.verification,
+        renamed=done.report["renamed"][: keeping.SHOWN_FILES],
+        external=done.report["external"][: keeping.SHOWN_FILES],
+        overlaps=done.report["overlaps"],
+        checks=done.report["checks"],
+        review_id=done.review_id,
+        files_left_out=shown.left_out,
+    )
+
+
+def iso(at_ms: int) -> str:
+    """journal.md's times: ISO-8601 in UTC with a Z."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _logged(checkpoint: Checkpoint, warnings: list[str]) -> Logged:
+    return Logged(checkpoint.id, checkpoint.task_id, iso(checkpoint.created_at), tuple(warnings))
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+_WORKFLOW = (("start_workflow", {"name": "Add authentication"}),)
+_TASK = {"workflow_id": "wf_1", "name": "Setup JWT middleware", "goal": "Verify JWT tokens", "areas": ["auth"]}
+_STARTED = (*_WORKFLOW, ("start_task", _TASK))
+_OUTCOME = {"summary": "JWT middleware created and tested", "achievements": ["Tests pass"], "limitations": []}
+_COMPLETE = {"task_id": "task_1", "status": "success", "outcome": _OUTCOME}
+_COMPLETED = (*_STARTED, ("complete_task", _COMPLETE))
+_UNKNOWN = "an unknown task is refused"
+_OVER = "a task that is over is refused"
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="start_workflow",
+        toolset=JOURNAL,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Initialize a new workflow tracking session",
+        request=StartWorkflow,
+        response=StartedWorkflow,
+        handler=start_workflow,
+        examples=(
+            Example(
+                title="a workflow with a plan in words",
+                request={
+                    "name": "Migration NextAuth v5",
+                    "plan": [{"step": "1", "goal": "Install NextAuth v5"}],
+                },
+                response={"workflow_id": "wf_...", "created_at": "...Z"},
+            ),
+        ),
+    ),
+    Operation(
+        name="start_task",
+        toolset=JOURNAL,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Start a new task and create a Git snapshot",
+        request=StartTask,
+        response=StartedTask,
+        handler=start_task,
+        prepare=look_before,
+        refusals=(RunNotFound, TaskNotFound, WorkflowClosed, InvalidPlan, TaskBlocked),
+        examples=(
+            Example(
+                title="a task begins with what is there",
+                given=_WORKFLOW,
+                request=_TASK,
+                response={"task_id": "task_...", "snapshot_type": "checksum", "warnings": []},
+            ),
+            Example(title="an unknown workflow is refused", request=_TASK, refused=RunNotFound),
+            Example(
+                title="an unknown parent is refused",
+                given=_WORKFLOW,
+                request={**_TASK, "parent_task_id": "task_9"},
+                refused=TaskNotFound,
+            ),
+            Example(
+                title="a part of a task that is over is refused",
+                given=_COMPLETED,
+                request={**_TASK, "parent_task_id": "task_1", "name": "more"},
+                refused=InvalidPlan,
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=(*_WORKFLOW, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"})),
+                request=_TASK,
+                refused=WorkflowClosed,
+            ),
+            Example(
+                title="a task of the plan that waits for another is refused",
+                given=(
+                    *_WORKFLOW,
+                    (
+                        "workflow_add_tasks",
+                        {
+                            "id": "wf_1",
+                            "tasks": [
+                                {"name": "first", "description": "-", "sequence": 1},
+                                {"name": "second", "description": "-", "sequence": 2, "depends_on": ["first"]},
+                            ],
+                        },
+                    ),
+                ),
+                request={**_TASK, "name": "second"},
+                refused=TaskBlocked,
+            ),
+        ),
+    ),
+    Operation(
+        name="log_decision",
+        toolset=JOURNAL,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Log an important architectural decision",
+        request=LogDecision,
+        response=Logged,
+        handler=log_decision,
+        refusals=(TaskNotFound, IllegalTransition),
+        examples=(
+            Example(
+                title="a library was chosen",
+                given=_STARTED,
+                request={
+                    "task_id": "task_1",
+                    "category": "library_choice",
+                    "question": "Which JWT library?",
+                    "options_considered": ["jsonwebtoken", "jose"],
+                    "chosen": "jose",
+                    "reasoning": "It is maintained and typed",
+                },
+                response={"task_id": "task_1", "warnings": []},
+            ),
+            Example(
+                title=_UNKNOWN,
+                request={
+                    "task_id": "task_9",
+                    "category": "other",
+                    "question": "?",
+                    "chosen": "-",
+                    "reasoning": "-",
+                },
+                refused=TaskNotFound,
+            ),
+            Example(
+                title=_OVER,
+                given=_COMPLETED,
+                request={
+                    "task_id": "task_1",
+                    "category": "other",
+                    "question": "?",
+                    "chosen": "-",
+                    "reasoning": "-",
+                },
+                refused=IllegalTransition,
+            ),
+        ),
+    ),
+    Operation(
+        name="log_issue",
+        toolset=JOURNAL,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Log an issue encountered during execution",
+        request=LogIssue,
+        response=Logged,
+        handler=log_issue,
+        refusals=(TaskNotFound, IllegalTransition),
+        examples=(
+            Example(
+                title="documentation was missing",
+                given=_STARTED,
+                request={
+                    "task_id": "task_1",
+                    "type": "documentation_gap",
+                    "description": "The callbacks are not documented",
+                    "resolution": "Used the official examples",
+                },
+                response={"task_id": "task_1", "warnings": []},
+            ),
+            Example(
+                title=_UNKNOWN,
+                request={"task_id": "task_9", "type": "other", "description": "-", "resolution": "-"},
+                refused=TaskNotFound,
+            ),
+            Example(
+                title=_OVER,
+                given=_COMPLETED,
+                request={"task_id": "task_1", "type": "other", "description": "-", "resolution": "-"},
+                refused=IllegalTransition,
+            ),
+        ),
+    ),
+    Operation(
+        name="log_milestone",
+        toolset=JOURNAL,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Log a milestone for real-time UI updates",
+        request=LogMilestone,
+        response=Logged,
+        handler=log_milestone,
+        refusals=(TaskNotFound, IllegalTransition),
+        examples=(
+            Example(
+                title="tests are running",
+                given=_STARTED,
+                request={"task_id": "task_1", "message": "Running tests...", "progress": 75},
+                response={"task_id": "task_1", "warnings": []},
+            ),
+            Example(title=_UNKNOWN, request={"task_id": "task_9", "message": "-"}, refused=TaskNotFound),
+            Example(
+                title=_OVER, given=_COMPLETED, request={"task_id": "task_1", "message": "-"}, refused=IllegalTransition
+            ),
+        ),
+    ),
+    Operation(
+        name="complete_task",
+        toolset=JOURNAL,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Complete a task and compute file changes via Git diff",
+        request=CompleteTask,
+        response=CompletedTask,
+        handler=complete_task,
+        prepare=look_after,
+        refusals=(TaskNotFound, IllegalTransition, TasksOpen),
+        examples=(
+            Example(
+                title="a task that changed nothing stayed in scope",
+                given=_STARTED,
+                request=_COMPLETE,
+                response={
+                    "task_id": "task_1",
+                    "files_changed": {"added": [], "modified": [], "deleted": []},
+                    "verification": {"scope_match": True, "unexpected_files": [], "warnings": []},
+                },
+            ),
+            Example(title=_UNKNOWN, request={**_COMPLETE, "task_id": "task_9"}, refused=TaskNotFound),
+            Example(title=_OVER, given=_COMPLETED, request=_COMPLETE, refused=IllegalTransition),
+            Example(
+                title="a task with open parts is refused",
+                given=(
+                    *_STARTED,
+                    ("start_task", {**_TASK, "name": "part", "parent_task_id": "task_1"}),
+                ),
+                request=_COMPLETE,
+                refused=TasksOpen,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Tests of recovery, and the recorded samples they stand on."""
