@@ -24,12 +24,13 @@ GOLDEN = Path(__file__).parent / "golden" / "tools"
 CASES = [pytest.param(op, example, id=f"{op.name}: {example.title}") for op in CATALOG for example in op.examples]
 
 
-PLAN_TOOLSETS = ",".join(toolset.name for toolset in TOOLSETS if toolset.family == "plan")
+PLAN_TOOLSETS = ",".join(toolset.name for toolset in TOOLSETS if toolset.family in ("plan", "journal"))
 
 
 def world_for(operation: Operation[Any, Any], folder: Path) -> World:
     """A world where the operation answers to its own name: guide.md and plan.md share two."""
-    return World(folder, toolsets=PLAN_TOOLSETS) if operation.toolset.family == "plan" else World(folder)
+    shares_names = operation.toolset.family in ("plan", "journal")
+    return World(folder, toolsets=PLAN_TOOLSETS) if shares_names else World(folder)
 
 
 @pytest.mark.parametrize("surface", SURFACES)

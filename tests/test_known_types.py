@@ -91,6 +91,7 @@ def test_a_type_may_be_met_by_many_threads_at_once(imports: str, first: str, tmp
 ELSEWHERE = {
     "settings.py": "at the start, before there is a second thread",
     "domain/guides/definition.py": "made known by outside/guide_files.py, which reads every guide",
+    "domain/journal/keeping.py": "made known where the tracker is made, before anything is compared",
     "protocol/asking.py": "a tuple and a dict, which have nothing to learn",
     "store/tables.py": "to undo, which is a command of its own process",
 }

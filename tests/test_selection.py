@@ -19,8 +19,8 @@ def chosen(**options: Any) -> Selection:
 
 def test_the_default_profile_has_what_it_can_of_solo() -> None:
     selection = chosen()
-    assert selection.names == ("introspection", "guide")
-    assert selection.missing == ("journal", "context", "orchestration")
+    assert selection.names == ("introspection", "guide", "journal", "context", "orchestration")
+    assert selection.missing == ()
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -50,12 +50,12 @@ def raw_units(connection: apsw.Connection, engine: SqliteEngine) -> Prepare:
         waiting = iter([_parameters(write_set) for write_set in changes(lane, count)])
 
         def step() -> None:
-            head, before, after, row = next(waiting)
+            head, event, row = next(waiting)
             execute("BEGIN IMMEDIATE")
             execute(sql.MOVE_HEAD, head)
             position = execute(sql.TAKE_POSITIONS, (1,)).get
-            execute(sql.INSERT_EVENT, (*before, position, *after))
-            execute(sql.PUT["task"], row)
+            execute(sql.INSERT_EVENT, (*event, position))
+            execute(*row)
             execute("COMMIT")
 
         return step
@@ -65,9 +65,10 @@ def raw_units(connection: apsw.Connection, engine: SqliteEngine) -> Prepare:
 
 def _parameters(write_set: WriteSet) -> tuple[tuple[object, ...], ...]:
     (stream,), (row,) = write_set.streams, write_set.rows
-    event = stream.events[0]
     assert row.values is not None
-    return (*stream.head, stream.stream, *stream.expected), event[:2], event[2:], row.values
+    assert row.changed is not None
+    text, chosen = sql.change(row.table, row.changed)
+    return (*stream.head, stream.stream, *stream.expected), stream.events[0], (text, chosen(row.values))
 
 
 def main(kind: str, path: Path, synchronous: str, lane: int) -> None:

@@ -86,7 +86,8 @@ class Changes:
         event = NewEvent(kind, ACTOR.name, ACTOR.channel, now_ms, {"reason": "measured"}, (change,))
         write = chained(self._stream, self._head, [event])
         self._task, self._head = after, write.head
-        return WriteSet((write,), (RowWrite("task", after.id, table.row_of(after)),))
+        changed = None if before is None else tuple(old)
+        return WriteSet((write,), (RowWrite("task", after.id, table.row_of(after), changed),))
 
 
 class Claims:

@@ -15,6 +15,7 @@ from handrail.toolsets import (
     dynamic,
     guide,
     introspection,
+    journal,
     orchestration,
     replanning,
     repository,
@@ -26,6 +27,7 @@ from handrail.toolsets import (
 CATALOG: tuple[Operation[Any, Any], ...] = (
     *introspection.OPERATIONS,
     *guide.OPERATIONS,
+    *journal.OPERATIONS,
     *workflow.OPERATIONS,
     *replanning.OPERATIONS,
     *task.OPERATIONS,
@@ -40,6 +42,7 @@ CATALOG: tuple[Operation[Any, Any], ...] = (
 TOOLSETS: tuple[Toolset, ...] = (
     introspection.INTROSPECTION,
     guide.GUIDE,
+    journal.JOURNAL,
     workflow.WORKFLOW,
     task.TASK,
     checkpoint.CHECKPOINT,
@@ -51,7 +54,6 @@ TOOLSETS: tuple[Toolset, ...] = (
 )
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
-    "journal": ("journal",),
     "pipeline": ("pipeline",),
     "plan": ("workspace", "agent", "message"),
     "registry": (

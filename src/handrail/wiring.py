@@ -12,10 +12,11 @@ import msgspec
 
 from handrail import __version__
 from handrail.domain.journal.checking import Checks
-from handrail.domain.journal.tracking import Tracker
+from handrail.domain.journal.tracking import Snapshot, Tracker
 from handrail.kernel import limits
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
+from handrail.known_types import make_known
 from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
 from handrail.outside.guide_files import GuideFiles, standard_sources
 from handrail.outside.matching import LinearMatcher
@@ -69,6 +70,7 @@ class LazyLedger:
 def _tracker(place: Place) -> Tracker:
     from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only once work is journalled
 
+    make_known(Snapshot)
     return tracker_at(place.project)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 from handrail.kernel.clock import Clock
@@ -17,10 +18,21 @@ class SystemClock:
 
 
 class RandomIds:
-    """Ids that no other process makes."""
+    """Ids that no other process makes. Those of one process sort in the order they were made: within a millisecond
+    they count on from where chance began."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._lock = threading.Lock()
+        self._ms = -1
+        self._chance = 0
 
     def new(self, prefix: str) -> str:
-        return id_text(prefix, self._clock.now_ms(), int.from_bytes(os.urandom(10)))
+        with self._lock:
+            ms = self._clock.now_ms()
+            if ms > self._ms:
+                # One bit less than there is room for, so that counting on never runs over.
+                self._ms, self._chance = ms, int.from_bytes(os.urandom(10)) >> 1
+            else:  # the same millisecond, or a clock that was set back
+                self._chance += 1 + int.from_bytes(os.urandom(2))
+            return id_text(prefix, self._ms, self._chance)

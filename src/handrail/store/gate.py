@@ -26,32 +26,56 @@ except ImportError:  # no such lock on this system
     fcntl = None
 
 _LOCKS = Path("/proc/locks")
+LONGEST_SLEEP_S = 0.1
+"""How long a wait goes on without a look around. A signal that comes just before a thread falls asleep does not wake
+it, so a sleep must never be as long as the limit."""
 
 
 class Gate:
-    """One process's handle on the gate. Holding it again on the same thread is allowed."""
+    """One process's handle on the gate. Holding it again is allowed; two threads at once are not, their engine lets one
+    write at a time."""
 
     def __init__(self, path: Path, limit_s: float) -> None:
         self._path = path
         self._limit_s = limit_s
         self._descriptor = -1
-        self._depth = 0
-        self._mine = threading.RLock()
         self._line = _Line(self)
+        self.depth = 0
+        """How often it is held."""
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Raises StoreBusy when another process does not let go within the limit."""
-        with self._mine:
-            if self._depth == 0 and fcntl is not None:
-                self._enter()
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-                if self._depth == 0 and fcntl is not None:
-                    self.unlock()
+        depth = self.depth
+        try:
+            self.enter()
+            yield
+        finally:
+            self.leave_to(depth)
+
+    def enter(self) -> None:
+        """As `held`, for who is in a hurry and sees to it that it is left."""
+        self.depth += 1
+        if self.depth > 1 or fcntl is None:
+            return
+        try:
+            self._take()
+            while not os.fstat(self._descriptor).st_nlink:  # the file was removed: others will meet at a new one
+                descriptor, self._descriptor = self._descriptor, -1
+                os.close(descriptor)
+                self._take()
+        except BaseException as error:  # refused, or interrupted at any point
+            self.depth = 0
+            self._line.leave()
+            if isinstance(error, OSError):
+                raise self._unusable(error) from error
+            raise
+
+    def leave_to(self, depth: int) -> None:
+        """Holds it only so often any more. An interrupt may come anywhere: leaving twice does no harm."""
+        if depth == 0 < self.depth and fcntl is not None:
+            self.unlock()
+        self.depth = min(depth, self.depth)
 
     def close(self) -> None:
         self._line.close()
@@ -65,17 +89,6 @@ class Gate:
         except OSError as error:
             kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreUnusable
             raise kind(f"{self._path} cannot be opened: {error.strerror}", hint=open_hint(error.errno)) from None
-
-    def _enter(self) -> None:
-        try:
-            self._take()
-            while not os.fstat(self._descriptor).st_nlink:  # the file was removed: others will meet at a new one
-                descriptor, self._descriptor = self._descriptor, -1
-                os.close(descriptor)
-                self._take()
-        except BaseException:  # refused, or interrupted at any point
-            self._line.leave()
-            raise
 
     def _take(self) -> None:
         if self._descriptor < 0:  # the first to write opens it: reading leaves no traces
@@ -97,6 +110,10 @@ class Gate:
     def unlock(self) -> None:
         if self._descriptor >= 0:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _unusable(self, error: OSError) -> StoreUnusable:
+        hint = "check the disk it is on, or choose a file on another one with --db; nothing was written"
+        return StoreUnusable(f"{self._path} cannot be locked: {error.strerror}", hint=hint)
 
     def _busy(self) -> StoreBusy:
         holder = _holder(self._descriptor)
@@ -136,8 +153,10 @@ class _Line:
             self.is_free = False
             if self._sent.locked():
                 self._sent.release()
-        if not self._arrived.acquire(timeout=limit_s):
-            return False
+        while not self._arrived.acquire(timeout=min(LONGEST_SLEEP_S, limit_s)):
+            limit_s -= LONGEST_SLEEP_S
+            if limit_s <= 0:
+                return False
         if self._error is not None:
             raise self._error
         return True
@@ -150,20 +169,24 @@ class _Line:
             if self.is_free:
                 self._gate.unlock()
 
-    def _stand(self) -> None:
+    def _is_sent(self) -> bool:
+        """Waits until somebody wants the gate; False when nobody will any more."""
         while True:
             self._sent.acquire()
+            with self._state:
+                if self._closed or not self.is_free:  # otherwise sent for nothing
+                    return not self._closed
+
+    def _stand(self) -> None:
+        while self._is_sent():
             error: OSError | None = None
             try:
-                if not self._closed and not self.is_free:
-                    self._gate.lock()
+                self._gate.lock()
             except OSError as failure:
                 error = failure
             with self._state:
                 if self._closed:  # the descriptor is gone, and the lock with it
                     return
-                if self.is_free:  # sent for nothing
-                    continue
                 if error is None and not self._wanted:
                     self._gate.unlock()
                 self._error, self.is_free = error, True

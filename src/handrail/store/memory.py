@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.kernel.ledger import Event
 from handrail.store.migrations import LATEST
-from handrail.store.queries import Query, check_column
+from handrail.store.queries import Query, bounded, check_column
 from handrail.store.reading import EngineInfo, Reader
 from handrail.store.tables import BY_NAME, TABLES, Table
 from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_event
@@ -18,6 +19,7 @@ UNIQUE: dict[str, tuple[tuple[str, ...], ...]] = {
     "task": (("workflow_id", "name"),),
     "checkpoint": (("task_id", "sequence"),),
     "repository": (("path",),),
+    "template": (("name",),),
 }
 """What the schema keeps unique beside ids."""
 
@@ -59,16 +61,19 @@ class MemoryReader:
     def count(self, table: Table, query: Query) -> int:
         return len(self._fitting(table, query))
 
+    def count_by(self, table: Table, query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
+        for column in columns:
+            check_column(table.name, column)
+        fitting = self._fitting(table, query)
+        return dict(Counter(tuple(getattr(record, column) for column in columns) for record in fitting))
+
     def _fitting(self, table: Table, query: Query) -> list[Any]:
-        for asked in (*(column for column, _ in query.where), *(key.lstrip("-") for key in query.order)):
-            check_column(table.name, asked)
+        asked = [(*bounded(condition), wanted) for condition, wanted in query.where]
+        for column in (*(column for column, _, _ in asked), *(key.lstrip("-") for key in query.order)):
+            check_column(table.name, column)
 
         def fits(record: Any) -> bool:
-            for column, wanted in query.where:
-                value = getattr(record, column)
-                if value not in wanted if isinstance(wanted, tuple) else value != wanted:
-                    return False
-            return True
+            return all(_fits(getattr(record, column), beyond, wanted) for column, beyond, wanted in asked)
 
         return [record for record in self._state.rows[table.name].values() if fits(record)]
 
@@ -96,6 +101,12 @@ class MemoryReader:
 
     def streams(self) -> Iterator[tuple[str, Head]]:
         yield from sorted(self._state.heads.items())
+
+
+def _fits(value: Any, beyond: str, wanted: Any) -> bool:
+    if beyond:
+        return value is not None and bool(value > wanted if beyond == ">" else value < wanted)
+    return bool(value in wanted if isinstance(wanted, tuple) else value == wanted)
 
 
 def _by(column: str) -> Callable[[Any], tuple[bool, Any]]:

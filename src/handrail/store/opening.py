@@ -1,5 +1,5 @@
 """From an address to an engine: a file, a postgresql:// address, or nothing said, which means the project's own
-file."""
+file. Also where a user's one store for all repositories is."""
 
 from __future__ import annotations
 
@@ -25,6 +25,20 @@ def database_path(db: str, project: Path) -> Path:
     return project / db if db else project / STATE_FOLDER / DATABASE
 
 
+def user_database(home: Path) -> Path:
+    """The user's store for many repositories."""
+    return home / STATE_FOLDER / DATABASE
+
+
+def make_user_folder(home: Path) -> None:
+    """The user's folder for state, which nobody else may look into."""
+    folder = home / STATE_FOLDER
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(f"{folder} cannot be made: {error.strerror}", hint="choose a file with --db") from None
+
+
 def open_engine(db: str, *, project: Path, version: str, durable: bool) -> Engine:
     """The engine behind an address, opened."""
     if db.startswith(POSTGRES):
@@ -45,7 +59,7 @@ def _make_state_folder(folder: Path) -> None:
     """The project's folder for state, with a .gitignore that leaves the team's files alone."""
     try:
         folder.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as written:
+            written.write(_IGNORED)
     except OSError as error:
         raise StoreUnusable(f"{folder} cannot be made: {error.strerror}", hint="choose a file with --db") from None
-    with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as written:
-        written.write(_IGNORED)

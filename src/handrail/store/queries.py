@@ -8,7 +8,7 @@ from typing import Any
 from handrail.kernel.query import Query, where
 from handrail.store.tables import BY_NAME
 
-__all__ = ["Query", "check_column", "count_sql", "select_sql", "where"]
+__all__ = ["Query", "check_column", "count_by_sql", "count_sql", "select_sql", "where"]
 
 _Shape = tuple[tuple[str, int, bool], ...]
 
@@ -26,6 +26,15 @@ def select_sql(table: str, columns: tuple[str, ...], query: Query) -> tuple[str,
 def count_sql(table: str, query: Query) -> tuple[str, list[Any]]:
     where_text = _where_text(table, _shape(query))
     return f"SELECT count(*) FROM {table} r{where_text}", _parameters(query)  # noqa: S608 - our own names
+
+
+def count_by_sql(table: str, query: Query, columns: tuple[str, ...]) -> tuple[str, list[Any]]:
+    for column in columns:
+        check_column(table, column)
+    shown = ", ".join(f"r.{column}" for column in columns)
+    where_text = _where_text(table, _shape(query))
+    text = f"SELECT {shown}, count(*) FROM {table} r{where_text} GROUP BY {shown}"  # noqa: S608 - our own names
+    return text, _parameters(query)
 
 
 def _shape(query: Query) -> _Shape:
@@ -67,6 +76,12 @@ def _order_text(table: str, key: str) -> str:
     return f"r.{column}{words}"
 
 
+def bounded(asked: str) -> tuple[str, str]:
+    """A condition's column, and `>` or `<` where it asks for what lies beyond a value."""
+    column, _, beyond = asked.partition(" ")
+    return column, beyond
+
+
 def check_column(table: str, column: str) -> None:
     """JSON is kept as text that no engine looks into."""
     known = BY_NAME[table]
@@ -76,8 +91,12 @@ def check_column(table: str, column: str) -> None:
 @lru_cache(maxsize=512)
 def _where_text(table: str, shape: _Shape) -> str:
     parts = []
-    for column, count, nothing in shape:
+    for asked, count, nothing in shape:
+        column, beyond = bounded(asked)
         check_column(table, column)
+        if beyond:
+            parts.append(f"r.{column} {beyond} ?")
+            continue
         fits = f"r.{column} = ?" if count == 1 else f"r.{column} IN ({', '.join('?' * count)})"
         if nothing:
             parts.append(f"(r.{column} IS NULL OR {fits})" if count else f"r.{column} IS NULL")

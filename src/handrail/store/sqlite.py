@@ -17,26 +17,23 @@ from typing import Any
 
 import apsw
 
-from handrail.kernel.errors import StoreBusy, StoreFull, StoreRefused, StoreTooNew, StoreUnusable
+from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
 from handrail.kernel.ledger import Event
 from handrail.store import statements as sql
 from handrail.store.gate import Gate
 from handrail.store.migrations import LATEST, STEPS, statements
-from handrail.store.places import Files, network_file_system, why_not_opened
-from handrail.store.queries import Query, count_sql, select_sql
+from handrail.store.places import OTHER_FILE, Files, check_place
+from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.reading import EngineInfo, Reader
+from handrail.store.sqlite_refusals import refusal_for, refuse, translated
 from handrail.store.tables import Table
-from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_event
+from handrail.store.writes import NEW_STREAM, Conflict, Head, RowWrite, StreamWrite, WriteSet, decode_event
 
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones can lose committed pages when many processes checkpoint one file."""
 
 APPLICATION_ID = 0x48524C31
 BUSY_MS = 30_000
-OTHER_FILE = "choose another file with --db"
-FULL_HINT = "free some space, then call again; nothing was written"
-DAMAGED_HINT = f"`handrail db restore BACKUP` brings back a copy (keep this file aside), or {OTHER_FILE}"
-_NO_ROOM = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 GROUP = 64
 """Units of one process that are committed together."""
 WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
@@ -81,6 +78,10 @@ class SqliteReader:
         text, parameters = count_sql(table.name, query)
         return int(self._execute(text, parameters).get)
 
+    def count_by(self, table: Table, query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
+        text, parameters = count_by_sql(table.name, query, columns)
+        return {row[:-1]: row[-1] for row in self._execute(text, parameters)}
+
     def head(self, stream: str) -> Head:
         row = self._execute(sql.HEAD, (stream,)).fetchone()
         return NEW_STREAM if row is None else Head(*row)
@@ -114,6 +115,8 @@ class SqliteEngine:
 
     def __init__(self, path: Path, *, version: str, durable: bool = False, busy_ms: int = BUSY_MS) -> None:
         """Opens the file, creating or upgrading it where needed. A current file is not written to."""
+        _check_library()
+        check_place(path)
         self._path = path
         self._synchronous = "FULL" if durable else "NORMAL"
         self._version = version
@@ -124,16 +127,19 @@ class SqliteEngine:
         self._leader = threading.RLock()
         self._alone_on: int | None = None
         """The thread that keeps all others out, those of its own process too."""
+        self._own_version = -1
+        """The file's version as our last commit left it."""
         self._news = threading.Condition()
+        self._listeners = 0
         self._closed = False
-        self._gate = Gate(path.with_name(path.name + ".gate"), busy_ms / 1000)
-        with _translated(path):
-            _check_library()
-            _check_place(path)
+        real = os.path.realpath(path)  # SQLite too keeps its files beside what a link points to
+        self._gate = Gate(Path(f"{real}.gate"), busy_ms / 1000)
+        with translated(path):
             self._writer = self._connect()
+            self._execute = self._writer.cursor().execute
             try:
                 self._make_current()
-                self._files = Files(path, path.with_name(path.name + "-wal"))
+                self._files = Files(path, Path(f"{real}-wal"))
             except BaseException:
                 self.close()
                 raise
@@ -146,6 +152,8 @@ class SqliteEngine:
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path), statementcachesize=256)
         connection.set_busy_timeout(self._busy_ms)
+        # A plan that looks at the values is made anew for every value: reading a task took ten times as long.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _CONNECTION_PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").fetchall()
         connection.execute(f"PRAGMA synchronous = {self._synchronous}").fetchall()
@@ -211,36 +219,38 @@ class SqliteEngine:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Reader]:
         self._check_process()
+        connection = self._writer
         # The writer's own connection where nobody needs it: its pages are warm, another's would be read anew.
         own = self._leader.acquire(blocking=False)
         try:
-            if own and not self._writer.in_transaction:
-                yield from self._read_on(self._writer)
-            else:
-                with self._borrowed() as connection:
-                    yield from self._read_on(connection)
-        finally:
-            if own:
-                self._leader.release()
-
-    def _read_on(self, connection: apsw.Connection) -> Iterator[Reader]:
-        with _translated(self._path):
+            if not own or connection.in_transaction:
+                connection = self._borrow()
             connection.execute("BEGIN")
             try:
                 yield SqliteReader(connection)
             finally:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
+        except apsw.Error as error:
+            refuse(error, self._path)
+        finally:
+            if connection is not self._writer:
+                self._readers.append(connection)
+            if own:
+                self._leader.release()
+
+    def _borrow(self) -> apsw.Connection:
+        """A connection that nobody else uses until it is put back."""
+        try:
+            return self._readers.pop()
+        except IndexError:
+            return self._connect()
 
     @contextlib.contextmanager
     def _borrowed(self) -> Iterator[apsw.Connection]:
-        """A connection that nobody else uses meanwhile."""
         self._check_process()
-        try:
-            connection = self._readers.pop()
-        except IndexError:
-            with _translated(self._path):
-                connection = self._connect()
+        with translated(self._path):
+            connection = self._borrow()
         try:
             yield connection
         finally:
@@ -262,42 +272,55 @@ class SqliteEngine:
             self._queue.append(pending)
             with self._leader:  # whoever comes first commits for all that have queued up meanwhile
                 while not pending.done:  # more than one group may be ahead of ours
+                    if not self._queue:  # whoever took it out was interrupted before anything came of it
+                        raise _interrupted()
                     self._commit_group(self._next_group())
         if pending.error is not None:
             raise pending.error
-        with self._news:
-            self._news.notify_all()
+        if self._listeners:
+            with self._news:
+                self._news.notify_all()
         return pending.position
 
     def _next_group(self) -> list[_Pending]:
         return [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
 
     def _commit_group(self, batch: list[_Pending]) -> None:
+        depth = self._gate.depth
         try:
-            with _translated(self._path), self._gate.held():
-                self._transact(batch)
+            self._gate.enter()
+            self._transact(batch)
+            self._gate.leave_to(depth)
         except BaseException as error:
+            self._gate.leave_to(depth)
+            told = self._told(error)
             for pending in batch:
-                pending.error = pending.error or (error if isinstance(error, Exception) else _interrupted())
+                pending.error = pending.error or told
             if not isinstance(error, Exception):
                 raise
         finally:
             for pending in batch:
                 pending.done = True
 
+    def _told(self, error: BaseException) -> Exception:
+        """What the writers of a group are told of an error that befell the one who wrote for them."""
+        if isinstance(error, apsw.Error):
+            return refusal_for(error, self._path) or error
+        return error if isinstance(error, Exception) else _interrupted()
+
     def _transact(self, batch: list[_Pending]) -> None:
-        execute = self._writer.execute
         self._files.check()
-        execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         try:
-            if (found := self._schema()) != LATEST:  # a newer Handrail has been here since we opened it
-                self._refuse_newer(found)
+            if self._writer.data_version() != self._own_version:
+                self._check_schema()
             if len(batch) == 1:
                 batch[0].position = self._apply(batch[0].writes)
             else:
                 for pending in batch:
                     self._apply_within(pending)
-            execute("COMMIT")
+            self._execute("COMMIT")
+            self._own_version = self._writer.data_version()
         except Conflict as conflict:
             batch[0].error = conflict
             self._roll_back()
@@ -305,39 +328,33 @@ class SqliteEngine:
             self._roll_back()
             raise
 
+    def _check_schema(self) -> None:
+        """Others have written since our last commit, and one of them may be a newer Handrail."""
+        if (found := self._schema()) != LATEST:
+            self._refuse_newer(found)
+
     def _apply_within(self, pending: _Pending) -> None:
         """One of several: its failure takes back only its own."""
-        self._writer.execute("SAVEPOINT unit")
+        self._execute("SAVEPOINT unit")
         try:
             pending.position = self._apply(pending.writes)
         except Conflict as conflict:
             pending.error = conflict
-            self._writer.execute("ROLLBACK TO unit")
-        self._writer.execute("RELEASE unit")
+            self._execute("ROLLBACK TO unit")
+        self._execute("RELEASE unit")
 
     def _apply(self, writes: WriteSet) -> int:
-        execute, changed = self._writer.execute, self._writer.changes
+        execute = self._execute
         try:
-            for stream in writes.streams:
-                head = stream.head
-                if stream.expected.seq == 0:
-                    execute(sql.NEW_HEAD, (stream.stream, head.seq, head.hash))
-                else:
-                    execute(sql.MOVE_HEAD, (head.seq, head.hash, stream.stream, *stream.expected))
-                if changed() != 1:
-                    raise Conflict(stream.stream)
-            count = sum(len(stream.events) for stream in writes.streams)
+            count = self._move_heads(writes.streams)
             position = int(execute(sql.TAKE_POSITIONS, (count,)).get) if count else 0
             place = position - count
             for stream in writes.streams:
                 for event in stream.events:
                     place += 1
-                    execute(sql.INSERT_EVENT, (event.stream, event.seq, place, *event[2:]))
+                    execute(sql.INSERT_EVENT, (*event, place))
             for row in writes.rows:
-                if row.values is None:
-                    execute(sql.REMOVE[row.table], (row.key,))
-                else:
-                    execute(sql.PUT[row.table], row.values)
+                self._write_row(row)
             if writes.key is not None:
                 key = writes.key
                 execute(sql.FORGET_KEY, (key.scope, key.key, key.now_ms))
@@ -345,6 +362,34 @@ class SqliteEngine:
         except apsw.ConstraintError as taken:
             raise Conflict(str(taken)) from None
         return position
+
+    def _move_heads(self, streams: tuple[StreamWrite, ...]) -> int:
+        """The number of events to come. Raises Conflict where a stream does not stand where it was seen."""
+        count = 0
+        for name, expected, events in streams:
+            last = events[-1]
+            if expected.seq == 0:
+                self._execute(sql.NEW_HEAD, (name, last.seq, last.hash))
+            else:
+                self._execute(sql.MOVE_HEAD, (last.seq, last.hash, name, *expected))
+            if self._writer.changes() != 1:
+                raise Conflict(name)
+            count += len(events)
+        return count
+
+    def _write_row(self, row: RowWrite) -> None:
+        """Only what differs: a column that is written again takes every index it stands in along."""
+        if row.values is None:
+            self._execute(sql.REMOVE[row.table], (row.key,))
+            return
+        if row.changed is not None:
+            text, chosen = sql.change(row.table, row.changed)
+            if not text:
+                return
+            self._execute(text, chosen(row.values))
+            if self._writer.changes() == 1:
+                return
+        self._execute(sql.PUT[row.table], row.values)
 
     def _roll_back(self) -> None:
         if self._writer.in_transaction:  # a full disk has rolled back already
@@ -372,20 +417,22 @@ class SqliteEngine:
                 return False
             pause = min(step, left)
             with self._news:
+                self._listeners += 1
                 self._news.wait(pause)
+                self._listeners -= 1
             left -= pause
             step = next(steps, WAIT_STEPS_S[-1])
         return False
 
     def _position(self) -> int:
-        with self._borrowed() as connection, _translated(self._path):
+        with self._borrowed() as connection, translated(self._path):
             return int(connection.execute(sql.POSITION).get)
 
     # -- upkeep -----------------------------------------------------------------------------------------------------
 
     def check(self) -> list[str]:
         found: list[str] = []
-        with self._borrowed() as connection, _translated(self._path):
+        with self._borrowed() as connection, translated(self._path):
             try:
                 found.extend(row[0] for row in connection.execute("PRAGMA integrity_check"))
             except apsw.CorruptError as error:  # too damaged to look on
@@ -394,15 +441,20 @@ class SqliteEngine:
 
     def backup(self, target: str) -> None:
         """A consistent copy, made while others write."""
-        with self._borrowed() as connection, _translated(Path(target)):
+        with self._borrowed() as connection, translated(Path(target)):
             connection.execute("VACUUM INTO ?", (target,))
 
     def restore(self, source: str) -> None:
         """Takes a backup's content in place of our own, in one step that other processes see as any other write."""
-        with _translated(Path(source)):
+        with translated(Path(source)):
             kept = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            with _translated(self._path), self._gate.held(), self._writer.backup("main", kept, "main") as copying:
+            with (
+                self._leader,
+                translated(self._path),
+                self._gate.held(),
+                self._writer.backup("main", kept, "main") as copying,
+            ):
                 copying.step(-1)
         finally:
             kept.close()
@@ -436,38 +488,3 @@ def _check_library() -> None:
         raise StoreUnusable(
             f"SQLite {apsw.sqlite_lib_version()} can lose data here", hint=f"install apsw with {needed}+"
         )
-
-
-def _check_place(path: Path) -> None:
-    network = network_file_system(path)
-    if network is not None:
-        raise StoreUnusable(
-            f"{path} is on {network}, where several processes cannot share one SQLite file safely",
-            hint="put it on a local disk with --db FILE, or use --db postgresql://…",
-        )
-
-
-@contextlib.contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """The engine's errors as refusals that say what to do."""
-    try:
-        yield
-    except (apsw.BusyError, apsw.ProtocolError) as error:
-        raise StoreBusy(
-            f"{path} has been held by another process for too long",
-            hint="end or resume that process, then call again; nothing was written",
-        ) from error
-    except apsw.FullError as error:
-        raise StoreFull(f"there is no room to write {path}", hint=FULL_HINT) from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise StoreUnusable(f"{path} cannot be written", hint="check its permissions and its folder's") from error
-    except apsw.NotADBError as error:
-        raise StoreUnusable(f"{path} is no database, or its beginning is damaged", hint=DAMAGED_HINT) from error
-    except apsw.CorruptError as error:
-        raise StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT) from error
-    except apsw.CantOpenError as error:
-        raise StoreUnusable(f"{path} cannot be opened", hint=why_not_opened()) from error
-    except apsw.IOError as error:
-        if getattr(error, "extendedresult", 0) in _NO_ROOM:
-            raise StoreFull(f"{path} could not be written: no room left, or the disk fails", hint=FULL_HINT) from error
-        raise StoreUnusable(f"{path} could not be used: {error}", hint="check the disk, then call again") from error

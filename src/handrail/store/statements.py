@@ -3,7 +3,12 @@ them."""
 
 from __future__ import annotations
 
-from handrail.store.tables import TABLES, Table
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+from handrail.store.tables import BY_NAME, TABLES, Table
 
 HEAD = "SELECT head, hash FROM stream WHERE name = ?"
 NEW_HEAD = "INSERT INTO stream (name, head, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
@@ -11,7 +16,7 @@ MOVE_HEAD = "UPDATE stream SET head = ?, hash = ? WHERE name = ? AND head = ? AN
 TAKE_POSITIONS = "UPDATE counter SET position = position + ? WHERE one = 1 RETURNING position"
 POSITION = "SELECT position FROM counter WHERE one = 1"
 INSERT_EVENT = (
-    "INSERT INTO event (stream, seq, position, kind, actor, channel, at_ms, body, hash) "
+    "INSERT INTO event (stream, seq, kind, actor, channel, at_ms, body, hash, position) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _EVENT = "stream, seq, position, kind, actor, channel, at_ms, body, hash"
@@ -49,3 +54,15 @@ def get_sql(table: Table) -> str:
 PUT: dict[str, str] = {table.name: put_sql(table) for table in TABLES}
 GET: dict[str, str] = {table.name: get_sql(table) for table in TABLES}
 REMOVE: dict[str, str] = {table.name: f"DELETE FROM {table.name} WHERE id = ?" for table in TABLES}  # noqa: S608 - our own names
+
+
+@lru_cache(maxsize=512)
+def change(table_name: str, changed: tuple[str, ...]) -> tuple[str, Callable[[Sequence[Any]], tuple[Any, ...]]]:
+    """Changes some columns of the row with an id, and picks the parameters out of a whole row. Nothing to change: no
+    statement."""
+    table = BY_NAME[table_name]
+    columns = (*changed, "id")
+    updates = ", ".join(f"{column} = ?" for column in changed)
+    text = f"UPDATE {table_name} SET {updates} WHERE id = ?" if changed else ""  # noqa: S608 - our own names
+    places = [table.columns.index(column) for column in columns]
+    return text, itemgetter(*places)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import Actor, Change, NewEvent
@@ -64,6 +66,9 @@ class Unit:
 
     def count(self, kind: type[RecordT], query: Query) -> int:
         return self._reader.count(BY_RECORD[kind], query)
+
+    def count_by(self, kind: type[RecordT], query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
+        return self._reader.count_by(BY_RECORD[kind], query, columns)
 
     def key_answer(self, scope: str, key: str) -> tuple[str, bytes] | None:
         """What an idempotency key already stands for: the hash of its request, and the answer."""
@@ -121,17 +126,12 @@ class Unit:
         table = BY_RECORD[type(record)]
         before = self.get(table.record, record.id)
         self._put[table.name, record.id] = after
-        old = table.document_of(before) if before is not None else None
-        new = table.document_of(after) if after is not None else None
-        if old is None or new is None:
+        if before is None or after is None:
+            new = table.document_of(after) if after is not None else None
+            old = table.document_of(before) if before is not None else None
             return Change(table.name, record.id, new, old)
-        differing = table.differing(old, new)
-        return Change(
-            table.name,
-            record.id,
-            {column: new[column] for column in differing},
-            {column: old[column] for column in differing},
-        )
+        differing = differing_fields(table, before, after)
+        return Change(table.name, record.id, plain_fields(after, differing), plain_fields(before, differing))
 
     # -- the outcome ------------------------------------------------------------------------------------------------
 
@@ -146,8 +146,28 @@ class Unit:
         rows = tuple(self._row(table_name, key, record) for (table_name, key), record in self._put.items())
         return WriteSet(streams, rows, self._key)
 
-    @staticmethod
-    def _row(table_name: str, key: str, record: Any) -> RowWrite:
+    def _row(self, table_name: str, key: str, record: Any) -> RowWrite:
         if record is None:
             return RowWrite(table_name, key, None)
-        return RowWrite(table_name, key, BY_RECORD[type(record)].row_of(record))
+        table = BY_RECORD[type(record)]
+        there = self._loaded.get((table_name, key))
+        if there is None or there.stream != record.stream:
+            return RowWrite(table_name, key, table.row_of(record))
+        return RowWrite(table_name, key, table.row_of(record), differing_fields(table, there, record))
+
+
+def differing_fields(table: Table, old: Any, new: Any) -> tuple[str, ...]:
+    """The fields in which two records differ; in JSON also 1, 1.0 and true do."""
+    found = []
+    values = zip(msgspec.structs.astuple(old), msgspec.structs.astuple(new), strict=True)
+    for field, kind, (before, after) in zip(table.fields, table.kinds, values, strict=False):
+        if before is after:  # as most are in a record made from another
+            continue
+        if msgspec.json.encode(before) != msgspec.json.encode(after) if kind == "json" else before != after:
+            found.append(field)
+    return tuple(found)
+
+
+def plain_fields(record: Any, fields: Iterable[str]) -> dict[str, Any]:
+    """Some fields as the plain JSON values that the ledger carries."""
+    return {field: msgspec.to_builtins(getattr(record, field)) for field in fields}

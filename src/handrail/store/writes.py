@@ -63,6 +63,9 @@ class RowWrite(NamedTuple):
     table: str
     key: str
     values: tuple[Any, ...] | None
+    """All of it."""
+    changed: tuple[str, ...] | None = None
+    """The columns that differ from the row that is there; None where there is none, or nobody looked."""
 
 
 class KeyWrite(NamedTuple):

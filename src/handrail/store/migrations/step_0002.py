@@ -19,8 +19,8 @@ CREATE INDEX task_ready ON task
 CREATE INDEX task_order ON task (workflow_id, sequence, id);
 CREATE INDEX task_state ON task (workflow_id, status, sequence, id);
 CREATE INDEX task_recent ON task (workflow_id, status, updated_at, id);
-CREATE INDEX task_group ON task (workflow_id, parallel_group, status);
-CREATE INDEX task_parent ON task (parent_task_id, status);
+CREATE INDEX task_group ON task (workflow_id, parallel_group, status) WHERE parallel_group IS NOT NULL;
+CREATE INDEX task_parent ON task (parent_task_id, status) WHERE parent_task_id IS NOT NULL;
 CREATE INDEX task_status ON task (status, updated_at, id);
 CREATE INDEX checkpoint_type ON checkpoint (workflow_id, type, created_at, id);
 CREATE INDEX workflow_status ON workflow (status, updated_at, id);

@@ -10,6 +10,7 @@ CREATE TABLE journal (
 CREATE INDEX journal_directory ON journal (directory, completed_at, id);
 CREATE INDEX journal_workflow ON journal (workflow_id, started_at, id);
 ALTER TABLE gate ADD COLUMN kind TEXT NOT NULL DEFAULT 'decision';
+CREATE INDEX checkpoint_task_type ON checkpoint (task_id, type, sequence);
 CREATE INDEX gate_open ON gate (workflow_id, status, created_at, id);
 CREATE INDEX gate_kind ON gate (kind, status, created_at, id);
 """

@@ -1,0 +1,19 @@
+"""Tracking: exact snapshots of working copies and what lies between them, with git where there is a repository.
+
+`tracker_at` is the way in. Nothing here is imported before the first task is journalled.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from handrail.domain.journal.tracking import Tracker
+
+
+def tracker_at(project: Path) -> Tracker:
+    """The tracker that keeps its state in the project's `.handrail/snapshots/`."""
+    from handrail.outside.tracking.working_copies import WorkingCopies  # noqa: PLC0415 - it needs subprocess
+    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415
+
+    clock = SystemClock()
+    return WorkingCopies(project / ".handrail" / "snapshots", clock=clock, ids=RandomIds(clock))

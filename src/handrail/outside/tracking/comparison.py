@@ -1,0 +1,236 @@
+"""From two snapshots to what the task did: each path's change split at what came in from elsewhere.
+
+For every path that differs there is a *basis*: what it would be had only merges, pulls, switches and the like happened.
+The task's own part lies between the basis and the end, the external part between the beginning and the basis; a path
+may have both. The basis of all paths together is a tree, and the patch of a task is the difference from that tree.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from handrail.domain.journal.changes import Cause, Origin
+from handrail.domain.journal.paths import path_bytes, path_text
+from handrail.outside.tracking import difference
+from handrail.outside.tracking.carrying import Carrying
+from handrail.outside.tracking.difference import (
+    EMPTY_TREE,
+    Detail,
+    Entries,
+    Entry,
+    Pairs,
+    differing,
+    differing_indexes,
+    is_same,
+    with_large,
+)
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.history import NO_HISTORY, Ends, History, look_back
+from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex
+from handrail.outside.tracking.snapshot import is_ours
+from handrail.outside.tracking.state import Notes
+
+REVEAL_MARGIN_NS = 10_000_000
+
+
+class Point(NamedTuple):
+    """One snapshot as the comparison needs it."""
+
+    id: str
+    commit: str | None
+    branch: str | None
+    tree: str
+    notes: Notes
+    large: Entries
+
+    @classmethod
+    def of(cls, snapshot_id: str, commit: str | None, branch: str | None, tree: str, notes: Notes) -> Point:
+        large: Entries = {path_bytes(text): Entry.of_large(entry) for text, entry in notes.large.items()}
+        return cls(snapshot_id, commit, branch, tree, notes, large)
+
+
+class Compared(NamedTuple):
+    """Two snapshots, compared."""
+
+    own: Pairs
+    external: Pairs
+    causes: dict[bytes, Cause]
+    origins: dict[bytes, Origin]
+    dirty_before: set[bytes]
+    detail: Detail
+    basis: str
+    """The tree that the task's own part starts from."""
+    commits: list[str]
+    warnings: list[str]
+    partial: bool
+
+
+def net_pairs(private: PrivateIndex, before: Point, after: Point, warnings: list[str]) -> Pairs:
+    """Every path that differs between two snapshots, whoever changed it."""
+    try:
+        pairs = differing(private, before.tree, after.tree)
+    except GitTimedOut:
+        raise
+    except GitFailed:  # its trees were in the user's repository and are gone: the kept indexes still have the names
+        kept = (private.state.kept_index(before.id), private.state.kept_index(after.id))
+        if not all(os.path.exists(index) for index in kept):  # noqa: PTH110
+            raise
+        pairs = differing_indexes(private, *kept)
+        warnings.append("history was rewritten and pruned since the task began; lines are not counted")
+    pairs = with_large(private, pairs, (before.tree, after.tree), (before.large, after.large))
+    return {path: pair for path, pair in pairs.items() if not is_ours(path)}
+
+
+class Comparison:
+    """One comparison of two snapshots of the same tree."""
+
+    def __init__(self, private: PrivateIndex, before: Point, after: Point) -> None:
+        self._private = private
+        self._before = before
+        self._after = after
+        self._warnings: list[str] = []
+        self._partial = False
+        self._carrying = Carrying(private)
+        self._empty = EMPTY_TREE[private.repository.algorithm]
+
+    def compare(self) -> Compared:
+        before, after = self._before, self._after
+        net = net_pairs(self._private, before, after, self._warnings)
+        dirty_before = self._dirty(before)
+        dirty_after = self._dirty(after) or {}
+        moved = self._moved()
+        ends = Ends(before.commit, after.commit, after.branch, before.notes, after.notes)
+        history = look_back(self._private, ends) if moved is not None else NO_HISTORY
+        self._warnings += history.warnings
+        causes: dict[bytes, Cause] = {}
+        bases: Entries = {}
+        for path, pair in net.items():
+            committed = dirty_after[path][0] if path in dirty_after else pair[1]
+            bases[path] = self._basis(path, pair, committed, moved or {}, history)
+            if not is_same(bases[path], pair[0]):
+                causes[path] = history.causes.get(path, history.fallback)
+        for path in self._in_and_out_of_sight(net):
+            bases[path] = net[path][1]
+            causes[path] = "ignore_rules"
+        own: Pairs = {path: (bases[path], pair[1]) for path, pair in net.items() if not is_same(bases[path], pair[1])}
+        external: Pairs = {path: (net[path][0], bases[path]) for path in causes}
+        origins = {path: self._origin(path, pair[1], dirty_after, history) for path, pair in own.items()}
+        basis = self._basis_tree(own, net, is_all=not external)
+        return Compared(
+            own,
+            external,
+            causes,
+            origins,
+            self._texts_or(dirty_before),
+            self._detail(basis, own),
+            basis,
+            history.commits,
+            self._warnings,
+            self._partial,
+        )
+
+    def _texts_or(self, dirty: Pairs | None) -> set[bytes]:
+        found = set(dirty) if dirty is not None else {path_bytes(text) for text in self._before.notes.dirty}
+        return {path for path in found if not is_ours(path)}
+
+    def _dirty(self, point: Point) -> Pairs | None:
+        """What differed from the last commit; None when that cannot be told any more."""
+        commit = point.commit or self._empty
+        try:
+            pairs = differing(self._private, commit, point.tree)
+            return with_large(self._private, pairs, (commit, point.tree), ({}, point.large))
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            return None
+
+    def _moved(self) -> Pairs | None:
+        """What differs between the commits of both ends; None when the older one is gone."""
+        try:
+            return differing(self._private, self._before.commit or self._empty, self._after.commit or self._empty)
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            self._warnings.append("the commit the task began with is gone; all changes count as the task's own")
+            return None
+
+    def _basis(
+        self, path: bytes, pair: difference.Pair, committed: Entry | None, moved: Pairs, history: History
+    ) -> Entry | None:
+        found, now = pair
+        if path in history.own:
+            first = history.own[path]
+            committed_before = moved[path][0] if path in moved else committed
+            if first == "as found":
+                return found
+            if is_same(first, committed_before):
+                return history.merged.get(path, found)
+            return first
+        if path not in moved:
+            return found
+        if is_same(now, committed):
+            return now
+        was_committed = moved[path][0]
+        if is_same(found, was_committed):
+            return committed
+        return self._carrying.merged(found, was_committed, committed) or committed
+
+    def _in_and_out_of_sight(self, net: Pairs) -> list[bytes]:
+        """Files that were there all the time, and that ignore rules now show or hide."""
+        before, after = self._before.notes, self._after.notes
+        in_tree = any(path == b".gitignore" or path.endswith(b"/.gitignore") for path in net)
+        elsewhere = before.rules and after.rules and before.rules != after.rules
+        if not (in_tree or elsewhere):
+            return []
+        self._warnings.append("ignore rules changed during the task: some files came into or went out of sight")
+        gone = {entry.oid for entry, now in net.values() if entry is not None and now is None}
+        latest = before.began_ns - REVEAL_MARGIN_NS
+        untracked_now = [path for path, (found, _) in net.items() if found is None and self._mark(after, path) == "D"]
+        shown = [path for path in untracked_now if self._changed_ns(path) < latest]
+        shown = [path for path in shown if (entry := net[path][1]) is None or entry.oid not in gone]
+        still_there = [path for path, (_, now) in net.items() if now is None and self._mark(before, path) == "D"]
+        hidden = self._private.ignored([path for path in still_there if self._changed_ns(path) >= 0])
+        return shown + hidden
+
+    @staticmethod
+    def _mark(notes: Notes, path: bytes) -> str | None:
+        return notes.unstaged.get(path_text(path))
+
+    def _changed_ns(self, path: bytes) -> int:
+        """When a file was last changed; -1 when it is not there."""
+        try:
+            facts = os.lstat(os.fsencode(self._private.repository.top) + b"/" + path)
+        except OSError:
+            return -1
+        return max(facts.st_mtime_ns, facts.st_ctime_ns)
+
+    def _origin(self, path: bytes, now: Entry | None, dirty_after: Pairs, history: History) -> Origin:
+        if path not in dirty_after:
+            return "committed" if path in history.own else "working_tree"
+        mark = self._mark(self._after.notes, path)
+        if path in self._after.large:
+            if now is not None and now.oid is not None and mark is not None:
+                return "staged"
+            return "untracked" if dirty_after[path][0] is None else "working_tree"
+        if mark is None:
+            return "staged"
+        return "untracked" if mark == "D" else "working_tree"
+
+    def _basis_tree(self, own: Pairs, net: Pairs, *, is_all: bool) -> str:
+        """The tree before the task's own part. Files that are in no tree cannot be in this one either."""
+        stored = {path: pair[0] for path, pair in own.items() if pair[0] is None or pair[0].is_stored}
+        is_as_found = all(is_same(entry, net[path][0]) for path, entry in stored.items())
+        if is_as_found and (is_all or len(stored) <= ARGUMENTS):
+            return self._before.tree  # good enough as long as only the task's own paths are looked at
+        return difference.tree_with(self._private, self._after.tree, stored)
+
+    def _detail(self, basis: str, own: Pairs) -> Detail:
+        stored = [path for path, pair in own.items() if all(entry is None or entry.is_stored for entry in pair)]
+        try:
+            return difference.detail(self._private, basis, self._after.tree, stored)
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            self._warnings.append("some old contents are not at hand; lines and renames are not told")
+            return Detail({}, [])

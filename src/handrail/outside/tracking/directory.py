@@ -1,0 +1,204 @@
+"""The tracker of directories without git: snapshots of kind `checksum`, each a manifest kept under the project's
+state. Contents are not kept, so there are no patches. Implements `handrail.domain.journal.tracking.Tracker`.
+
+    plain-KEY/latest           the last manifest: files it knows need not be read again
+    plain-KEY/kept/ID.manifest a snapshot's
+    plain-KEY/clock            touched to learn the time by the file system's clock
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from handrail.domain.journal.changes import Changes, Overlap
+from handrail.domain.journal.tracking import OtherTask, Snapshot
+from handrail.kernel.clock import Clock
+from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.ids import Ids
+from handrail.outside.tracking.manifest import Bounds, Looked, Manifest, from_bytes, look, to_bytes
+from handrail.outside.tracking.plain_changes import changed_paths, changes_between
+from handrail.outside.tracking.state import disk_use, write_whole
+
+GONE = "the snapshot that this began with is no longer kept, so its changes are not known"
+
+
+class DirectoryTracker:
+    """Watches directories by what their files contain."""
+
+    def __init__(self, state: Path, *, clock: Clock, ids: Ids, bounds: Bounds | None = None) -> None:
+        self._state = state
+        self._clock = clock
+        self._ids = ids
+        self._bounds = bounds or Bounds(time.monotonic)
+
+    def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
+        """The state of exactly this directory, or of the one that `like` was made of."""
+        top = os.path.realpath(like.root if like is not None else root)
+        check_place(top)
+        folder = self._folder(top)
+        identity = self._ids.new("snap")
+        with _writing(folder):
+            (folder / "kept").mkdir(mode=0o700, parents=True, exist_ok=True)
+            began_ns = _time_there(folder)
+        looked = self._look(folder, top, began_ns)
+        with _writing(folder):
+            self._keep(folder, identity, looked)
+        manifest = looked.manifest
+        flags = {"degraded": manifest.out_of_time or manifest.unseen, "unreadable": manifest.unreadable}
+        return Snapshot(
+            id=identity,
+            kind="checksum",
+            root=top,
+            tree=manifest.tree,
+            taken_at=self._clock.now_ms(),
+            flags=[flag for flag, holds in flags.items() if holds],
+            data={"state": folder.name, "began_ns": began_ns, "files": len(manifest.files), "read": looked.read},
+        )
+
+    def changes(self, before: Snapshot, after: Snapshot, *, others: Sequence[OtherTask] = ()) -> Changes:
+        """What lies between two snapshots. What came from somebody else's hand at the same time cannot be told."""
+        old, new = self._kept(before), self._kept(after)
+        if old is None or new is None:
+            return Changes(own=[], warnings=[GONE], partial=True)
+        found = changes_between(old, new, began_ns=before.data.get("began_ns", 0))
+        return self._with_overlaps(found, before, after, others) if others else found
+
+    def patch(self, before: Snapshot, after: Snapshot, paths: Sequence[str] | None = None) -> Iterator[bytes]:  # noqa: ARG002
+        """There is none: what files contained before is not kept."""
+        raise PlaceUnusable(
+            f"{before.root} is no git repository, and what its files contained before is not kept",
+            hint="`git init` there before the next task, and patches can be made",
+        )
+
+    def forget(self, snapshot: Snapshot) -> None:
+        self._file(snapshot).unlink(missing_ok=True)
+
+    def prune(self, older_than_ms: int, keep: Collection[str]) -> int:
+        freed = 0
+        for folder in self._folders():
+            used = disk_use(str(folder))
+            for file in folder.glob("kept/*.manifest"):
+                with contextlib.suppress(OSError):
+                    if file.stem not in keep and file.stat().st_mtime * 1000 < older_than_ms:
+                        file.unlink()
+            if not any(folder.glob("kept/*.manifest")):
+                shutil.rmtree(folder, ignore_errors=True)
+            freed += max(0, used - disk_use(str(folder)))
+        return freed
+
+    def disk_use(self) -> int:
+        return sum(disk_use(str(folder)) for folder in self._folders())
+
+    def _look(self, folder: Path, top: str, began_ns: int) -> Looked:
+        previous = _read(folder / "latest") or Manifest({})
+        state = os.path.realpath(self._state)
+        try:
+            return look(top, previous, now_ns=began_ns, state=state, bounds=self._bounds)
+        except (FileNotFoundError, NotADirectoryError):
+            raise PlaceUnusable(f"{top} is no directory", hint="name the directory the work is done in") from None
+
+    def _keep(self, folder: Path, identity: str, looked: Looked) -> None:
+        """Writes the manifest once: the last one and the snapshot's are two names of one file where there can be."""
+        latest, kept = folder / "latest", folder / "kept" / f"{identity}.manifest"
+        if not looked.is_new and _linked(latest, kept):
+            os.utime(kept)  # what `prune` goes by
+            return
+        content = to_bytes(looked.manifest)
+        write_whole(kept, content)
+        beside = folder / "kept" / f"{identity}.latest"
+        if _linked(kept, beside):
+            beside.replace(latest)
+        else:
+            write_whole(latest, content)
+
+    def _with_overlaps(self, found: Changes, before: Snapshot, after: Snapshot, others: Sequence[OtherTask]) -> Changes:
+        """Adds which paths changed while other tasks were open too: between the later beginning and the earlier end."""
+        own = {change.path for change in found.own}
+        tasks: dict[str, list[str]] = {}
+        lost = []
+        for other in others:
+            first = max(before, other.started, key=lambda snapshot: snapshot.taken_at)
+            last = min(after, other.ended or after, key=lambda snapshot: snapshot.taken_at)
+            start, end = self._kept(first), self._kept(last)
+            if start is None or end is None:
+                lost.append(
+                    f"what {other.task_id} changed at the same time is not known: its snapshot is no longer kept"
+                )
+                continue
+            for path in own & changed_paths(start, end):
+                tasks.setdefault(path, []).append(other.task_id)
+        overlaps = [Overlap(path=path, tasks=tasks[path]) for path in sorted(tasks)]
+        return Changes(
+            own=found.own,
+            renamed=found.renamed,
+            external=found.external,
+            overlaps=overlaps,
+            warnings=[*found.warnings, *lost],
+            partial=found.partial or bool(lost),
+        )
+
+    def _folder(self, top: str) -> Path:
+        return self._state / f"plain-{hashlib.sha256(os.fsencode(top)).hexdigest()[:20]}"
+
+    def _folders(self) -> list[Path]:
+        return sorted(self._state.glob("plain-*"))
+
+    def _file(self, snapshot: Snapshot) -> Path:
+        folder = self._state / Path(str(snapshot.data.get("state", "plain"))).name
+        return folder / "kept" / f"{Path(snapshot.id).name}.manifest"
+
+    def _kept(self, snapshot: Snapshot) -> Manifest | None:
+        return _read(self._file(snapshot))
+
+
+def check_place(top: str) -> None:
+    """Raises PlaceUnusable for directories that are nobody's project: what is below is not one task's work, and
+    reading all of it would take hours."""
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - no Path: `~` may be unset
+    if home == top or home.startswith(f"{top.rstrip('/')}/"):
+        where = "your home folder" if home == top else "the whole disk" if top == "/" else "above your home folder"
+        raise PlaceUnusable(f"{top} is {where}, not a project", hint="start in the directory the work is done in")
+    if not os.path.isdir(top):  # noqa: PTH112 - unlike Path's, it never raises
+        raise PlaceUnusable(f"{top} is no directory", hint="name the directory the work is done in")
+    if not os.access(top, os.R_OK | os.X_OK):
+        raise PlaceUnusable(f"{top} cannot be read", hint="make it readable, or name another directory")
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Whatever goes wrong is about the place."""
+    try:
+        yield
+    except OSError as problem:
+        raise PlaceUnusable(
+            f"{folder} cannot be written: {problem.strerror}", hint="free some space, or make it writable"
+        ) from None
+
+
+def _time_there(folder: Path) -> int:
+    """The time by the clock that stamps files here: another machine's, if the disk is another machine's."""
+    clock = folder / "clock"
+    clock.write_bytes(b"")
+    os.utime(clock)
+    return clock.stat().st_mtime_ns
+
+
+def _read(file: Path) -> Manifest | None:
+    try:
+        return from_bytes(file.read_bytes())
+    except OSError:
+        return None
+
+
+def _linked(file: Path, name: Path) -> bool:
+    try:
+        name.hardlink_to(file)
+    except OSError:
+        return False
+    return True

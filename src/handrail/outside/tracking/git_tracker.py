@@ -1,0 +1,330 @@
+"""The tracker of git working trees: snapshots of kind `git`. Implements `handrail.domain.journal.tracking.Tracker`.
+
+Whatever cannot be done in time or cannot be read is flagged and warned about; an answer in part is still an answer, and
+never silently an empty one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from handrail.domain.journal.changes import Changes, ExternalChange, FileChange, Overlap, Rename
+from handrail.domain.journal.paths import path_bytes, path_text
+from handrail.domain.journal.tracking import OtherTask, Snapshot
+from handrail.kernel.clock import Clock
+from handrail.kernel.ids import Ids
+from handrail.outside.tracking import nested
+from handrail.outside.tracking.comparison import Compared, Comparison, Point, net_pairs
+from handrail.outside.tracking.difference import EMPTY_TREE, Lines, Pair, is_same
+from handrail.outside.tracking.discovery import Repository, discover
+from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
+from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.patching import patch_of
+from handrail.outside.tracking.private_index import PrivateIndex
+from handrail.outside.tracking.snapshot import Taken, take
+from handrail.outside.tracking.state import Busy, Notes, StateFolder, TreeState
+
+LAST_RESORT_S = 3.0
+"""What is allowed beyond the limit to learn at least where HEAD is."""
+
+
+class GitTracker:
+    """Watches git working trees."""
+
+    def __init__(self, state: Path, *, clock: Clock, ids: Ids, limits: Limits | None = None) -> None:
+        self._state = StateFolder(state)
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits or Limits()
+
+    def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
+        """`root` must lie in a repository, or have done so when `like` was taken."""
+        top = like.root if like is not None else root
+        return self.tried(top) or self._lost(top)
+
+    def tried(self, root: str) -> Snapshot | None:
+        """None when there is no repository that can be used."""
+        deadline = Deadline(self._limits.seconds)
+        repository = discover(root, deadline)
+        return self._taken(repository, deadline, 0) if repository is not None else None
+
+    def _taken(self, repository: Repository, deadline: Deadline, depth: int) -> Snapshot:
+        state = self._state.of(repository.top, repository.git_dir)
+        private = PrivateIndex(repository, state, deadline)
+        identity = self._ids.new("snap")
+        try:
+            with state.locked(deadline):
+                state.prepare(repository.top)
+                taken = self._tried(private)
+                state.keep(identity, taken.notes)
+        except (Busy, GitFailed, OSError) as problem:
+            return self._degraded(repository, state, identity, problem)
+        flags = list(taken.flags)
+        inside = {}
+        found = nested.repositories(repository, taken.nested, deadline, limit=self._limits.nested)
+        if depth < self._limits.depth:
+            for path, repository_inside in found.items():
+                inside[path_text(path)] = self._taken(repository_inside, deadline, depth + 1)
+                flags += [
+                    f"{flag} in {path_text(path)}" for flag in inside[path_text(path)].flags if flag == "degraded"
+                ]
+        left_out = len(taken.nested) - len(inside)
+        if left_out > 0 and (depth >= self._limits.depth or len(taken.nested) > self._limits.nested):
+            flags.append(f"nested_left_out:{left_out}")
+        return Snapshot(
+            id=identity,
+            kind="git",
+            root=repository.top,
+            commit=taken.commit,
+            tree=taken.tree,
+            branch=taken.branch,
+            taken_at=self._clock.now_ms(),
+            flags=flags,
+            data=_data(state, inside),
+        )
+
+    def _tried(self, private: PrivateIndex) -> Taken:
+        """A private index that git cannot use is begun anew, once."""
+        try:
+            return take(private, self._limits)
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            private.begin()
+            taken = take(private, self._limits)
+            return taken._replace(flags=[*taken.flags, "begun_anew"])
+
+    def _degraded(self, repository: Repository, state: TreeState, identity: str, problem: Exception) -> Snapshot:
+        """HEAD at least."""
+        commit = None
+        try:
+            asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+            commit = repository.run(*asked, deadline=Deadline(LAST_RESORT_S), allowed=(0, 1)).decode().strip() or None
+        except (GitFailed, OSError):
+            pass
+        return Snapshot(
+            id=identity,
+            kind="git",
+            root=repository.top,
+            commit=commit,
+            taken_at=self._clock.now_ms(),
+            flags=["degraded", f"because:{str(problem)[:200]}"],
+            data=_data(state, {}),
+        )
+
+    def _lost(self, top: str) -> Snapshot:
+        """The repository that was here is no more, or cannot be used any more."""
+        flags = ["degraded", "because:the repository is gone or cannot be used"]
+        return Snapshot(id=self._ids.new("snap"), kind="git", root=top, taken_at=self._clock.now_ms(), flags=flags)
+
+    def changes(self, before: Snapshot, after: Snapshot, *, others: Sequence[OtherTask] = ()) -> Changes:
+        deadline = Deadline(self._limits.seconds)
+        try:
+            found = self._changes(before, after, deadline)
+            return self._with_overlaps(found, before, after, others, deadline)
+        except (GitFailed, Busy, OSError) as problem:
+            return Changes(own=[], warnings=[f"the changes could not be determined: {problem}"], partial=True)
+
+    def _changes(self, before: Snapshot, after: Snapshot, deadline: Deadline) -> Changes:
+        private = self._private(after, deadline) or self._private(before, deadline)
+        if private is None:
+            warning = f"{after.root} is no repository any more; its changes are not known"
+            return Changes(own=[], warnings=[warning], partial=True)
+        warnings = [warning for snapshot in (before, after) for warning in _shortcomings(snapshot)]
+        with private.state.locked(deadline):
+            points = (self._point(private, before, warnings), self._point(private, after, warnings))
+            compared = Comparison(private, *points).compare()
+        found = _told(compared, warnings)
+        for text in sorted({*_nested(before), *_nested(after)}):
+            inside = self._inside(private, text, (before, after), deadline)
+            found = _joined(found, text, inside)
+        return found
+
+    def _inside(self, private: PrivateIndex, text: str, ends: tuple[Snapshot, Snapshot], deadline: Deadline) -> Changes:
+        """What changed in a repository inside this one, with its paths."""
+        old, new = _nested(ends[0]).get(text), _nested(ends[1]).get(text)
+        if old is not None and new is not None:
+            return self._changes(old, new, deadline)
+        only = new or old
+        assert only is not None
+        state = self._state.named(only.data["state"])
+        outer = tuple(end.tree or end.commit or EMPTY_TREE[private.repository.algorithm] for end in ends)
+        return nested.appeared_or_gone(private, state, only, path_bytes(text), (outer[0], outer[1]), is_new=old is None)
+
+    def _private(self, snapshot: Snapshot, deadline: Deadline) -> PrivateIndex | None:
+        repository = discover(snapshot.root, deadline)
+        if repository is None:
+            return None
+        state = self._state.of(repository.top, repository.git_dir)
+        state.prepare(repository.top)
+        return PrivateIndex(repository, state, deadline)
+
+    @staticmethod
+    def _point(private: PrivateIndex, snapshot: Snapshot, warnings: list[str]) -> Point:
+        notes = private.state.notes(snapshot.id)
+        if notes is None:
+            notes = Notes()
+            if snapshot.tree is not None:
+                warnings.append("a snapshot's notes are no longer kept; where changes came from is told roughly")
+        tree = snapshot.tree or snapshot.commit or EMPTY_TREE[private.repository.algorithm]
+        return Point.of(snapshot.id, snapshot.commit, snapshot.branch, tree, notes)
+
+    def _with_overlaps(
+        self, found: Changes, before: Snapshot, after: Snapshot, others: Sequence[OtherTask], deadline: Deadline
+    ) -> Changes:
+        """Names the tasks that were open while a path changed: time is cut at every snapshot of theirs."""
+        if not others:
+            return found
+        ends = [end for task in others for end in (task.started, task.ended) if end is not None and end.kind == "git"]
+        inner = [end for end in ends if before.taken_at < end.taken_at < after.taken_at and end.root == before.root]
+        cuts = sorted([before, *inner, after], key=lambda end: (end.taken_at, end.id))
+        own = {change.path for change in found.own}
+        tasks: dict[str, set[str]] = {}
+        for start, end in itertools.pairwise(cuts):
+            open_then = {
+                task.task_id
+                for task in others
+                if task.started.taken_at <= start.taken_at
+                and (task.ended is None or task.ended.taken_at >= end.taken_at)
+            }
+            for path in own & self._paths_between(start, end, deadline) if open_then else ():
+                tasks.setdefault(path, set()).update(open_then)
+        overlaps = [Overlap(path=path, tasks=sorted(tasks[path])) for path in sorted(tasks)]
+        return msgspec.structs.replace(found, overlaps=overlaps)
+
+    def _paths_between(self, start: Snapshot, end: Snapshot, deadline: Deadline) -> set[str]:
+        private = self._private(end, deadline)
+        if private is None:
+            return set()
+        warnings: list[str] = []
+        points = (self._point(private, start, warnings), self._point(private, end, warnings))
+        found = {path_text(path) for path in net_pairs(private, *points, warnings)}
+        inside = {*_nested(start)} & {*_nested(end)}
+        for text in inside:
+            below = self._paths_between(_nested(start)[text], _nested(end)[text], deadline)
+            found |= {nested.prefixed(text, path) for path in below}
+        return found
+
+    def patch(self, before: Snapshot, after: Snapshot, paths: Sequence[str] | None = None) -> Iterator[bytes]:
+        return self._patch(before, after, None if paths is None else {path_bytes(path) for path in paths}, b"")
+
+    def _patch(self, before: Snapshot, after: Snapshot, paths: set[bytes] | None, prefix: bytes) -> Iterator[bytes]:
+        deadline = Deadline(self._limits.seconds)
+        private = self._private(after, deadline)
+        if private is None:
+            return
+        with private.state.locked(deadline):
+            points = (self._point(private, before, []), self._point(private, after, []))
+            compared = Comparison(private, *points).compare()
+        own = {path for path in compared.own if paths is None or prefix + path in paths}
+        yield from patch_of(private, compared, points[1].tree, own, prefix)
+        for text in sorted({*_nested(before)} & {*_nested(after)}):
+            inside = _nested(before)[text], _nested(after)[text]
+            yield from self._patch(*inside, paths, prefix + path_bytes(text) + b"/")
+
+    def forget(self, snapshot: Snapshot) -> None:
+        if "state" in snapshot.data:
+            self._state.named(snapshot.data["state"]).forget(snapshot.id)
+        for inside in _nested(snapshot).values():
+            self.forget(inside)
+
+    def prune(self, older_than_ms: int, keep: Collection[str]) -> int:
+        return self._state.prune(older_than_ms, keep, Deadline(self._limits.seconds))
+
+    def disk_use(self) -> int:
+        return self._state.disk_use()
+
+
+def _data(state: TreeState, inside: dict[str, Snapshot]) -> dict[str, Any]:
+    data: dict[str, Any] = {"state": state.name}
+    if inside:
+        data["nested"] = {text: msgspec.to_builtins(snapshot) for text, snapshot in inside.items()}
+    return data
+
+
+def _nested(snapshot: Snapshot) -> dict[str, Snapshot]:
+    return msgspec.convert(snapshot.data.get("nested", {}), dict[str, Snapshot])
+
+
+def _shortcomings(snapshot: Snapshot) -> list[str]:
+    """What a snapshot could not see, as sentences."""
+    found = []
+    for flag in snapshot.flags:
+        name, _, what = flag.partition(":")
+        if name == "degraded":
+            found.append("the working copy could not be read in time; only committed changes are told apart")
+        elif name == "because":
+            found.append(what)
+        elif name == "unreadable":
+            found.append(f"{what} cannot be read; whether it changed is not known")
+        elif name == "nested_left_out":
+            found.append(f"{what} repositories inside this one were not looked into")
+    return found
+
+
+def _told(compared: Compared, warnings: list[str]) -> Changes:
+    """The comparison in the words of the port."""
+    lines = compared.detail.lines
+    own = []
+    for path, pair in sorted(compared.own.items()):
+        counted = lines.get(path)
+        own.append(
+            FileChange(
+                path=path_text(path),
+                change=_change(pair),
+                origin=compared.origins[path],
+                lines_added=counted.added if counted else None,
+                lines_removed=counted.removed if counted else None,
+                binary=counted == Lines(None, None),
+                was_dirty=path in compared.dirty_before,
+            )
+        )
+    renames = sorted((old, new, how) for old, new, how in compared.detail.renames if {old, new} <= compared.own.keys())
+    external = [
+        ExternalChange(path=path_text(path), change=_change(pair), cause=compared.causes[path])
+        for path, pair in sorted(compared.external.items())
+        if not is_same(*pair)
+    ]
+    return Changes(
+        own=own,
+        renamed=[Rename(from_path=path_text(old), to_path=path_text(new), similarity=how) for old, new, how in renames],
+        dirty_before=[path_text(path) for path in sorted(compared.dirty_before)],
+        external=external,
+        commits=compared.commits,
+        warnings=[*warnings, *compared.warnings],
+        partial=compared.partial or bool(warnings),
+    )
+
+
+def _change(pair: Pair) -> Any:
+    if pair[0] is None:
+        return "added"
+    return "deleted" if pair[1] is None else "modified"
+
+
+def _joined(outer: Changes, text: str, inside: Changes) -> Changes:
+    """Both together; where both tell of a path, the repository it is in knows better."""
+    replace = msgspec.structs.replace
+    own = {change.path: change for change in outer.own}
+    own |= {path: replace(change, path=path) for change in inside.own for path in [nested.prefixed(text, change.path)]}
+    renamed = [
+        replace(
+            rename, from_path=nested.prefixed(text, rename.from_path), to_path=nested.prefixed(text, rename.to_path)
+        )
+        for rename in inside.renamed
+    ]
+    external = [replace(change, path=nested.prefixed(text, change.path)) for change in inside.external]
+    return Changes(
+        own=sorted(own.values(), key=lambda change: path_bytes(change.path)),
+        renamed=[*outer.renamed, *renamed],
+        dirty_before=[*outer.dirty_before, *(nested.prefixed(text, path) for path in inside.dirty_before)],
+        external=[*outer.external, *external],
+        commits=[*outer.commits, *inside.commits],
+        warnings=[*outer.warnings, *(f"{text}: {warning}" for warning in inside.warnings)],
+        partial=outer.partial or inside.partial,
+    )

@@ -1,0 +1,305 @@
+"""What happened to HEAD between two snapshots: which commits were made here, and what came in from elsewhere.
+
+HEAD's own log says how it moved, step by step: commits, merges, pulls, switches, resets, rebases. A commit is the
+task's own when it was made here meanwhile, was known to no ref before, and is no replay of an older one. Where there is
+no log, the committer and the time have to do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from handrail.domain.journal.changes import Cause
+from handrail.outside.tracking.difference import PLAIN, TREES, Entries, Entry, differing, parse_facts
+from handrail.outside.tracking.git_process import GitFailed
+from handrail.outside.tracking.private_index import PrivateIndex, names
+from handrail.outside.tracking.snapshot import log_line_print
+from handrail.outside.tracking.state import Notes
+
+COMMITS = 20_000
+"""New commits that are looked at; a pull of more is told as a whole."""
+REPLAYS = 500
+"""Commits on either side among which replays are looked for."""
+MOVES = 100
+"""Moves of HEAD whose paths are looked at, the latest."""
+
+Kind = Literal["commit", "pick", "merge", "pull", "switch", "reset", "rebase", "unknown"]
+Found = Entry | Literal["as found"] | None
+_ENDS = re.compile(rb"\((start|finish|abort)\)|^rebase finished|^rebase: (checkout|fast)")
+_BY_FIRST_WORD: dict[bytes, Kind] = {
+    b"am": "commit",
+    b"branch": "switch",
+    b"checkout": "switch",
+    b"cherry-pick": "commit",
+    b"clone": "switch",
+    b"commit": "commit",
+    b"initial": "commit",
+    b"merge": "merge",
+    b"reset": "reset",
+    b"revert": "commit",
+}
+
+
+class Step(NamedTuple):
+    """One move of HEAD."""
+
+    old: str
+    new: str
+    kind: Kind
+
+
+class Commit(NamedTuple):
+    """A commit that no ref knew before."""
+
+    oid: str
+    parents: list[str]
+    time: int
+    mail: str
+
+
+class History(NamedTuple):
+    """What HEAD's way tells about paths."""
+
+    commits: list[str]
+    """The task's own that are still part of the history, oldest first."""
+    own: dict[bytes, Found]
+    """Paths the task's own commits touched, each as it was before the first of them."""
+    merged: Entries
+    """Paths that a merge brought, as they are on the other side."""
+    causes: dict[bytes, Cause]
+    fallback: Cause
+    warnings: list[str]
+
+
+NO_HISTORY = History([], {}, {}, {}, "unknown", [])
+
+
+class Ends(NamedTuple):
+    """Both ends of the time in question."""
+
+    old: str | None
+    new: str | None
+    branch: str | None
+    before: Notes
+    after: Notes
+
+
+def look_back(private: PrivateIndex, ends: Ends) -> History:
+    """The history between two ends. Empty when HEAD did not move."""
+    if ends.new is None or ends.old == ends.new:
+        return NO_HISTORY
+    return _Looking(private, ends).look()
+
+
+class _Looking:
+    """One look at history."""
+
+    def __init__(self, private: PrivateIndex, ends: Ends) -> None:
+        self._private = private
+        self._repository = private.repository
+        self._ends = ends
+        self._warnings: list[str] = []
+
+    def look(self) -> History:
+        steps = read_steps(self._repository.git_dir, self._ends.before, self._ends.after)
+        new = self._new_commits()
+        made = self._made(steps, new)
+        own = self._own_paths(made, new)
+        fallback = self._fallback(steps)
+        causes = self._causes(steps or [], new)
+        merged = self._merged(steps or [], new, {step.new for step in made})
+        kept = [step.new for step in made if step.new in new]
+        return History(kept, own, merged, causes, fallback, self._warnings)
+
+    def _git(self, *arguments: str, given: bytes | None = None) -> bytes:
+        return self._private.git(*arguments, given=given)
+
+    def _new_commits(self) -> dict[str, Commit]:
+        """Commits that are part of the history now and that no ref knew before, oldest first."""
+        known = {*self._ends.before.refs, *([self._ends.old] if self._ends.old else [])}
+        given = f"{self._ends.new}\n" + "".join(f"^{oid}\n" for oid in sorted(known))
+        form = "--format=%H %ct %ce%x00%P"
+        arguments = ("rev-list", "--ignore-missing", "--no-commit-header", f"--max-count={COMMITS}", form)
+        try:
+            output = self._git(*arguments, "--stdin", given=given.encode())
+        except GitFailed:
+            self._warnings.append("the history since the task began cannot be read; its commits are not told apart")
+            return {}
+        found = []
+        for line in output.decode("utf-8", "replace").splitlines():
+            facts, _, parents = line.partition("\0")
+            oid, time, mail = facts.split(" ", 2)
+            found.append(Commit(oid, parents.split(), int(time), mail))
+        return {commit.oid: commit for commit in reversed(found)}
+
+    def _made(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
+        """The steps that made commits of the task, oldest first."""
+        if steps is None:
+            return self._made_by_signs(new)
+        candidates = [step for step in steps if step.kind in ("commit", "pick") or _adds_one(step, new)]
+        replays = self._replays(new) if any(step.kind == "pick" for step in candidates) else set()
+        made = [step for step in candidates if step.new in new and step.new not in replays]
+        reworked = {step.old for step in made if step.old not in new.get(step.new, _NOBODY).parents}
+        earlier = [step for step in candidates if step.new in reworked and step.new not in new]
+        wanted = {*made, *earlier}  # what an amended commit held before it was amended counts too
+        return [step for step in steps if step in wanted]
+
+    def _made_by_signs(self, new: dict[str, Commit]) -> list[Step]:
+        """Without a log of HEAD: commits of this user since the task began."""
+        self._warnings.append("HEAD has no log here; commits are told apart by committer and time")
+        mail = self._private.repository.run("config", "user.email", deadline=self._private.deadline, allowed=(0, 1))
+        began = self._ends.before.began_ns // 1_000_000_000
+        replays = self._replays(new)
+        return [
+            Step(commit.parents[0] if commit.parents else "", commit.oid, "commit")
+            for commit in new.values()
+            if commit.mail == mail.decode("utf-8", "replace").strip()
+            and commit.time >= began
+            and commit.oid not in replays
+            and len(commit.parents) < 2
+        ]
+
+    def _replays(self, new: dict[str, Commit]) -> set[str]:
+        """New commits that repeat the patch of an older one: what a rebase leaves behind."""
+        if len(new) > REPLAYS:
+            return set()
+        found: set[str] = set()
+        old_branch = self._ends.before.heads.get(self._ends.branch or "")
+        for left in {self._ends.old, old_branch} - {None}:
+            both = f"{left}...{self._ends.new}"
+            try:
+                lost = self._git("rev-list", "--count", "--left-only", both)
+                if not 0 < int(lost) <= REPLAYS:
+                    continue
+                kept = self._git("rev-list", "--cherry-pick", "--right-only", both).decode().split()
+            except GitFailed:
+                continue
+            found |= new.keys() - set(kept)
+        return found
+
+    def _own_paths(self, made: Sequence[Step], new: dict[str, Commit]) -> dict[bytes, Found]:
+        lines = []
+        for step in made:
+            commit = new.get(step.new, _NOBODY)
+            is_plain = len(commit.parents) < 2 and step.old.strip("0")
+            lines.append(f"{step.new} {step.old}" if is_plain else step.new)
+        own: dict[bytes, Found] = {}
+        if not lines:
+            return own
+        arguments = (*(word for word in TREES if word != "--no-commit-id"), "--raw", "--no-renames", "--root", "--cc")
+        try:
+            output = self._git(*arguments, "--stdin", given="\n".join(lines).encode() + b"\n")
+        except GitFailed:
+            self._warnings.append("the task's commits cannot be read; what they changed is not told apart")
+            return own
+        words = names(output)
+        position = 0
+        while position < len(words):
+            word = words[position]
+            if not word.startswith(b":"):
+                position += 1
+                continue
+            own.setdefault(words[position + 1], "as found" if word.startswith(b"::") else parse_facts(word)[0])
+            position += 2
+        return own
+
+    def _causes(self, steps: Sequence[Step], new: dict[str, Commit]) -> dict[bytes, Cause]:
+        """Which move brought each path, the last one counting."""
+        moves = [step for step in steps if step.kind not in ("commit", "pick") or _is_merge(step, new)]
+        causes: dict[bytes, Cause] = {}
+        for step in moves[-MOVES:]:
+            if step.old.strip("0"):
+                try:
+                    paths = names(self._git(*PLAIN, "--name-only", step.old, step.new))
+                except GitFailed:
+                    continue
+                causes |= dict.fromkeys(paths, _cause(step))
+        return causes
+
+    def _merged(self, steps: Sequence[Step], new: dict[str, Commit], own: Iterable[str]) -> Entries:
+        """Paths that the other side of a merge had changed, as they are there."""
+        found: Entries = {}
+        made = set(own)
+        for step in steps[-MOVES:]:
+            parents = new.get(step.new, _NOBODY).parents
+            if len(parents) != 2 or parents[1] in made:
+                continue
+            try:
+                base = self._git("merge-base", *parents).decode().split()
+                pairs = differing(self._private, base[0], parents[1]) if base else {}
+            except GitFailed:
+                continue
+            found |= {path: pair[1] for path, pair in pairs.items()}
+        return found
+
+    def _fallback(self, steps: Sequence[Step] | None) -> Cause:
+        """The cause of a change that no single move explains."""
+        moves = [step for step in steps or [] if step.kind != "commit" and step.old != step.new]
+        if moves:
+            return _cause(moves[-1])
+        if self._ends.old is None:
+            return "unknown"
+        if self._ends.branch is not None and self._ends.branch not in self._ends.before.heads:
+            return "switch"
+        try:
+            self._git("merge-base", "--is-ancestor", self._ends.old, self._ends.new or "")
+        except GitFailed:
+            return "switch" if self._ends.branch != self._ends.before.branch else "reset"
+        return "pull"
+
+
+_NOBODY = Commit("", [], 0, "")
+
+
+def _adds_one(step: Step, new: dict[str, Commit]) -> bool:
+    """A move of unknown kind that put one new commit on top."""
+    return step.kind == "unknown" and new.get(step.new, _NOBODY).parents[:1] == [step.old]
+
+
+def _is_merge(step: Step, new: dict[str, Commit]) -> bool:
+    return len(new.get(step.new, _NOBODY).parents) > 1
+
+
+def _cause(step: Step) -> Cause:
+    if step.kind == "pick":
+        return "rebase"
+    return "merge" if step.kind == "commit" else step.kind
+
+
+def read_steps(git_dir: str, before: Notes, after: Notes) -> list[Step] | None:
+    """HEAD's moves between two snapshots; None when there is no log of them."""
+    try:
+        with open(f"{git_dir}/logs/HEAD", "rb") as log:  # noqa: PTH123
+            content = log.read()
+    except OSError:
+        return None
+    is_whole = log_line_print(content[: before.reflog_size]) == before.reflog_end
+    end = after.reflog_size if is_whole and log_line_print(content[: after.reflog_size]) == after.reflog_end else None
+    lines = content[before.reflog_size if is_whole else 0 : end].split(b"\n")
+    steps = [found for found in map(_step, lines) if found is not None]
+    if not is_whole:
+        began = before.began_ns // 1_000_000_000
+        steps = [step for step in steps if step[0] >= began]
+    return [step for _, step in steps if step.old != step.new] or None
+
+
+def _step(line: bytes) -> tuple[int, Step] | None:
+    facts, _, message = line.partition(b"\t")
+    words = facts.split(b" ")
+    if len(words) < 5 or not words[-2].isdigit():
+        return None
+    return int(words[-2]), Step(os.fsdecode(words[0]), os.fsdecode(words[1]), _kind(message))
+
+
+def _kind(message: bytes) -> Kind:
+    """What git wrote about a move: `pull --rebase (pick): …`, `commit (amend): …`, `checkout: moving from …`."""
+    action = message.partition(b":")[0]
+    first = action.partition(b" ")[0]
+    if first == b"pull":
+        return "pull" if _ENDS.search(action) or b"(" not in action else "pick"
+    if first == b"rebase":
+        return "rebase" if _ENDS.search(message) else "pick"
+    return _BY_FIRST_WORD.get(first, "unknown")

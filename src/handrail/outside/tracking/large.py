@@ -1,0 +1,116 @@
+"""Files that are fingerprinted instead of stored: large ones, what is over the budget of one snapshot, and files whose
+content filter is not run. A tracker needs to know whether a file changed, not to hold a copy of it.
+
+git-lfs is imitated: the blob that its filter would make is a few lines with the hash and the size of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.domain.journal.paths import path_text
+from handrail.outside.tracking.git_process import Deadline, GitTimedOut
+from handrail.outside.tracking.state import Large, write_whole
+
+SETTLED_NS = 2_000_000_000
+"""A fingerprint is trusted again only if the file had been left alone for so long when it was taken: a clock tick can
+hide a second write."""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+POINTER_BYTES = 1024
+CHUNK = 1 << 20
+
+
+class _Remembered(msgspec.Struct, frozen=True, array_like=True):
+    """A fingerprint, and the file's facts when it was taken."""
+
+    facts: list[int]
+    taken_ns: int
+    found: Large
+
+
+class Limits(NamedTuple):
+    """How much one snapshot may cost. What is over a limit is fingerprinted, flagged or left out, and said so."""
+
+    seconds: float = 20.0
+    file_bytes: int = 2 * 1024 * 1024
+    total_bytes: int = 64 * 1024 * 1024
+    files: int = 5000
+    hashed_bytes: int = 512 * 1024 * 1024
+    """Above this a file is known by its size and times only."""
+    nested: int = 16
+    """Repositories inside the tree that are looked into."""
+    depth: int = 4
+
+
+class LargeFiles:
+    """The fingerprints of one tree. A file that was fingerprinted once stays so while it differs from the index: the
+    same content must not be stored at one time and fingerprinted at another."""
+
+    def __init__(self, file: Path, algorithm: str, limits: Limits, deadline: Deadline) -> None:
+        self._file = file
+        self._algorithm = algorithm
+        self._limits = limits
+        self._deadline = deadline
+        self._used: dict[str, _Remembered] = {}
+        try:
+            self._known = msgspec.json.decode(file.read_bytes(), type=dict[str, _Remembered])
+        except (OSError, msgspec.MsgspecError):
+            self._known = {}
+
+    def has(self, path: bytes) -> bool:
+        return path_text(path) in self._known
+
+    def look(self, path: bytes, full: bytes, facts: os.stat_result, *, is_lfs: bool) -> Large:
+        """The fingerprint of a file, taken anew only if the file may have changed."""
+        text = path_text(path)
+        signature = [facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, int(is_lfs)]
+        known = self._known.get(text)
+        newest = max(facts.st_mtime_ns, facts.st_ctime_ns)
+        if known is None or known.facts != signature or known.taken_ns - newest < SETTLED_NS:
+            taken = time.time_ns()
+            known = _Remembered(signature, taken, self._taken(full, facts, is_lfs=is_lfs))
+        self._used[text] = known
+        return known.found
+
+    def save(self) -> None:
+        if self._used != self._known:
+            write_whole(self._file, msgspec.json.encode(self._used))
+
+    def _taken(self, full: bytes, facts: os.stat_result, *, is_lfs: bool) -> Large:
+        mode = "100755" if facts.st_mode & 0o100 else "100644"
+        if stat.S_ISLNK(facts.st_mode):
+            return Large("120000", facts.st_size, f"sha256:{hashlib.sha256(os.readlink(full)).hexdigest()}")  # noqa: PTH115
+        if facts.st_size > self._limits.hashed_bytes and not is_lfs:
+            times = f"{facts.st_mtime_ns}:{facts.st_ctime_ns}:{facts.st_ino}"
+            return Large(mode, facts.st_size, f"stat:{facts.st_size}:{times}")
+        try:
+            digest, pointer = self._hashed(full)
+        except OSError:
+            return Large(mode, facts.st_size, "unreadable")
+        if not is_lfs:
+            return Large(mode, facts.st_size, f"sha256:{digest}")
+        blob = pointer or LFS_POINTER + f"oid sha256:{digest}\nsize {facts.st_size}\n".encode()
+        oid = hashlib.new(self._algorithm, b"blob %d\0" % len(blob) + blob, usedforsecurity=False).hexdigest()
+        return Large(mode, facts.st_size, f"lfs:{oid}", oid)
+
+    def _hashed(self, full: bytes) -> tuple[str, bytes | None]:
+        """The hash of a file's content; and the content itself where it is an LFS pointer already."""
+        digest, first = hashlib.sha256(), b""
+        descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            while chunk := os.read(descriptor, CHUNK):
+                digest.update(chunk)
+                first = first or chunk
+                if self._deadline.left() <= 0:
+                    raise GitTimedOut((os.fsdecode(full),), -9, b"reading it took too long")
+        finally:
+            os.close(descriptor)
+        is_pointer = first.startswith(LFS_POINTER) and len(first) < POINTER_BYTES
+        return digest.hexdigest(), first if is_pointer else None

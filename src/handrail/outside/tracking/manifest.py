@@ -1,0 +1,365 @@
+"""A manifest: what every file in a plain directory contained at one moment, by hash. Contents are not kept.
+
+A directory is walked once; a file is read only if its times, size or inode tell that it may have changed since the
+last manifest. A file that was touched shortly before it was read is read again next time: a second change within one
+tick of the file system's clock leaves no other trace. Symbolic links are links, never followed; pipes, sockets and
+devices are no one's work and left out, as are empty directories.
+
+Time and files are bounded. What there was no time to read is known by size and times alone (`digest` is empty); where
+the walk did not get to is listed in `unseen`, and nothing is claimed about it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.outside.tracking.ignoring import IGNORE_FILE, MOST_BYTES, Rules, default_rules, is_ignored
+
+QUIET_NS = 3_000_000_000
+"""Longer than a tick of any file system's clock."""
+MOST_FILES = 1_000_000
+"""In one manifest: some 300 bytes of memory each."""
+BUDGET_S = 10.0
+"""For one manifest. Clients give up on a call after 30 seconds."""
+CHUNK = 1024 * 1024
+
+FORMAT = 1
+FILE, EXECUTABLE, LINK = 0, 1, 2
+BINARY = -1
+_OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_LOOKED_AT_FOR_NUL = 8000
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One file. `stamp` is size, times and inode: if it is the same, and was `settled`, so is the content."""
+
+    kind: int
+    stamp: tuple[int, int, int, int]
+    digest: bytes
+    lines: int
+    """Of a text; BINARY for anything else and for what was not read."""
+    settled: bool
+
+    def same_content(self, other: Entry) -> bool:
+        """Exact where both were read; else by size and times."""
+        if self.digest and other.digest:
+            return self.kind == other.kind and self.digest == other.digest
+        return self.kind == other.kind and self.stamp == other.stamp
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Everything in sight below one directory, by path."""
+
+    files: dict[str, Entry]
+    hidden: dict[str, Entry] = {}
+    """Files that were in sight and went out of it by a changed .gitignore, while they are still there."""
+    ignore_files: dict[str, str] = {}
+    """The .gitignore files that held, by directory."""
+    unseen: list[str] = []
+    """Directories that were not looked into; the empty name is the root."""
+    unreadable: list[str] = []
+    out_of_time: bool = False
+
+    tree: str | None = None
+    """A hash of all names and contents: equal for equal directories, whenever and wherever. None where a part is not
+    known."""
+
+
+class Looked(NamedTuple):
+    """A manifest, and how it was come by."""
+
+    manifest: Manifest
+    read: int
+    """Files whose content was read."""
+    is_new: bool
+    """It differs from the previous one in anything."""
+
+
+class Bounds(NamedTuple):
+    """What a look may take."""
+
+    elapsed: Callable[[], float]
+    """Seconds since any fixed moment."""
+    budget_s: float = BUDGET_S
+    most_files: int = MOST_FILES
+    quiet_ns: int = QUIET_NS
+
+
+def look(root: str, previous: Manifest, *, now_ns: int, state: str, bounds: Bounds) -> Looked:
+    """The manifest of a directory. `now_ns` is the time by the file system's own clock, `state` a folder to leave
+    out."""
+    walk = _Walk(root, state, bounds)
+    walk.run()
+    reading = _Reading(root, previous, now_ns - bounds.quiet_ns, walk.ends_at, bounds.elapsed)
+    files = {path: entry for path, facts in walk.found.items() if (entry := reading.entry(path, facts)) is not None}
+    hidden = _hidden(root, previous, files, walk.ignore_files, reading)
+    out_of_time = walk.out_of_time or reading.out_of_time
+    manifest = Manifest(
+        files, hidden, walk.ignore_files, walk.unseen, reading.unreadable, out_of_time, tree=previous.tree
+    )
+    is_new = bool(reading.read) or manifest != previous
+    if is_new or previous.tree is None:
+        manifest = msgspec.structs.replace(manifest, tree=None if walk.unseen else _tree(files))
+    return Looked(manifest, reading.read, is_new or manifest.tree != previous.tree)
+
+
+def _tree(files: dict[str, Entry]) -> str | None:
+    whole = _sha256(b"")
+    for path in sorted(files):
+        entry = files[path]
+        if not entry.digest:
+            return None
+        whole.update(b"%d %s %s\0" % (entry.kind, entry.digest, _name(path)))
+    return whole.hexdigest()
+
+
+class _Walk:
+    """Finds the files, directory by directory, in the order of names, so that two looks that end early end alike."""
+
+    def __init__(self, root: str, state: str, bounds: Bounds) -> None:
+        self.root = root
+        self.found: dict[str, os.stat_result] = {}
+        self.ignore_files: dict[str, str] = {}
+        self.unseen: list[str] = []
+        self.out_of_time = False
+        self.ends_at = bounds.elapsed() + bounds.budget_s
+        self._bounds = bounds
+        self._state = state
+        self._pending: list[tuple[str, Rules]] = [("", default_rules())]
+
+    def run(self) -> None:
+        while self._pending:
+            if self._bounds.elapsed() > self.ends_at:
+                self.out_of_time = True
+                self.unseen += [folder for folder, _ in self._pending]
+                return
+            folder, rules = self._pending.pop()
+            try:
+                with os.scandir(_below(self.root, folder)) as listing:
+                    entries = sorted(listing, key=lambda entry: entry.name)
+            except (FileNotFoundError, NotADirectoryError):
+                if not folder:
+                    raise
+                continue  # gone since its parent was listed
+            except OSError:
+                self.unseen.append(folder)
+                continue
+            self._take(folder, entries, rules)
+
+    def _take(self, folder: str, entries: list[os.DirEntry[str]], rules: Rules) -> None:
+        rules = rules.below(folder, self._ignore_text(folder, entries))
+        prefix = f"{folder}/" if folder else ""
+        files: list[tuple[str, os.stat_result]] = []
+        folders: list[str] = []
+        for entry in entries:
+            path = prefix + entry.name
+            try:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if rules.ignores(path, entry.name, is_folder) or entry.path == self._state:
+                    continue
+                if is_folder:
+                    folders.append(path)
+                    continue
+                facts = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            except OSError:  # a directory that may be listed and not entered
+                self.unseen.append(folder)
+                return
+            if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
+                files.append((path, facts))
+        if len(self.found) + len(files) > self._bounds.most_files:
+            self.unseen.append(folder)
+            return
+        self.found.update(files)
+        self._pending += [(path, rules) for path in reversed(folders)]
+
+    def _ignore_text(self, folder: str, entries: list[os.DirEntry[str]]) -> str | None:
+        """What the directory's own .gitignore says. One that cannot be read is met again among the files, and told."""
+        for entry in entries:
+            if entry.name == IGNORE_FILE:
+                with contextlib.suppress(OSError):
+                    if entry.is_file(follow_symlinks=False):
+                        self.ignore_files[folder] = _beginning_of(entry.path)
+                break
+        return self.ignore_files.get(folder)
+
+
+class _Reading:
+    """Reads what may have changed, while there is time."""
+
+    def __init__(
+        self, root: str, previous: Manifest, quiet_since: int, ends_at: float, elapsed: Callable[[], float]
+    ) -> None:
+        self.read = 0
+        self.unreadable: list[str] = []
+        self.out_of_time = False
+        self._root = root
+        self._known = previous.hidden | previous.files if previous.hidden else previous.files
+        self._quiet_since = quiet_since
+        self._ends_at = ends_at
+        self._elapsed = elapsed
+
+    def entry(self, path: str, facts: os.stat_result) -> Entry | None:
+        """The file's entry; None when it is gone."""
+        kind, stamp = _kind(facts), _stamp(facts)
+        known = self._known.get(path)
+        is_same = known is not None and known.kind == kind and known.stamp == stamp
+        if known is not None and is_same and known.settled:
+            return known
+        if self.out_of_time or self._elapsed() > self._ends_at:
+            self.out_of_time = True
+            return known if is_same else Entry(kind, stamp, b"", BINARY, False)
+        try:
+            return self._read(_below(self._root, path), facts)
+        except FileNotFoundError:
+            return None
+        except _OutOfTime:
+            self.out_of_time = True
+        except OSError:
+            self.unreadable.append(path)
+        return Entry(kind, stamp, b"", BINARY, False)
+
+    def _read(self, file: str, facts: os.stat_result) -> Entry:
+        self.read += 1
+        if stat.S_ISLNK(facts.st_mode):
+            target = os.fsencode(os.readlink(file))  # noqa: PTH115 - the name need not be UTF-8
+            return Entry(LINK, _stamp(facts), _sha256(target).digest(), 1, self._is_settled(facts))
+        descriptor = os.open(file, _OPENING)
+        try:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise FileNotFoundError(file)  # something else took its name
+            digest, lines = self._content(descriptor, facts.st_size)
+        finally:
+            os.close(descriptor)
+        return Entry(_kind(facts), _stamp(facts), digest, lines, self._is_settled(facts))
+
+    def _content(self, descriptor: int, size: int) -> tuple[bytes, int]:
+        wanted = min(size + 1, CHUNK)
+        chunk = os.read(descriptor, wanted)
+        hashed = _sha256(chunk)
+        lines = chunk.count(b"\n")
+        is_text = b"\0" not in chunk[:_LOOKED_AT_FOR_NUL]
+        last = chunk[-1:]
+        while len(chunk) == wanted:  # fewer bytes than asked for: that was the end
+            if self._elapsed() > self._ends_at:
+                raise _OutOfTime
+            chunk = os.read(descriptor, wanted := CHUNK)
+            hashed.update(chunk)
+            lines += chunk.count(b"\n")
+            last = chunk[-1:] or last
+        return hashed.digest(), lines + (last not in (b"", b"\n")) if is_text else BINARY
+
+    def _is_settled(self, facts: os.stat_result) -> bool:
+        return max(facts.st_mtime_ns, facts.st_ctime_ns) < self._quiet_since
+
+
+class _OutOfTime(Exception):  # noqa: N818 - not shown to anyone
+    """The budget ended inside a large file."""
+
+
+def _hidden(
+    root: str, previous: Manifest, files: dict[str, Entry], ignore_files: dict[str, str], reading: _Reading
+) -> dict[str, Entry]:
+    """Files of the previous manifest that are still there, but ignored now."""
+    if not previous.hidden and previous.ignore_files == ignore_files:
+        return {}
+    found: dict[str, Entry] = {}
+    for path in (*previous.files, *previous.hidden):
+        if path not in files and is_ignored(path, ignore_files):
+            try:
+                facts = os.lstat(_below(root, path))
+            except OSError:
+                continue
+            if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
+                entry = reading.entry(path, facts)
+                if entry is not None:
+                    found[path] = entry
+    return found
+
+
+def _sha256(data: bytes) -> hashlib._Hash:
+    """Of what the standard library has, the fastest on processors that help with it, twice BLAKE2's speed here."""
+    return hashlib.sha256(data, usedforsecurity=False)
+
+
+def _kind(facts: os.stat_result) -> int:
+    if stat.S_ISLNK(facts.st_mode):
+        return LINK
+    return EXECUTABLE if facts.st_mode & stat.S_IXUSR else FILE
+
+
+def _stamp(facts: os.stat_result) -> tuple[int, int, int, int]:
+    return (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+
+
+def _beginning_of(file: str) -> str:
+    descriptor = os.open(file, _OPENING)
+    try:
+        return os.read(descriptor, MOST_BYTES).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(descriptor)
+
+
+def _below(root: str, path: str) -> str:
+    return f"{root}/{path}" if path else root
+
+
+def _name(path: str) -> bytes:
+    return path.encode(_ENCODING, _ERRORS)
+
+
+class _Written(msgspec.Struct, frozen=True, array_like=True):
+    """A manifest as it is kept. Names are bytes, as the file system has them."""
+
+    format: int
+    files: dict[bytes, Entry]
+    hidden: dict[bytes, Entry]
+    ignore_files: dict[bytes, bytes]
+    unseen: list[bytes]
+    unreadable: list[bytes]
+    out_of_time: bool
+    tree: str | None
+
+
+def to_bytes(manifest: Manifest) -> bytes:
+    written = _Written(
+        FORMAT,
+        {_name(path): entry for path, entry in manifest.files.items()},
+        {_name(path): entry for path, entry in manifest.hidden.items()},
+        {_name(folder): text.encode("utf-8", "surrogateescape") for folder, text in manifest.ignore_files.items()},
+        list(map(_name, manifest.unseen)),
+        list(map(_name, manifest.unreadable)),
+        manifest.out_of_time,
+        manifest.tree,
+    )
+    return msgspec.msgpack.encode(written)
+
+
+def from_bytes(content: bytes) -> Manifest | None:
+    """The manifest that was kept; None when this is none, or one of another format."""
+    try:
+        written = msgspec.msgpack.decode(content, type=_Written)
+    except msgspec.MsgspecError:
+        return None
+    if written.format != FORMAT:
+        return None
+    return Manifest(
+        {name.decode(_ENCODING, _ERRORS): entry for name, entry in written.files.items()},
+        {name.decode(_ENCODING, _ERRORS): entry for name, entry in written.hidden.items()},
+        {os.fsdecode(folder): text.decode("utf-8", "surrogateescape") for folder, text in written.ignore_files.items()},
+        list(map(os.fsdecode, written.unseen)),
+        list(map(os.fsdecode, written.unreadable)),
+        written.out_of_time,
+        written.tree,
+    )

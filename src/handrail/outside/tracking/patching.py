@@ -1,0 +1,36 @@
+"""The exact patch of a task's own part, for people and for `git apply`. Files whose content is not kept are named in
+lines that `git apply` passes over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+
+from handrail.domain.journal.paths import path_text
+from handrail.outside.tracking.comparison import Compared
+from handrail.outside.tracking.difference import RENAMES_TRIED, SIMILAR, TREES
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex
+
+
+def patch_of(
+    private: PrivateIndex, compared: Compared, tree: str, own: Collection[bytes], prefix: bytes
+) -> Iterator[bytes]:
+    """The patch of some of the task's own paths, piece by piece. `prefix` is the path of the repository they are in."""
+    stored = [path for path in sorted(own) if all(entry is None or entry.is_stored for entry in compared.own[path])]
+    for path in sorted(set(own) - set(stored)):
+        yield f"# {path_text(prefix + path)}: changed, content not kept\n".encode()
+    outer = os.fsdecode(prefix)
+    arguments = (*TREES, "-p", "--binary", "--full-index", SIMILAR, RENAMES_TRIED, "--ignore-submodules=none")
+    for start in range(0, len(stored), ARGUMENTS):
+        chosen = [os.fsdecode(path) for path in stored[start : start + ARGUMENTS]]
+        prefixes = (f"--src-prefix=a/{outer}", f"--dst-prefix=b/{outer}")
+        plain = [argument for argument in arguments if argument != "-z"]
+        try:
+            yield from private.start(*plain, *prefixes, compared.basis, tree, "--", *chosen).chunks()
+        except GitTimedOut:
+            yield b"# the rest is left out: it took too long\n"
+            return
+        except GitFailed:
+            yield b"# the contents the task began with were pruned from the repository: no patch can be made\n"
+            return

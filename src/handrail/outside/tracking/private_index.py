@@ -1,0 +1,233 @@
+"""The private index: a copy of the user's index that follows the working tree instead of the next commit.
+
+It holds every file in sight, tracked or not, as it is on disk; its tree is the snapshot. It starts as a copy of the
+user's index and is then kept, because its cache of file times is what makes the next scan cheap. Objects that it needs
+and the user's repository lacks go to a private store. The user's index is read, never written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from handrail.outside.tracking.discovery import Repository
+from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed, GitTimedOut
+from handrail.outside.tracking.state import TreeState
+
+ARGUMENTS = 1000
+"""Folders named on one command line; more are looked for everywhere instead."""
+SCAN = (
+    "status",
+    "--porcelain=v2",
+    "-z",
+    "--branch",
+    "--no-ahead-behind",
+    "-unormal",
+    "--no-renames",
+    "--ignore-submodules=dirty",
+)
+
+
+class Scan(NamedTuple):
+    """What differs between the private index and the disk. Paths are bytes, relative to the tree."""
+
+    commit: str | None
+    branch: str | None
+    changed: list[bytes]
+    """On disk, and new or different."""
+    gone: list[bytes]
+    """In the index, and not on disk."""
+    embedded: list[bytes]
+    """Folders that are repositories of their own and no submodules."""
+    differing: list[bytes]
+    """What the index has otherwise than HEAD."""
+
+
+class PrivateIndex:
+    """The private index of one working tree. Use it only while the tree's state is locked."""
+
+    def __init__(self, repository: Repository, state: TreeState, deadline: Deadline) -> None:
+        self.repository = repository
+        self.state = state
+        self.deadline = deadline
+
+    def start(
+        self,
+        *arguments: str,
+        index: str | None = None,
+        given: bytes | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> GitCall:
+        """Starts git with the private index (or another) and the private object store."""
+        # Git writes a refreshed index back only where optional locks are allowed: never with the user's own index.
+        locks = "1" if index is None else "0"
+        places = {
+            "GIT_INDEX_FILE": index or self.state.index,
+            "GIT_OBJECT_DIRECTORY": self.state.objects,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted_path(self.repository.objects),
+            "GIT_OPTIONAL_LOCKS": locks,
+        }
+        environment = {**places, **(environment or {})}
+        return self.repository.start(*arguments, deadline=self.deadline, environment=environment, given=given)
+
+    def git(
+        self, *arguments: str, index: str | None = None, given: bytes | None = None, allowed: Sequence[int] = (0,)
+    ) -> bytes:
+        return self.start(*arguments, index=index, given=given).output(allowed=allowed)
+
+    @property
+    def users_index(self) -> str:
+        return f"{self.repository.git_dir}/index"
+
+    def prepare(self) -> bool:
+        """Makes the index ready for a scan; True when it had to be begun anew. In a sparse checkout it always is:
+        which files are left out of the tree is written in the user's index."""
+        _remove(f"{self.state.index}.lock")  # left by a process that was killed: the lock on the state is ours
+        if os.path.exists(self.state.index) and not self.repository.is_sparse:  # noqa: PTH110
+            return False
+        self.begin()
+        return True
+
+    def begin(self) -> None:
+        """Copies the user's index with its time: git compares that with the files' times to find those that were
+        changed in the very moment the index was written."""
+        copied = f"{self.state.index}.new"
+        _remove(self.state.index)
+        try:
+            shutil.copyfile(self.users_index, copied)
+            facts = os.stat(self.users_index)  # noqa: PTH116
+            os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+            os.replace(copied, self.state.index)  # noqa: PTH105
+        except FileNotFoundError:  # nothing was ever staged
+            return
+        self._show_hidden_edits()
+        self.git("-c", "core.untrackedCache=true", "update-index", "--force-untracked-cache", allowed=(0, 1, 128))
+
+    def _show_hidden_edits(self) -> None:
+        """The marks `assume-unchanged` and, outside sparse checkouts, `skip-worktree` would hide changes."""
+        assumed: list[bytes] = []
+        skipped: list[bytes] = []
+        for entry in names(self.git("ls-files", "-v", "-z")):
+            mark, path = entry[:1], entry[2:]
+            if mark.islower():
+                assumed.append(path)
+            if mark in b"Ss" and not self.repository.is_sparse:
+                skipped.append(path)
+        for option, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+            if paths:
+                self.git("update-index", option, "-z", "--stdin", given=joined(paths), allowed=(0, 1, 128))
+
+    def scan(self) -> Scan:
+        """Compares index and disk."""
+        commit = branch = None
+        changed: list[bytes] = []
+        gone: list[bytes] = []
+        folders: list[bytes] = []
+        differing: list[bytes] = []
+        for record in names(self.git("-c", "core.untrackedCache=true", *SCAN)):
+            kind = record[:1]
+            if record.startswith(b"# branch.oid ") and record[13:] != b"(initial)":
+                commit = record[13:].decode()
+            elif record.startswith(b"# branch.head ") and record[14:] != b"(detached)":
+                branch = os.fsdecode(record[14:])
+            elif kind == b"?":
+                (folders if record.endswith(b"/") else changed).append(record[2:])
+            elif kind in (b"1", b"u"):
+                marks, path = record[2:4], record.split(b" ", 8 if kind == b"1" else 10)[-1]
+                if kind == b"u" or marks[1:] == b"D":
+                    (changed if kind == b"u" and self._is_file(path) else gone).append(path)
+                elif marks[1:] != b".":
+                    changed.append(path)
+                if kind == b"1" and marks[:1] == b"D" and self._is_file(path):
+                    changed.append(path)  # committed although ignored: in HEAD, and the scan shows no untracked file
+                differing.append(path)
+        embedded, found = self._inside(folders)
+        return Scan(commit, branch, changed + found, gone, embedded, differing)
+
+    def _is_file(self, path: bytes) -> bool:
+        full = os.fsencode(self.repository.top) + b"/" + path
+        return os.path.lexists(full) and not (os.path.isdir(full) and not os.path.islink(full))  # noqa: PTH112, PTH114
+
+    def _inside(self, folders: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """The embedded repositories among untracked folders, and all untracked files below the others."""
+        embedded: list[bytes] = []
+        found: list[bytes] = []
+        for path in self.untracked(folders) if folders else []:
+            (embedded if path.endswith(b"/") else found).append(path)
+        return [path.rstrip(b"/") for path in embedded], found
+
+    def untracked(self, below: Sequence[bytes]) -> list[bytes]:
+        """Files in sight below some folders that the index does not have; embedded repositories end in a slash."""
+        chosen = [os.fsdecode(path) for path in below] if len(below) <= ARGUMENTS else []
+        own = "--exclude=/.handrail/snapshots/"
+        return names(self.git("ls-files", "-o", "--exclude-standard", own, "-z", "--", *chosen))
+
+    def take_up(self, paths: Sequence[bytes]) -> list[bytes]:
+        """Brings files into the index as they are on disk, and drops those that are gone by now. Returns those that
+        cannot be read."""
+        if not paths:
+            return []
+        arguments = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        try:
+            self.git(*arguments, given=joined(paths))
+        except GitTimedOut:
+            raise
+        except GitFailed:  # one bad file fails all: halve until it is found
+            if len(paths) == 1:
+                return list(paths)
+            middle = len(paths) // 2
+            return self.take_up(paths[:middle]) + self.take_up(paths[middle:])
+        return []
+
+    def drop(self, paths: Sequence[bytes]) -> None:
+        if paths:
+            self.git("update-index", "--force-remove", "-z", "--stdin", given=joined(paths))
+
+    def tree(self) -> str:
+        return self.git("write-tree", "--missing-ok").strip().decode()
+
+    def submodules(self) -> list[bytes]:
+        """Paths that the index has as another repository's commit."""
+        found = names(self.git("ls-files", "-s", "-z"))
+        return [entry.split(b"\t", 1)[1] for entry in found if entry.startswith(b"160000 ")]
+
+    def ignored(self, paths: Sequence[bytes]) -> list[bytes]:
+        """Those that ignore rules hide, tracked or not."""
+        if not paths:
+            return []
+        # This command alone refuses literal paths; behind `./` none can be mistaken for a pattern.
+        arguments = ("check-ignore", "--no-index", "-z", "--stdin")
+        given = joined(b"./" + path for path in paths)
+        call = self.start(*arguments, given=given, environment={"GIT_LITERAL_PATHSPECS": "0"})
+        return [path.removeprefix(b"./") for path in names(call.output(allowed=(0, 1)))]
+
+    def attributes(self, name: str, paths: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The values of one attribute, where it has one."""
+        if not paths:
+            return {}
+        words = self.git("check-attr", "-z", "--stdin", name, given=joined(paths)).split(b"\0")
+        return {path: value for path, value in zip(words[0::3], words[2::3], strict=False) if value != b"unspecified"}
+
+
+def names(output: bytes) -> list[bytes]:
+    """The parts of an output with -z."""
+    return [part for part in output.split(b"\0") if part]
+
+
+def joined(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in paths)
+
+
+def _quoted_path(path: str) -> str:
+    """A path as git's list of object directories takes it."""
+    if os.pathsep in path or path.startswith('"'):
+        return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return path
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108

@@ -1,0 +1,259 @@
+"""What the engine keeps for one working tree: a private index, a private object store, and snapshots.
+
+Everything lies in one folder of its own, never in the user's repository, readable by nobody else: untracked files may
+hold secrets. The layout:
+
+    <key>/tree           the path of the working tree
+    <key>/lock           one snapshot at a time
+    <key>/index          the private index, kept between snapshots for its cache of file times
+    <key>/objects/       blobs and trees that the user's repository does not have
+    <key>/large.json     fingerprints of files too large to store
+    <key>/last.json      what the last snapshot found: most of it still holds at the next
+    <key>/kept/ID.json   a snapshot's notes; ID.index, its index, by hard link
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from handrail.outside.tracking.git_process import Deadline
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # no such lock on this system
+    fcntl = None
+
+
+class Large(msgspec.Struct, frozen=True, array_like=True):
+    """A file that is in no tree: too large to store, unreadable, or under a filter that is not run."""
+
+    mode: str
+    size: int
+    print: str
+    """A hash of its content, with the name of the hash."""
+    oid: str | None = None
+    """Its blob id, where that could be computed without storing it."""
+
+
+class Notes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a snapshot knows beside its tree. Paths are texts of `domain/journal/paths.py`."""
+
+    began_ns: int = 0
+    """When it was begun, by the file system's clock."""
+    branch: str | None = None
+    refs: list[str] = []
+    """Everything any ref pointed to: commits that were known."""
+    heads: dict[str, str] = {}
+    """The branches among them."""
+    large: dict[str, Large] = {}
+    unstaged: dict[str, str] = {}
+    """Where the user's index differs from the working tree: `D` not in the index, `A` only there, else different."""
+    dirty: list[str] = []
+    """Paths that differed from HEAD, roughly; exact is the comparison of trees, while there is one to compare."""
+    rules: str = ""
+    """A print of the ignore rules that lie outside the tree."""
+    reflog_size: int = 0
+    reflog_end: str = ""
+    """The last line of HEAD's log, to see whether it was cut since."""
+
+
+class Last(msgspec.Struct, frozen=True, kw_only=True):
+    """What the last snapshot found, and under which conditions that holds."""
+
+    tree: str
+    users_index: list[int]
+    """Size, times and inode of the user's index."""
+    rules: str
+    unstaged: dict[str, str]
+    submodules: list[str]
+
+
+class Busy(Exception):  # noqa: N818 - answered in part
+    """Another process has kept the tree locked for too long."""
+
+
+class TreeState:
+    """The folder of one working tree."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.name = folder.rpartition("/")[2]
+        self.index = f"{folder}/index"
+        self.objects = f"{folder}/objects"
+
+    def kept_index(self, snapshot_id: str) -> str:
+        return f"{self.folder}/kept/{snapshot_id}.index"
+
+    def _notes(self, snapshot_id: str) -> Path:
+        return Path(self.folder, "kept", f"{snapshot_id}.json")
+
+    def prepare(self, top: str) -> None:
+        for part in ("objects/pack", "objects/info", "kept"):
+            os.makedirs(f"{self.folder}/{part}", mode=0o700, exist_ok=True)  # noqa: PTH103 - names need not be UTF-8
+        Path(self.folder).chmod(0o700)
+        named = Path(self.folder, "tree")
+        if not named.exists():
+            named.write_bytes(os.fsencode(top))
+
+    def keep(self, snapshot_id: str, notes: Notes) -> None:
+        """Keeps a snapshot: git replaces its index by a new file, so that the linked one stays as it is."""
+        write_whole(self._notes(snapshot_id), msgspec.json.encode(notes))
+        with contextlib.suppress(OSError):  # no hard links here: the report then needs the trees
+            os.link(self.index, self.kept_index(snapshot_id))
+
+    def notes(self, snapshot_id: str) -> Notes | None:
+        """A snapshot's notes; None when they are gone."""
+        try:
+            return msgspec.json.decode(self._notes(snapshot_id).read_bytes(), type=Notes)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def forget(self, snapshot_id: str) -> None:
+        for path in (self._notes(snapshot_id), Path(self.kept_index(snapshot_id))):
+            path.unlink(missing_ok=True)
+
+    def kept(self) -> dict[str, float]:
+        """The ids of the snapshots that are kept, with the times of their files."""
+        found = {}
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(f"{self.folder}/kept"):
+                if entry.name.endswith(".json"):
+                    found[entry.name.removesuffix(".json")] = entry.stat().st_mtime
+        return found
+
+    def last(self) -> Last | None:
+        try:
+            return msgspec.json.decode(Path(self.folder, "last.json").read_bytes(), type=Last)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def remember(self, last: Last) -> None:
+        write_whole(Path(self.folder, "last.json"), msgspec.json.encode(last))
+
+    def now_ns(self) -> int:
+        """The time as files have it: the kernel stamps them with a coarser clock than it tells programs."""
+        os.utime(self.folder)
+        return os.stat(self.folder).st_mtime_ns  # noqa: PTH116
+
+    @contextlib.contextmanager
+    def locked(self, deadline: Deadline) -> Iterator[None]:
+        """Nobody else takes a snapshot of this tree meanwhile. The kernel opens the lock when its holder dies."""
+        if fcntl is None:
+            yield
+            return
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+        lock = _Lock(f"{self.folder}/lock")
+        try:
+            if not lock.taken_within(deadline.left()):
+                raise Busy(self.folder)
+            yield
+        finally:
+            lock.leave()
+
+
+class _Lock:
+    """A file lock that is waited for no longer than allowed: the kernel's queue knows no limit, so a thread stands in
+    it, and gives the lock back if it comes too late."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._state = threading.Lock()
+        self._waiting = self._left = False
+
+    def taken_within(self, seconds: float) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass
+        else:
+            return True
+        self._waiting = True
+        thread = threading.Thread(target=self._stand, name="handrail-snapshot-lock", daemon=True)
+        thread.start()
+        thread.join(max(0.0, seconds))
+        return not self._waiting
+
+    def _stand(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        with self._state:
+            self._waiting = False
+            if self._left:
+                os.close(self._descriptor)
+
+    def leave(self) -> None:
+        with self._state:
+            if self._waiting:
+                self._left = True
+            else:
+                os.close(self._descriptor)
+
+
+class StateFolder:
+    """The folders of all working trees."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of(self, top: str, git_dir: str) -> TreeState:
+        """A linked worktree has its own: same repository, other tree."""
+        key = hashlib.sha256(os.fsencode(top) + b"\0" + os.fsencode(git_dir)).hexdigest()[:20]
+        return TreeState(f"{self.folder}/git-{key}")
+
+    def named(self, name: str) -> TreeState:
+        return TreeState(f"{self.folder}/{Path(name).name}")
+
+    def all(self) -> list[TreeState]:
+        try:
+            names = sorted(entry.name for entry in os.scandir(self.folder) if entry.name.startswith("git-"))
+        except OSError:
+            return []
+        return [TreeState(f"{self.folder}/{name}") for name in names]
+
+    def disk_use(self) -> int:
+        return sum(disk_use(state.folder) for state in self.all())
+
+    def prune(self, older_than_ms: int, keep: Collection[str], deadline: Deadline) -> int:
+        """Forgets old snapshots; a tree without any left loses its whole folder. What a kept snapshot shares with a
+        forgotten one stays."""
+        freed = 0
+        for state in self.all():
+            before = disk_use(state.folder)
+            try:
+                with state.locked(deadline):
+                    for snapshot_id, written in state.kept().items():
+                        if snapshot_id not in keep and written * 1000 < older_than_ms:
+                            state.forget(snapshot_id)
+                    if not state.kept():
+                        shutil.rmtree(state.folder, ignore_errors=True)
+            except (Busy, OSError):
+                continue
+            freed += max(0, before - disk_use(state.folder))
+        return freed
+
+
+def disk_use(folder: str) -> int:
+    """Bytes on disk below a folder; a file with two names counts once."""
+    seen: dict[int, int] = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                facts = os.lstat(f"{path}/{name}")
+                seen[facts.st_ino] = facts.st_blocks * 512
+    return sum(seen.values())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file at once: readers see the old one or the new one."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    beside.write_bytes(content)
+    beside.replace(path)

@@ -1,0 +1,48 @@
+"""The tracker of whatever a task works in: git where there is a usable repository, else the plain directory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from handrail.domain.journal.changes import Changes
+from handrail.domain.journal.tracking import OtherTask, Snapshot, Tracker
+from handrail.kernel.clock import Clock
+from handrail.kernel.ids import Ids
+from handrail.outside.tracking.directory import DirectoryTracker
+from handrail.outside.tracking.git_tracker import GitTracker
+from handrail.outside.tracking.large import Limits
+
+
+class WorkingCopies:
+    """Chooses when a task begins, and stays with the choice until it ends: a repository may be made meanwhile."""
+
+    def __init__(self, state: Path, *, clock: Clock, ids: Ids, limits: Limits | None = None) -> None:
+        self._git = GitTracker(state, clock=clock, ids=ids, limits=limits)
+        self._plain = DirectoryTracker(state, clock=clock, ids=ids)
+
+    def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
+        if like is not None:
+            return self._of(like).snapshot(root, like=like)
+        return self._git.tried(root) or self._plain.snapshot(root)
+
+    def changes(self, before: Snapshot, after: Snapshot, *, others: Sequence[OtherTask] = ()) -> Changes:
+        if before.kind != after.kind:
+            warning = "the folder became a repository, or was one: the two snapshots cannot be compared"
+            return Changes(own=[], warnings=[warning], partial=True)
+        return self._of(before).changes(before, after, others=others)
+
+    def patch(self, before: Snapshot, after: Snapshot, paths: Sequence[str] | None = None) -> Iterator[bytes]:
+        return self._of(before).patch(before, after, paths)
+
+    def forget(self, snapshot: Snapshot) -> None:
+        self._of(snapshot).forget(snapshot)
+
+    def prune(self, older_than_ms: int, keep: Collection[str]) -> int:
+        return self._git.prune(older_than_ms, keep) + self._plain.prune(older_than_ms, keep)
+
+    def disk_use(self) -> int:
+        return self._git.disk_use() + self._plain.disk_use()
+
+    def _of(self, snapshot: Snapshot) -> Tracker:
+        return self._git if snapshot.kind == "git" else self._plain
