@@ -13,7 +13,19 @@ from handrail.selection import Selection, published, select
 from handrail.surfaces.mcp.tools import tool_of
 from handrail.wiring import instructions
 
-BUDGETS = {"introspection": 100, "guide": 500, "dynamic": 130, "workflow": 800, "checkpoint": 350, "repository": 220}
+BUDGETS = {
+    "introspection": 100,
+    "guide": 490,
+    "journal": 870,
+    "workflow": 1540,
+    "task": 545,
+    "checkpoint": 230,
+    "context": 270,
+    "orchestration": 190,
+    "repository": 190,
+    "template": 585,
+    "dynamic": 125,
+}
 """o200k tokens of each toolset's `tools/list` entries."""
 
 DEFAULT_PROFILE = 2000

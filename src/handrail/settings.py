@@ -75,7 +75,10 @@ def setting_fields() -> tuple[SettingField, ...]:
     described = msgspec.json.schema(Settings)["$defs"]["Settings"]["properties"]
     return tuple(
         SettingField(
-            field.name, f"HANDRAIL_{field.name.upper()}", getattr(Settings(), field.name), described[field.name].get("description", "")
+            field.name,
+            f"HANDRAIL_{field.name.upper()}",
+            getattr(Settings(), field.name),
+            described[field.name].get("description", ""),
         )
         for field in msgspec.structs.fields(Settings)
     )

@@ -115,7 +115,8 @@ def _look(folder: Path) -> tuple[dict[str, _There], int]:
         marked = _MARK.search(content)
         if marked is not None:
             is_ours = hashlib.sha256(content[: marked.start()]).hexdigest().encode() == marked[2]
-            found.setdefault(marked[1].decode(errors="replace"), _There(Path(entry.path), int(numbered[1]), content, is_ours))
+            there = _There(Path(entry.path), int(numbered[1]), content, is_ours)
+            found.setdefault(marked[1].decode(errors="replace"), there)
     return found, highest
 
 

@@ -18,13 +18,15 @@ from handrail.operation import Operation
 
 _VERBATIM = ("enum", "const", "default", "required", "examples")
 _NULL = {"type": "null"}
+GENEROUS = 200
+"""From here on a bound is no longer something to plan for."""
 
 
 def request_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
     """The schema of an operation's arguments."""
     schema = schema_of(operation.request, nullable=False)
     schema.pop("description", None)  # the type's docstring: for readers of the code
-    return schema
+    return {**schema, "required": schema.get("required", []), "additionalProperties": False}
 
 
 def response_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
@@ -60,6 +62,8 @@ def _trim(node: Any, definitions: Mapping[str, Any], *, nullable: bool) -> Any:
     for key, value in node.items():
         if key == "title" or (key == "default" and not value and value is not False and value != 0):
             continue
+        if not nullable and _goes_without_saying(key, value):
+            continue
         if key == "properties":
             trimmed[key] = {name: _trim(member, definitions, nullable=nullable) for name, member in value.items()}
         else:
@@ -69,6 +73,16 @@ def _trim(node: Any, definitions: Mapping[str, Any], *, nullable: bool) -> Any:
     if "type" in trimmed:
         trimmed = {"type": trimmed["type"], **trimmed}
     return trimmed if nullable else _without_null(trimmed)
+
+
+def _goes_without_saying(key: str, value: Any) -> bool:
+    """What a caller needs not be told: bounds that only a mistake reaches (a refusal names them), `false` and nothing
+    as defaults."""
+    if key in ("maxLength", "maxItems", "maximum"):
+        return bool(value >= GENEROUS)
+    if key == "default":
+        return value is False or isinstance(value, dict)
+    return (key, value) in (("minItems", 1), ("required", []), ("additionalProperties", False))
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:

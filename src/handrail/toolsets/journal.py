@@ -46,9 +46,8 @@ JOURNAL = Toolset(
     family="journal",
     purpose="What was done and why, with the exact files each task changed.",
     instructions=(
-        "Journal your work: start_workflow once, start_task before you change files, complete_task when done "
-        "(the changed files are found for you). log_decision and log_issue only for what matters later; "
-        "at most five log_milestone a task."
+        "Journal your work: start_workflow once, start_task before you change files, complete_task after; it finds "
+        "the changed files. log_* only what matters later."
     ),
 )
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta
 
 Short = Annotated[str, Meta(min_length=1, max_length=200)]
-Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
+Text = Annotated[str, Meta(max_length=20_000)]
+Said = Annotated[str, Meta(min_length=1, max_length=20_000)]
 Texts = Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=200)]
 TaskId = Annotated[str, Meta(max_length=200)]
 
@@ -23,9 +24,9 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StartWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the work is called, what it is for, and how it will go."""
 
-    name: Annotated[Short, Meta(description="Short workflow name (e.g., 'Auth system refactor')")]
-    description: Annotated[str, Meta(max_length=200_000, description="Detailed description of the workflow goal")] = ""
-    plan: Annotated[list[PlanStep], Meta(max_length=500, description="Optional implementation plan as steps")] = []
+    name: Short
+    description: Annotated[str, Meta(max_length=200_000)] = ""
+    plan: Annotated[list[PlanStep], Meta(max_length=500)] = []
 
 
 class StartedWorkflow(msgspec.Struct, frozen=True):
@@ -38,17 +39,13 @@ class StartedWorkflow(msgspec.Struct, frozen=True):
 class StartTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task of a workflow, or a part of one."""
 
-    workflow_id: Annotated[str, Meta(description="Parent workflow ID")]
-    name: Annotated[Short, Meta(description="Task name; one that the plan has is taken up")]
-    goal: Annotated[Text, Meta(description="Precise goal of this task")]
-    parent_task_id: Annotated[str, Meta(description="Parent task ID (null if top-level task)")] | None = None
-    areas: Annotated[
-        Texts, Meta(description="Code areas this task will touch (e.g., ['auth', 'api']); globs and paths too")
-    ] = []
-    plan_step: Annotated[str, Meta(max_length=200, description="The plan's step it belongs to")] | None = None
-    directory: Annotated[str, Meta(max_length=4096, description="Where the work is done; the project if left out")] | (
-        None
-    ) = None
+    workflow_id: str
+    name: Annotated[Short, Meta(description="One that the plan has is taken up")]
+    goal: Said
+    parent_task_id: str | None = None
+    areas: Annotated[Texts, Meta(description="Code it will touch: words, paths, globs")] = []
+    plan_step: Annotated[str, Meta(max_length=200)] | None = None
+    directory: Annotated[str, Meta(max_length=4096)] | (None) = None
 
 
 class StartedTask(msgspec.Struct, frozen=True):
@@ -66,12 +63,12 @@ class LogDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     task_id: TaskId
     category: Literal["architecture", "library_choice", "trade_off", "workaround", "other"]
-    question: Annotated[Text, Meta(description="The decision question (e.g., 'Which auth library to use?')")]
-    chosen: Annotated[Text, Meta(description="Chosen option")]
-    reasoning: Annotated[Text, Meta(description="Why this choice (1-2 sentences)")]
-    options_considered: Annotated[Texts, Meta(description="Options evaluated")] = []
-    trade_offs: Annotated[str, Meta(max_length=20_000, description="Accepted compromises")] | None = None
-    supersedes: Annotated[str, Meta(description="Id of an earlier decision this one replaces")] | None = None
+    question: Text
+    chosen: Text
+    reasoning: Text
+    options_considered: Texts = []
+    trade_offs: Annotated[str, Meta(max_length=20_000)] | None = None
+    supersedes: Annotated[str, Meta(max_length=200)] | None = None
 
 
 class LogIssue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,18 +76,18 @@ class LogIssue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     task_id: TaskId
     type: Literal["documentation_gap", "bug_encountered", "dependency_conflict", "unclear_requirement", "other"]
-    description: Annotated[Text, Meta(description="Description of the issue")]
-    resolution: Annotated[Text, Meta(description="How the issue was resolved/worked around")]
-    requires_human_review: Annotated[bool, Meta(description="Does a human need to review this resolution?")] = False
+    description: Text
+    resolution: Text
+    requires_human_review: bool = False
 
 
 class LogMilestone(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the work is, for whoever watches."""
 
     task_id: TaskId
-    message: Annotated[str, Meta(min_length=1, max_length=500, description="Short message (e.g., 'Running tests...')")]
-    progress: Annotated[float, Meta(ge=0, le=100, description="Estimated progress (0-100)")] | None = None
-    metadata: Annotated[dict[str, Any], Meta(description="Optional additional data")] = {}
+    message: Annotated[str, Meta(max_length=500)]
+    progress: Annotated[float, Meta(ge=0, le=100)] | None = None
+    metadata: dict[str, Any] = {}
 
 
 class Logged(msgspec.Struct, frozen=True):
@@ -105,12 +102,12 @@ class Logged(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What came of a task."""
 
-    summary: Annotated[Text, Meta(description="Summary of what was accomplished (2-4 sentences)")]
-    achievements: Annotated[Texts, Meta(description="Concrete achievements (empty array if none)")] = []
-    limitations: Annotated[Texts, Meta(description="Limitations/compromises (empty array if none)")] = []
-    manual_review_needed: Annotated[bool, Meta(description="Does a human need to review before continuing?")] = False
-    manual_review_reason: Annotated[str, Meta(max_length=4000, description="Why manual review is needed")] | None = None
-    next_steps: Annotated[Texts, Meta(description="Suggested next steps (optional)")] = []
+    summary: Annotated[Said, Meta(description="2-4 sentences")]
+    achievements: Texts = []
+    limitations: Texts = []
+    manual_review_needed: bool = False
+    manual_review_reason: Annotated[str, Meta(max_length=4000)] | None = None
+    next_steps: Texts = []
 
 
 class Metadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,8 +133,8 @@ class CompleteTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status: Literal["success", "partial_success", "failed"]
     outcome: Outcome
     metadata: Metadata = Metadata()
-    checks: Annotated[list[Check], Meta(max_length=100, description="Commands you ran, with their exit codes")] = []
-    verify: Annotated[bool, Meta(description="Run the project's own checks and keep their results")] = False
+    checks: Annotated[list[Check], Meta(max_length=100)] = []
+    verify: Annotated[bool, Meta(description="Run the project's own checks too")] = False
 
 
 class CompletedTask(msgspec.Struct, frozen=True, omit_defaults=True):

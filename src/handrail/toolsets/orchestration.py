@@ -28,7 +28,7 @@ ORCHESTRATION = Toolset(
     name="orchestration",
     family="plan",
     purpose="What is next, what is blocked, how far the work is.",
-    instructions="workflow_next_tasks says what to do next; without ids it means the one open workflow.",
+    instructions="workflow_next_tasks says what is next.",
 )
 
 SHOWN_RUNNING = 20

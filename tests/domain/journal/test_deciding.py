@@ -65,7 +65,9 @@ def test_no_decision_replaces_itself_or_a_later_one() -> None:
 names = st.sampled_from(["cp_1", "cp_2", "cp_3", "same words", "None", ""])
 
 
-@given(st.lists(st.tuples(st.sampled_from(["", "same words", "None"]), st.none() | names | st.lists(names)), max_size=6))
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "same words", "None"]), st.none() | names | st.lists(names)), max_size=6)
+)
 def test_it_agrees_with_what_recovery_tells_an_agent(drafts: list[tuple[str, Any]]) -> None:
     notes = [
         note(number, summary, **({} if named is None else {"supersedes": named}))

@@ -25,7 +25,10 @@ from handrail.domain.journal.markdown import code, inline, minute, quoted
         ("*emphasis* stays", "*emphasis* stays"),
         ("***", "\\***"),
         ("| a | b |", "\\| a | b |"),
-        ("```sh", "\\```sh"),
+        ("```sh", "&#96;&#96;&#96;sh"),
+        ("`a` or ``b``", "`a` or ``b``"),
+        ("`a` or ``b`", "`a` or &#96;&#96;b&#96;"),
+        ("\\`a`", "\\&#96;a&#96;"),
         ("<script>", "&lt;script>"),
         ("<!-- the rest", "&lt;!-- the rest"),
         ("a < b", "a < b"),
@@ -64,10 +67,18 @@ def test_nothing_of_a_text_is_markup(text: str) -> None:
     for line in (inline(text), *quoted(text)):
         assert line.isprintable()
         assert not re.search(r"<[A-Za-z/!?]|\][(\[:]", line)
-    assert not re.match(r"#|>|\||```|~~~|\d+[.)] |[-+*] ", inline(text))
+    assert not re.match(r"#|>|\||~~~|\d+[.)] |[-+*] ", inline(text))
     assert all(line.startswith(">") or not line for line in quoted(text))
     shown = code(text)
     fence = re.match("`+", shown)
     assert fence is not None
     assert shown.endswith(fence[0])
     assert "`" * len(fence[0]) not in shown[len(fence[0]) : -len(fence[0])]
+
+
+@given(st.text("`\\\\a<", max_size=12), st.text("`\\\\a<", max_size=12))
+def test_no_text_opens_or_closes_what_its_neighbour_says(first: str, second: str) -> None:
+    line = f"{inline(first)} {code('<img>')} {inline(second)}"
+    spans = re.sub(r"(?<![`\\\\])(`+)(?!`).*?(?<!`)\1(?!`)", "", line)
+    assert "<img>" not in spans, line
+    assert "`" not in spans, line

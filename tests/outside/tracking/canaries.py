@@ -25,7 +25,7 @@ class Canary(NamedTuple):
 def program(repo: Playground, mark: Path) -> str:
     """A program that leaves a mark and behaves like a filter."""
     script = repo.top.parent / "trap.sh"
-    script.write_text(f"#!/bin/sh\necho sprung >> '{mark}'\ncat\n")
+    script.write_text(f"#!/bin/sh\necho sprung >> '{mark}'\ntimeout 1 cat\n")
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     return str(script)
 

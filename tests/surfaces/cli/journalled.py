@@ -8,6 +8,7 @@ from typing import Any
 import click.testing
 import msgspec
 
+from handrail.domain.journal.tracking import Tracker
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
@@ -40,12 +41,16 @@ class Project(Playground):
         self._ids = CountingIds()
         place = Place(project=top, home=top.parent / "home", environ={})
         settings = settings_at(place, {"profile": "all", "db": db})
-        self._call = assemble(place, settings, ledger=LazyLedger(self._open)).call
+        self.ledger = LazyLedger(self._open)
+        self._call = assemble(place, settings, ledger=self.ledger).call
         self._db = db
 
     def _open(self) -> Store:
         engine = open_engine(self._db, project=self.top, version="0", durable=False)
         return Store(engine, clock=self.clock, ids=self._ids)
+
+    def tracker(self) -> Tracker:
+        return self._call.tracker()
 
     def tool(self, tool: str, /, *, after: int = 1, **arguments: Any) -> Any:
         """Calls a tool, some minutes after the last one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def worked(project: Project) -> str:
-    """A task that commits one file and leaves another; before it somebody had left a third, and something is deleted."""
+    """A task that commits one file, leaves others, goes on with what somebody had left, and deletes one."""
     project.write("src/old.py", "".join(f"line {n}\n" for n in range(20)))
     project.commit("old")
     project.write("dirty.txt", "left alone\n")
@@ -39,10 +38,8 @@ def applied(project: Project, patch: bytes, folder: Path) -> dict[str, bytes]:
     project.git("worktree", "add", "-q", str(folder), "HEAD~1")
     (folder / "dirty.txt").write_bytes(b"left alone\n")
     project.git("apply", "-", at=folder, given=patch)
-    names = [name for name in os.listdir(folder) if name not in (".git", ".handrail", "src")]
-    found = {name: (folder / name).read_bytes() for name in names}
-    sources = folder / "src"
-    return found | ({f"src/{name}": (sources / name).read_bytes() for name in os.listdir(sources)})
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".git"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files if ".handrail" not in path.parts}
 
 
 def test_a_patch_is_what_git_apply_takes_and_nothing_else(project: Project, tmp_path: Path) -> None:
@@ -91,11 +88,11 @@ def test_stat_and_names_fit_a_terminal(project: Project) -> None:
     project.write("new\nline\x1b[2J.txt", "x\n")
     project.complete(task)
     assert project.shown("diff", task, "--stat").splitlines() == [
-        "M dirty.txt                    +1",
-        'A "latin\\351.txt"              +2',
-        'A "new\\012line\\033[2J.txt"     +1',
-        "A src/auth.py                  +2",
-        "D src/old.py                   −20",
+        "M dirty.txt                 +1",
+        'A "latin\\351.txt"           +2',
+        'A "new\\012line\\033[2J.txt"  +1',
+        "A src/auth.py               +2",
+        "D src/old.py                −20",
         "5 files, +6 −20",
     ]
     assert project.shown("diff", task, "--name-only").splitlines()[2] == '"new\\012line\\033[2J.txt"'
@@ -212,13 +209,13 @@ def test_another_repositorys_task_is_found_in_a_store_for_many(tmp_path: Path) -
 
 
 def test_on_a_terminal_lines_are_coloured_and_command_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    patch = [b"diff --git a/x b/x\n@@ -1 +1 @@\n-caf\xe9\n+\x1b[2Jnew\twords\r\n sa", b"me\n"]
+    patch = [b"diff --git a/x b/x\n@@ -1 +1 @@\n-caf\xe9\n+\x1b[2Jnew\tone\r\n sa", b"me\n"]
     monkeypatch.setenv("NO_COLOR", "1")
     assert list(terminal_lines(patch)) == [
         "diff --git a/x b/x",
         "@@ -1 +1 @@",
         "-caf\N{REPLACEMENT CHARACTER}",
-        "+\N{REPLACEMENT CHARACTER}[2Jnew words",
+        "+\N{REPLACEMENT CHARACTER}[2Jnew        one",
         " same",
     ]
     monkeypatch.delenv("NO_COLOR")

@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK = re.compile(r"\](?=[(\[:])")
-_MARKER = re.compile(r"[#>|=~`]|[-+*_](?=\s|$|[-+*_])")
+_MARKER = re.compile(r"[#>|=~]|[-+*_](?=\s|$|[-+*_])")
 _NUMBER = re.compile(r"(\d+)([.)])")
+_TICKS = re.compile(r"\\?`+")
 
 
 def inline(text: str) -> str:
     """A text on one line, as part of a paragraph, a heading or a list."""
-    line = _harmless(" ".join(_printable(text).split()))
+    line = _paired(_harmless(" ".join(_printable(text).split())))
     if numbered := _NUMBER.match(line):
         return f"{numbered[1]}\\{line[numbered.end(1) :]}"
     return f"\\{line}" if _MARKER.match(line) else line
@@ -51,6 +52,25 @@ def minute(at_ms: int) -> str:
 
 def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _paired(line: str) -> str:
+    """With no backtick that could pair with one outside this text, and so set free what stands between others."""
+    runs = list(_TICKS.finditer(line))
+    kept: set[int] = set()
+    number = 0
+    while number < len(runs):
+        opening = runs[number][0]
+        closing = next((later for later in range(number + 1, len(runs)) if runs[later][0] == opening), None)
+        if opening.startswith("`") and closing is not None:
+            kept |= {number, closing}
+            number = closing
+        number += 1
+    found, end = "", 0
+    for number, run in enumerate(runs):
+        found += line[end : run.start()] + (run[0] if number in kept else run[0].replace("`", "&#96;"))
+        end = run.end()
+    return found + line[end:]
 
 
 def _harmless(line: str) -> str:

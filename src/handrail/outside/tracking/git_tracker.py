@@ -141,15 +141,20 @@ class GitTracker:
             compared = Comparison(private, *points).compare()
         found = _told(compared, warnings)
         for text in sorted({*_nested(before), *_nested(after)}):
-            inside = self._inside(private, text, (before, after), deadline)
-            found = _joined(found, text, inside)
+            inside, accounted = self._inside(private, text, (before, after), deadline)
+            settled = {nested.prefixed(text, path) for path in accounted}
+            outer = [change for change in found.own if change.path not in settled]
+            found = _joined(msgspec.structs.replace(found, own=outer), text, inside)
         return found
 
-    def _inside(self, private: PrivateIndex, text: str, ends: tuple[Snapshot, Snapshot], deadline: Deadline) -> Changes:
-        """What changed in a repository inside this one, with its paths."""
+    def _inside(
+        self, private: PrivateIndex, text: str, ends: tuple[Snapshot, Snapshot], deadline: Deadline
+    ) -> tuple[Changes, set[str]]:
+        """What changed in a repository inside this one, with its paths; and for which of them that is all there is to
+        say."""
         old, new = _nested(ends[0]).get(text), _nested(ends[1]).get(text)
         if old is not None and new is not None:
-            return self._changes(old, new, deadline)
+            return self._changes(old, new, deadline), set()
         only = new or old
         assert only is not None
         state = self._state.named(only.data["state"])

@@ -25,7 +25,7 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import columns, dim, one_line, pad, widest
+from handrail.surfaces.cli.columns import columns, dim, one_line, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json
@@ -160,7 +160,7 @@ def stat_lines(found: Difference, room: int) -> Iterator[str]:
         yield f"{LETTERS[change['change']]} {pad(_shown_name(change['path']), names)}  {lines_told(change)}"
     yield dim(told(totals(files))) if files else _nothing(found)
     for warning in _warnings(found):
-        yield one_line(warning)
+        yield from wrapped(warning, room)
 
 
 def _warnings(found: Difference) -> list[str]:

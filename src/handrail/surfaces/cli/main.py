@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scope": ("handrail.surfaces.cli.scope:scope", "Try the areas of a task on files: why is one in or out?"),
     "log": ("handrail.surfaces.cli.log:log", "Show who did what, when, through which channel."),
     "undo": ("handrail.surfaces.cli.log:undo", "Take back your last write, while nothing stands on it."),
-    "db": ("handrail.surfaces.cli.db:db", "Look after the store: check, verify, backup, restore, prune and more."),
+    "db": ("handrail.surfaces.cli.db:db", "Look after the store: check, verify, back up, restore, prune."),
     "settings": ("handrail.surfaces.cli.settings:settings", "Show every setting and its value here."),
     "version": ("handrail.surfaces.cli.version:version", "Print the version."),
 }

@@ -1,0 +1,326 @@
+"""`handrail journal`, `report` and `decisions` as a person uses them, after an agent worked in a real repository."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from handrail.surfaces.cli.columns import width
+from tests.surfaces.cli.journalled import Project
+
+HOSTILE = "\x1b[31mre\x07d\n# 日本語 <script>](x) " + "x" * 150
+PLAN = [{"step": "1", "goal": "Middleware"}, {"step": "then", "goal": "Routes"}]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+def authenticated(project: Project) -> tuple[str, str]:
+    """A workflow with one task that did a bit of everything, and the task."""
+    workflow = project.workflow(description="Let people sign in", plan=PLAN)
+    task = project.task(workflow, areas=["auth"], plan_step="1")
+    project.write("src/auth.py", "def check():\n    return True\n")
+    project.commit("auth")
+    project.tool("log_milestone", task_id=task, message="Running tests...", progress=75)
+    first = project.decide(task, options_considered=["jose", "pyjwt"], trade_offs="Larger")
+    project.decide(task, chosen="pyjwt", supersedes=first)
+    project.issue(task, review=True)
+    project.write("utils.py", "x = 1\n")
+    project.complete(
+        task,
+        "Tokens are verified",
+        achievements=["Tests pass"],
+        limitations=["No refresh tokens"],
+        next_steps=["Refresh tokens"],
+        metadata={"packages_added": ["pyjwt"], "commands_executed": ["pytest"], "tests_status": "passed"},
+    )
+    return workflow, task
+
+
+# -- journal ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_workflows_journal_tells_what_happened_in_order(project: Project) -> None:
+    workflow, _ = authenticated(project)
+    assert project.shown("journal", workflow, width=100).splitlines() == [
+        "Add authentication  wf_1  in progress",
+        "",
+        "2026-01-15 UTC",
+        "10:05:00  ○            asked for: Let people sign in",
+        "10:06:00  ▶ Setup JWT  began: Verify tokens [auth]",
+        "10:07:00  · Setup JWT  75 %: Running tests...",
+        "10:08:00  ◆ Setup JWT  decided (library choice): Which library? jose: It is maintained",
+        "10:09:00  ◆ Setup JWT  decided (library choice): Which library? pyjwt: It is maintained",
+        "10:10:00  ! Setup JWT  issue (documentation gap): The docs are old → Read the source",
+        "10:10:00  ? Setup JWT  review asked for: Setup JWT: The docs are old (gate_1)",
+        "10:20:00  ✓ Setup JWT  success after 14 minutes: Tokens are verified",
+        "            2 files, +3 −0",
+        "              A src/auth.py  +2",
+        "              A utils.py     +1, outside its areas",
+        "            ⚠️ 1 file(s) modified outside declared scope (auth)",
+    ]
+
+
+def test_a_tasks_journal_tells_all_of_it(project: Project) -> None:
+    _, task = authenticated(project)
+    text = project.shown("journal", task)
+    assert text.startswith('Setup JWT  task_1  completed\nin "Add authentication" (wf_1)\n')
+    assert "achieved: Tests pass" in text
+    assert "limitation: No refresh tokens" in text
+    assert "next: Refresh tokens" in text
+
+
+def test_json_has_every_moment_with_its_time_and_parts(project: Project) -> None:
+    _, task = authenticated(project)
+    found = project.json("journal", task)
+    assert (found["workflow_id"], found["task_status"], found["earlier"]) == ("wf_1", "completed", False)
+    kinds = [moment["kind"] for moment in found["moments"]]
+    assert kinds == ["began", "milestone", "decision", "decision", "issue", "asked", "ended"]
+    assert found["moments"][0]["at"] == "2026-01-15T10:06:00Z"
+    assert found["moments"][1]["progress"] == 75
+    ended = found["moments"][-1]
+    assert (ended["status"], ended["duration_ms"], ended["unexpected"]) == ("success", 14 * 60_000, ["utils.py"])
+    assert [change["path"] for change in ended["files"]] == ["src/auth.py", "utils.py"]
+
+
+def test_without_a_name_it_is_the_workflow_that_moved_last(project: Project) -> None:
+    assert "NOTHING_OPEN" in project.refused("journal")
+    assert not (project.top / ".handrail").exists()
+    authenticated(project)
+    project.task(project.workflow("Second"))
+    text = project.shown("journal")
+    assert text.startswith("Second  wf_2")
+    assert "1 other workflow is open here; name one to see what happened in it." in text
+
+
+def test_the_newest_moments_are_shown_and_the_cut_is_named(project: Project) -> None:
+    workflow, _ = authenticated(project)
+    found = project.json("journal", workflow, "--limit", "2")
+    assert ([moment["kind"] for moment in found["moments"]], found["earlier"]) == (["asked", "ended"], True)
+    assert "earlier moments are not shown" in project.shown("journal", workflow, "--limit", "2")
+
+
+def test_every_attempt_at_a_task_is_there(project: Project) -> None:
+    workflow = project.workflow()
+    task = project.task(workflow, "Try")
+    project.write("first.txt", "x\n")
+    project.complete(task, "The proxy hangs", "failed")
+    project.task(workflow, "Try", goal="Once more")
+    project.write("second.txt", "x\n")
+    project.complete(task, "It works")
+    moments = project.json("journal", task)["moments"]
+    assert [(moment["kind"], moment.get("status")) for moment in moments] == [
+        ("began", None),
+        ("ended", "failed"),
+        ("began", None),
+        ("ended", "success"),
+    ]
+    assert [moment["text"] for moment in moments] == ["Verify tokens", "The proxy hangs", "Once more", "It works"]
+    assert [change["path"] for change in moments[3]["files"]] == ["second.txt"]
+
+
+def test_an_attempt_under_way_leaves_the_failed_one_as_it_was(project: Project) -> None:
+    workflow = project.workflow()
+    task = project.task(workflow, "Try")
+    project.complete(task, "The proxy hangs", "failed")
+    project.task(workflow, "Try")
+    failed = project.json("journal", task)["moments"][1]
+    assert (failed["status"], failed["duration_ms"]) == ("failed", 10 * 60_000)
+
+
+def test_tasks_of_a_plan_are_told_of_without_a_journal(project: Project) -> None:
+    made = project.tool("workflow_create", name="Plan", source_type="prompt", source_content="Do it")
+    tasks = [{"name": name, "description": f"Do {name}", "sequence": 1} for name in ("one", "two", "three")]
+    project.tool("workflow_set_plan", id=made["id"], plan={"summary": "s", "approach": "a", "tasks": tasks})
+    one, two, three = (project.json("show", name)["id"] for name in ("one", "two", "three"))
+    project.tool("task_update_status", id=one, status="in_progress")
+    project.tool("checkpoint_add", task_id=one, type="progress", summary="Half of it")
+    project.tool("task_update_status", id=one, status="completed", outcome="All of it")
+    project.tool("task_update_status", id=two, status="in_progress")
+    project.tool("task_update_status", id=two, status="failed", error="No network")
+    project.tool("task_update_status", id=three, status="skipped")
+    told = [line[10:] for line in project.shown("journal", "Plan").splitlines()[4:]]
+    assert told == [
+        "▶ one    began: Do one",
+        "· one    progress: Half of it",
+        "✓ one    completed after 2 minutes: All of it",
+        "▶ two    began: Do two",
+        "✗ two    failed after 1 minute: No network",
+        "– three  skipped",
+    ]
+
+
+def test_a_tasks_journal_has_its_subtasks(project: Project) -> None:
+    workflow = project.workflow()
+    main = project.task(workflow, "Main")
+    part = project.task(workflow, "Part", parent_task_id=main)
+    project.task(workflow, "Beside")
+    project.complete(part)
+    assert re.findall(r"  [▶✓] (\w+)", project.shown("journal", main)) == ["Main", "Part", "Part"]
+
+
+def test_the_end_of_a_workflow_is_a_moment(project: Project) -> None:
+    workflow, _ = authenticated(project)
+    project.shown("done", workflow)
+    assert project.shown("journal", workflow).splitlines()[-1].endswith("✓            the workflow was completed")
+
+
+# -- report -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_tells_of_goal_plan_work_and_what_is_left(project: Project) -> None:
+    workflow, _ = authenticated(project)
+    text = project.shown("report", workflow)
+    assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == [
+        "Goal",
+        "Plan",
+        "Totals",
+        "Tasks",
+        "Decisions",
+        "Issues",
+        "Limitations",
+        "Reviews",
+    ]
+    for part in (
+        "> Let people sign in",
+        "1. Middleware\n2. then: Routes",
+        "- 1 task: 1 completed",
+        "- 2 files, +3 −0, added up over all tasks; 2 distinct paths",
+        "- 2 decisions, 1 of them superseded",
+        "- 1 review, 1 open",
+        "### Setup JWT (completed: success)",
+        "> Tokens are verified",
+        "- Packages added: `pyjwt`",
+        "- Tests, as the agent says: passed",
+        "- Warning: ⚠️ 1 file(s) modified outside declared scope (auth)",
+        "- Outside its areas: `utils.py`",
+        "- added `src/auth.py` +2",
+        "### Which library? (superseded)",
+        "  - Resolved: Read the source",
+        "- Setup JWT: No refresh tokens",
+        "- Setup JWT: The docs are old (`gate_1`, asked 2026-01-15 10:10 UTC)\n  - Open",
+    ):
+        assert part in text, part
+
+
+def test_a_report_of_nothing_much_has_no_empty_sections(project: Project) -> None:
+    text = project.shown("report", project.workflow("Small"))
+    assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == ["Goal", "Totals"]
+    assert "- 0 tasks\n" in text
+
+
+def test_a_report_goes_into_a_file_that_is_not_there_yet(project: Project, tmp_path: Path) -> None:
+    workflow, _ = authenticated(project)
+    file = tmp_path / "report.md"
+    assert project.shown("report", workflow, "--output", str(file)) == f"wrote {file}\n"
+    assert file.read_text(encoding="utf-8") == project.shown("report", workflow)
+    file.write_text("mine", encoding="utf-8")
+    assert "is there already" in project.refused("report", workflow, "--output", str(file), code=2)
+    assert file.read_text(encoding="utf-8") == "mine"
+    assert project.json("report", workflow, "--output", str(file), "--force") == {"output": str(file)}
+    assert file.read_text(encoding="utf-8") == project.json("report", workflow)["markdown"]
+    assert "cannot be written" in project.refused("report", workflow, "--output", str(tmp_path / "no" / "file"))
+
+
+def test_a_report_in_a_pipe_is_utf_8_even_where_names_are_not(project: Project) -> None:
+    workflow = project.workflow()
+    task = project.task(workflow)
+    project.write(b"caf\xe9.txt", "x\n")
+    project.complete(task)
+    assert '- added `"caf\\351.txt"` +1' in project.run("report", workflow).stdout_bytes.decode()
+
+
+# -- decisions --------------------------------------------------------------------------------------------------------
+
+
+def test_decisions_are_listed_with_their_reasons_and_what_replaced_them(project: Project) -> None:
+    assert "Nothing was decided here yet" in project.shown("decisions")
+    authenticated(project)
+    assert project.shown("decisions").splitlines() == [
+        "Which library? (superseded)",
+        "  jose: It is maintained",
+        "  trade-offs: Larger",
+        "  cp_2, library choice, 2026-01-15, in Setup JWT",
+        "  superseded by cp_3: Which library? pyjwt: It is maintained",
+        "",
+        "Which library?",
+        "  pyjwt: It is maintained",
+        "  cp_3, library choice, 2026-01-15, in Setup JWT",
+    ]
+    first, second = project.json("decisions")["decisions"]
+    assert (first["superseded_by"], second["superseded_by"]) == ("cp_3", None)
+    assert (first["options_considered"], first["created_at"]) == (["jose", "pyjwt"], "2026-01-15T10:08:00Z")
+
+
+def test_decisions_of_one_workflow_or_of_all_also_of_ended_ones(project: Project) -> None:
+    workflow, _ = authenticated(project)
+    project.shown("done", workflow)
+    second = project.workflow("Second")
+    task = project.task(second)
+    project.tool("checkpoint_add", task_id=task, type="decision", summary="Use SQLite")
+    assert [one["question"] for one in project.json("decisions", "Second")["decisions"]] == ["Use SQLite"]
+    assert [one["id"] for one in project.json("decisions")["decisions"]] == ["cp_2", "cp_3", "cp_6"]
+
+
+def test_other_repositories_decisions_are_not_exported(tmp_path: Path) -> None:
+    store = str(tmp_path / "shared.db")
+    mine = Project(tmp_path / "mine", db=store)
+    mine.decide(mine.task(mine.workflow()))
+    other = Project(tmp_path / "other", db=store)
+    assert other.json("decisions") == {"decisions": []}
+    assert len(other.json("decisions", "wf_1")["decisions"]) == 1
+
+
+def test_decisions_become_files_that_point_to_each_other(project: Project, tmp_path: Path) -> None:
+    workflow, _ = authenticated(project)
+    folder = tmp_path / "adr"
+    assert project.shown("decisions", "--adr", str(folder)).splitlines() == [
+        f"written     {folder / '0001-which-library.md'}",
+        f"written     {folder / '0002-which-library.md'}",
+    ]
+    text = (folder / "0001-which-library.md").read_text(encoding="utf-8")
+    assert "- Status: superseded by [0002-which-library.md](0002-which-library.md)" in text
+    task = project.task(workflow, "Again")
+    project.decide(task, "Which library, again?", "authlib", supersedes="cp_3")
+    files = project.json("decisions", "--adr", str(folder))["files"]
+    assert [(Path(one["file"]).name, one["fate"]) for one in files] == [
+        ("0001-which-library.md", "unchanged"),
+        ("0002-which-library.md", "updated"),
+        ("0003-which-library-again.md", "written"),
+    ]
+    assert "superseded by [0003-" in (folder / "0002-which-library.md").read_text(encoding="utf-8")
+
+
+# -- hostile texts ----------------------------------------------------------------------------------------------------
+
+
+def test_every_line_fits_and_no_text_of_an_agent_commands_the_terminal(project: Project, tmp_path: Path) -> None:
+    workflow = project.workflow(HOSTILE, description=HOSTILE * 3, plan=[{"step": HOSTILE, "goal": HOSTILE}])
+    task = project.task(workflow, HOSTILE, HOSTILE * 2, areas=[HOSTILE])
+    project.tool("log_milestone", task_id=task, message=HOSTILE, progress=33.3)
+    project.decide(task, HOSTILE, HOSTILE, reasoning=HOSTILE, trade_offs=HOSTILE, options_considered=[HOSTILE])
+    project.issue(task, HOSTILE * 2, review=True)
+    project.write("\x1b[31m" + "long" * 40 + ".txt", "x\n")
+    project.complete(task, HOSTILE, achievements=[HOSTILE], limitations=[HOSTILE], next_steps=[HOSTILE])
+    project.task(workflow, "後" * 100)
+    for argv in (("journal",), ("journal", task), ("decisions",), ("review",), ("status",), ("diff", task, "--stat")):
+        for line in project.shown(*argv).splitlines():
+            assert width(line) <= 80, (argv, line)
+            assert line.isprintable(), (argv, line)
+    files = project.json("decisions", "--adr", str(tmp_path / "adr"))["files"]
+    for text in (project.shown("report", workflow), Path(files[0]["file"]).read_text(encoding="utf-8")):
+        assert all(line.isprintable() for line in text.splitlines())
+        outside_code = re.sub(r"`[^`]*`", "", text)
+        assert "<script" not in outside_code
+        assert "](x)" not in outside_code
+        assert not re.search(r"^# 日", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", ["journal", "report", "decisions", "review"])
+def test_every_command_takes_the_common_options(project: Project, command: str) -> None:
+    shown = project.run(command, "--help").output
+    assert all(option in shown for option in ("--root", "--db", "--global", "--json"))
