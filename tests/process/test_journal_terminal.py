@@ -1,8 +1,9 @@
-"""`handrail diff` as a real process: raw bytes in a pipe, and on a real terminal colours that nothing can break out of."""
+"""`handrail diff` as a real process: raw bytes in a pipe, and colours on a real terminal that no patch can command."""
 
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,6 @@ import pytest
 
 from handrail.outside.world import SystemClock
 from tests.surfaces.cli.journalled import Project
-
-pty = pytest.importorskip("pty")
 
 CONTENT = b"caf\xe9 \x1b]0;owned\x07\r\n"
 

@@ -87,11 +87,11 @@ def workflow_get_summary(call: Call, request: GetSummary) -> WorkflowSummary:
 
 
 def _tools(call: Call) -> dict[str, str]:
-    """The names that plan.md's tools answer to on this server."""
+    """The names that the tools of plans and journals answer to on this server."""
     return {
         entry.operation.name: entry.name
         for entry in call.toolsets.published()
-        if entry.operation.toolset.family == CONTEXT.family
+        if entry.operation.toolset.family in (CONTEXT.family, "journal")
     }
 
 

@@ -3,11 +3,11 @@ command steps on it; the program leaves a mark."""
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.outside.tracking.playground import Playground, environment
@@ -19,7 +19,7 @@ class Canary(NamedTuple):
     name: str
     plant: Callable[[Playground, str], None]
     plain: list[str] | None
-    environment: dict[str, str] = {}
+    environment: Mapping[str, str] = MappingProxyType({})
 
 
 def program(repo: Playground, mark: Path) -> str:
@@ -33,6 +33,7 @@ def program(repo: Playground, mark: Path) -> str:
 def configured(key: str) -> Callable[[Playground, str], None]:
     def plant(repo: Playground, trap: str) -> None:
         repo.git("config", key, trap)
+        repo.append("a.txt")
 
     return plant
 
@@ -45,15 +46,19 @@ def with_attribute(key: str, attribute: str, *, private: bool = False) -> Callab
             repo.write(".gitattributes", f"*.txt {attribute}\n")
             repo.commit("attributes")
         repo.git("config", key, trap)
-        repo.append("a.txt", "changed under the filter\n")
+        repo.write("a.txt", repo.read("a.txt").upper())  # of the same size: git has to read it to know
 
     return plant
+
+
+def dirty(repo: Playground, trap: str) -> None:
+    repo.append("a.txt")
 
 
 def hook(name: str) -> Callable[[Playground, str], None]:
     def plant(repo: Playground, trap: str) -> None:
         repo.write(f".git/hooks/{name}", f"#!/bin/sh\nexec '{trap}'\n")
-        os.chmod(repo.path(f".git/hooks/{name}"), 0o755)
+        repo.path(f".git/hooks/{name}").chmod(0o755)
 
     return plant
 
@@ -70,7 +75,7 @@ def in_worktree_config(repo: Playground, trap: str) -> None:
 
 def hooks_path(repo: Playground, trap: str) -> None:
     hook("post-index-change")(repo, trap)
-    os.rename(repo.path(".git/hooks"), repo.path("evil-hooks"))
+    repo.path(".git/hooks").rename(repo.path("evil-hooks"))
     repo.git("config", "core.hooksPath", "evil-hooks")
 
 
@@ -82,7 +87,7 @@ def in_submodule(key: str, *, filtered: bool) -> Callable[[Playground, str], Non
         repo.commit("embedded as a gitlink", add=False)
         if filtered:
             inner.write(".git/info/attributes", "*.txt filter=evil\n")
-            inner.append("a.txt")
+            inner.write("a.txt", inner.read("a.txt").upper())
         inner.git("config", key, trap)
 
     return plant
@@ -95,7 +100,7 @@ def promisor(repo: Playground, trap: str) -> None:
     repo.git("config", "remote.evil.url", str(repo.top.parent / "nowhere"))
     repo.git("config", "remote.evil.promisor", "true")
     repo.git("config", "remote.evil.uploadpack", trap)
-    os.unlink(repo.path(f".git/objects/{blob[:2]}/{blob[2:]}"))
+    repo.path(f".git/objects/{blob[:2]}/{blob[2:]}").unlink()
     repo.write("src/lib.py", "something else\n")
 
 
@@ -133,7 +138,7 @@ CANARIES = [
     Canary("external diff", configured("diff.external"), DIFF),
     Canary("diff driver", with_attribute("diff.evil.command", "diff=evil"), DIFF),
     Canary("text conversion", with_attribute("diff.evil.textconv", "diff=evil"), DIFF),
-    Canary("external diff of the environment", lambda repo, trap: None, DIFF, {"GIT_EXTERNAL_DIFF": "{trap}"}),
+    Canary("external diff of the environment", dirty, DIFF, {"GIT_EXTERNAL_DIFF": "{trap}"}),
     Canary("promisor remote", promisor, ["cat-file", "-p", "HEAD:src/lib.py"]),
     Canary("fsmonitor of a submodule", in_submodule("core.fsmonitor", filtered=False), STATUS),
     Canary("filter of a submodule", in_submodule("filter.evil.clean", filtered=True), STATUS),
@@ -148,7 +153,7 @@ CANARIES = [
     Canary("alternate refs command", configured("core.alternateRefsCommand"), None),
     Canary(
         "configuration in the environment",
-        lambda repo, trap: None,
+        dirty,
         STATUS,
         {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "{trap}"},
     ),

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Set
+from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.outside.tracking.playground import Playground
@@ -14,11 +16,11 @@ from tests.outside.tracking.playground import Playground
 class Expected(NamedTuple):
     """What a task changed. `None` for external: nobody asks."""
 
-    added: set[bytes] = set()
-    modified: set[bytes] = set()
-    deleted: set[bytes] = set()
-    external: dict[bytes, str] | None = {}
-    origins: dict[bytes, str] = {}
+    added: Set[bytes] = frozenset()
+    modified: Set[bytes] = frozenset()
+    deleted: Set[bytes] = frozenset()
+    external: Mapping[bytes, str] | None = MappingProxyType({})
+    origins: Mapping[bytes, str] = MappingProxyType({})
     renamed: set[tuple[bytes, bytes]] | None = None
     is_literal: bool = True
     """The bytes on disk tell the same: no filter, no line ends, no ignore rule in between."""
@@ -135,7 +137,7 @@ def a_plain_move_with_a_small_edit(repo: Playground) -> Work:
 
 def a_rename_in_case_only(repo: Playground) -> Work:
     yield
-    os.rename(repo.path("a.txt"), repo.path("A.txt"))
+    repo.path("a.txt").rename(repo.path("A.txt"))
     return Expected(added={b"A.txt"}, deleted={b"a.txt"}, renamed={(b"a.txt", b"A.txt")})
 
 
@@ -282,7 +284,7 @@ def awkward_names(repo: Playground) -> Work:
 
 def only_the_mode_changes(repo: Playground) -> Work:
     yield
-    os.chmod(repo.path("a.txt"), 0o755)
+    repo.path("a.txt").chmod(0o755)
     return Expected(modified={b"a.txt"})
 
 
@@ -340,7 +342,7 @@ def untracked_by_the_task_and_still_in_sight(repo: Playground) -> Work:
 def empty_files_and_an_empty_folder(repo: Playground) -> Work:
     yield
     repo.write("empty.txt", b"")
-    os.makedirs(repo.path("nothing/inside"))
+    repo.path("nothing/inside").mkdir(parents=True)
     return Expected(added={b"empty.txt"})
 
 
@@ -348,7 +350,7 @@ def a_pipe_and_a_socket(repo: Playground) -> Work:
     os.mkfifo(repo.path("pipe"))
     yield
     listener = socket.socket(socket.AF_UNIX)
-    here = os.getcwd()
+    here = Path.cwd()
     os.chdir(repo.top)  # the path of a socket is short
     try:
         listener.bind("socket")
@@ -365,7 +367,7 @@ def a_folder_of_forty_files_moves(repo: Playground) -> Work:
         repo.write(f"pkg/m{number}.py", f"number = {number}\n" * (number + 3))
     repo.commit()
     yield
-    os.rename(repo.path("pkg"), repo.path("package"))
+    repo.path("pkg").rename(repo.path("package"))
     old = {b"pkg/m%d.py" % number for number in range(40)}
     new = {b"package/m%d.py" % number for number in range(40)}
     renamed = {(b"pkg/m%d.py" % number, b"package/m%d.py" % number) for number in range(40)}
@@ -382,7 +384,7 @@ def written_in_the_same_moment_as_the_index(repo: Playground) -> Work:
 
 
 def size_and_time_are_restored(repo: Playground) -> Work:
-    facts = os.stat(repo.path("a.txt"))
+    facts = repo.path("a.txt").stat()
     settle(repo, 1_050_000_000)  # git compares times by the second
     yield
     content = repo.read("a.txt")

@@ -1,4 +1,4 @@
-"""Real repositories to try things in, and an independent account of what is in them: every file in sight, byte for byte.
+"""Real repositories to try things in, and an independent account of what is in them: every file in sight, byte by byte.
 
 Nothing here uses the engine that is tested. Git is run as a user would run it.
 """
@@ -51,32 +51,30 @@ class Playground:
         assert not check or done.returncode == 0, (arguments, done.stdout, done.stderr)
         return os.fsdecode(done.stdout).strip()
 
-    def path(self, name: str | bytes) -> bytes:
-        return os.fsencode(self.top) + b"/" + os.fsencode(name)
+    def path(self, name: str | bytes) -> Path:
+        return self.top / os.fsdecode(name)
 
     def write(self, name: str | bytes, content: str | bytes = "something\n") -> None:
         path = self.path(name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     def append(self, name: str | bytes, content: str = "more\n") -> None:
-        with open(self.path(name), "ab") as file:
+        with self.path(name).open("ab") as file:
             file.write(content.encode())
 
     def read(self, name: str | bytes) -> bytes:
-        with open(self.path(name), "rb") as file:
-            return file.read()
+        return self.path(name).read_bytes()
 
     def remove(self, name: str | bytes) -> None:
         path = self.path(name)
-        if os.path.isdir(path) and not os.path.islink(path):
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
-            os.unlink(path)
+            path.unlink()
 
     def link(self, name: str, target: str) -> None:
-        os.symlink(target, self.path(name))
+        self.path(name).symlink_to(target)
 
     def commit(self, message: str = "work", *, add: bool = True) -> str:
         if add:
@@ -120,30 +118,26 @@ def in_sight(top: Path) -> dict[bytes, File]:
         env={**environment(), "GIT_OPTIONAL_LOCKS": "0"},
     )
     found: dict[bytes, File] = {}
-    for name in {part for part in done.stdout.split(b"\0") if part}:
-        path = os.fsencode(top) + b"/" + name.rstrip(b"/")
-        if os.path.isdir(path) and not os.path.islink(path):
-            if os.path.lexists(path + b"/.git"):
-                inner = in_sight(Path(os.fsdecode(path)))
-                found |= {name.rstrip(b"/") + b"/" + below: file for below, file in inner.items()}
-        elif (file := file_at(path)) is not None and not beyond_link(top, name):
+    for name in {part.rstrip(b"/") for part in done.stdout.split(b"\0") if part}:
+        path = top / os.fsdecode(name)
+        if path.is_dir() and not path.is_symlink():
+            if os.path.lexists(path / ".git"):
+                found |= {name + b"/" + below: file for below, file in in_sight(path).items()}
+        elif (file := file_at(path)) is not None and not beyond_link(top, path):
             found[name] = file
     return found
 
 
-def beyond_link(top: Path, name: bytes) -> bool:
-    parts = name.split(b"/")
-    return any(os.path.islink(os.path.join(os.fsencode(top), *parts[:n])) for n in range(1, len(parts)))
+def beyond_link(top: Path, path: Path) -> bool:
+    return any(folder.is_symlink() for folder in path.parents if folder.is_relative_to(top) and folder != top)
 
 
-def file_at(path: bytes) -> File | None:
-    if os.path.islink(path):
-        return "link", os.readlink(path)
-    if not os.path.isfile(path):
+def file_at(path: Path) -> File | None:
+    if path.is_symlink():
+        return "link", os.fsencode(path.readlink())
+    if not path.is_file():
         return None
-    kind = "executable" if os.stat(path).st_mode & 0o100 else "plain"
-    with open(path, "rb") as file:
-        return kind, file.read()
+    return "executable" if path.stat().st_mode & 0o100 else "plain", path.read_bytes()
 
 
 def net_change(before: dict[bytes, File], after: dict[bytes, File]) -> dict[bytes, str]:
@@ -161,7 +155,7 @@ def contents_of(folder: Path) -> dict[str, str]:
     for path in sorted(folder.rglob("*")):
         facts = path.lstat()
         if path.is_symlink():
-            found[str(path)] = f"link {os.readlink(path)}"
+            found[str(path)] = f"link {path.readlink()}"
         elif path.is_file():
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             # git itself freshens the times of objects it meets again and of the shared part of a split index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -79,7 +80,7 @@ def a_submodule_that_was_never_fetched(repo: Playground) -> Work:
 
 def embed(repo: Playground, *, commit: bool = True) -> Playground:
     inner = repo.at("vendor/inner")
-    os.makedirs(inner.top)
+    inner.top.mkdir(parents=True)
     inner.git("init", "-q")
     inner.write("code.py", "code\n")
     inner.write("other.py", "other\n")
@@ -128,7 +129,7 @@ def an_embedded_repository_loses_its_git(repo: Playground) -> Work:
 def a_repository_two_levels_down(repo: Playground) -> Work:
     inner = embed(repo)
     deeper = inner.at("deeper")
-    os.makedirs(deeper.top)
+    deeper.top.mkdir(parents=True)
     deeper.git("init", "-q")
     deeper.write("x.txt")
     deeper.commit()
@@ -216,8 +217,6 @@ def lfs_files_without_git_lfs(repo: Playground) -> Work:
     write_global_config(
         '[filter "lfs"]\n\tclean = git-lfs-is-not-here\n\tprocess = git-lfs-is-not-here\n\trequired = true\n'
     )
-    import hashlib
-
     content = {"one.bin": b"\0one" * 50, "two.bin": b"\0two" * 50}
     for name, data in content.items():
         repo.write(name, LFS.format(hashlib.sha256(data).hexdigest(), len(data)))

@@ -64,7 +64,7 @@ def test_a_task_is_told_exactly_what_it_changed(
         assert len(found.commits) == expected.commits
     if expected.is_literal:
         net = net_change(seen_before, in_sight(repo.top))
-        told = {path_bytes(file.path) for file in (*found.own, *found.external)}
+        told = {path_bytes(file.path) for file in found.own} | {path_bytes(file.path) for file in found.external}
         assert {path for path in told if path in net or not (repo.top / ".gitmodules").exists()} == set(net)
         if expected.external == {}:
             assert net == {path_bytes(file.path): file.change for file in found.own if path_bytes(file.path) in net}
@@ -85,4 +85,4 @@ def applied(copy: Path, patch: bytes, paths: set[bytes]) -> dict[bytes, object]:
         command = ["git", "apply", "--whitespace=nowarn", "-"]
         done = subprocess.run(command, cwd=copy, input=patch, capture_output=True, check=False, env=environment())
         assert done.returncode == 0, done.stderr
-    return {path: file_at(str(copy).encode() + b"/" + path) for path in paths}
+    return {path: file_at(copy / os.fsdecode(path)) for path in paths}

@@ -1,6 +1,7 @@
 """What happened in a workflow or a task, moment by moment, from its records. Reads a bounded number of them.
 
-Every note, beginning and end is a moment, whichever vocabulary made it. How moments are drawn is the surfaces'.
+Every note and every end is a moment, whichever vocabulary made it, and so are a task's first and last beginning; those
+of attempts in between are in the ledger only. How moments are drawn is the surfaces'.
 """
 
 from __future__ import annotations

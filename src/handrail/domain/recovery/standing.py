@@ -70,8 +70,9 @@ class Standing(NamedTuple):
 def next_move(at: Standing, tools: Mapping[str, str]) -> str:
     """One sentence: what to do next. Names only tools that are on; `tools` has their names here by their own names."""
 
-    def using(tool: str) -> str:
-        return f" ({tools[tool]})" if tool in tools else ""
+    def using(*wanted: str) -> str:
+        """The first of these tools that is on: the journal's where it does more, else the plan's."""
+        return next((f" ({tools[tool]})" for tool in wanted if tool in tools), "")
 
     if at.workflow.status in CLOSED:
         return f"The workflow is {at.workflow.status}; nothing is left to do in it."
@@ -84,16 +85,16 @@ def next_move(at: Standing, tools: Mapping[str, str]) -> str:
         names = ", ".join(f'"{line(need.name, 12)}" ({need.shown_status})' for need in at.waits_for[:2])
         return f"Waits for {names or 'other tasks'}; take another{using('workflow_next_tasks')}."
     if status == "failed":
-        return f"It failed: plan it anew{using('task_replan')} or try again{using('task_update_status')}."
+        return f"It failed: plan it anew{using('task_replan')} or try again{using('start_task', 'task_update_status')}."
     if status == "paused":
-        return f"It is paused; take it up again{using('task_update_status')}."
+        return f"It is paused; take it up again{using('start_task', 'task_update_status')}."
     if status in ("pending", "planning"):
         plan = f"Plan it{using('task_set_plan')}, then start it" if at.task.plan is None else "It is planned; start it"
-        return f"{plan}{using('task_update_status')}."
+        return f"{plan}{using('start_task', 'task_update_status')}."
     return _in_progress(at, using)
 
 
-def _in_progress(at: Standing, using: Callable[[str], str]) -> str:
+def _in_progress(at: Standing, using: Callable[..., str]) -> str:
     steps, last = at.steps, at.last
     record = using("checkpoint_add")
     if last is not None and last.type == "error":
@@ -102,7 +103,7 @@ def _in_progress(at: Standing, using: Callable[[str], str]) -> str:
         part = at.open_parts[0]
         return f'Subtask "{line(part.name, 12)}" ({part.id}) is {part.shown_status}; finish it first.'
     if steps.texts and steps.next is None:
-        return f"Every step is done: check the result, then complete the task{using('task_update_status')}."
+        return f"Every step is done: check the result, then complete the task{using('complete_task', 'task_update_status')}."
     if steps.done and steps.next is not None:
         return f"Step {steps.next} of {len(steps.texts)}: {line(steps.texts[steps.next - 1], 50)}"
     if last is not None:
@@ -110,7 +111,7 @@ def _in_progress(at: Standing, using: Callable[[str], str]) -> str:
         return f'{after}; mark what is done{record}: detail {{"{STEP}": n}}' if steps.texts else after
     if steps.texts:
         return f"Step 1 of {len(steps.texts)}: {line(steps.texts[0], 50)}"
-    return f"Begin, and record progress{record}."
+    return f"Begin, and record progress{using('checkpoint_add', 'log_milestone')}."
 
 
 def _listed(value: Any) -> list[Any]:

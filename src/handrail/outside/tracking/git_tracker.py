@@ -26,6 +26,7 @@ from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedO
 from handrail.outside.tracking.large import Limits
 from handrail.outside.tracking.patching import patch_of
 from handrail.outside.tracking.private_index import PrivateIndex
+from handrail.outside.tracking.pruning import prune
 from handrail.outside.tracking.snapshot import Taken, take
 from handrail.outside.tracking.state import Busy, Notes, StateFolder, TreeState
 
@@ -239,7 +240,7 @@ class GitTracker:
             self.forget(inside)
 
     def prune(self, older_than_ms: int, keep: Collection[str]) -> int:
-        return self._state.prune(older_than_ms, keep, Deadline(self._limits.seconds))
+        return prune(self._state, older_than_ms, keep, self._limits.seconds)
 
     def disk_use(self) -> int:
         return self._state.disk_use()

@@ -100,6 +100,7 @@ class _Taking:
         )
         notes = Notes(
             began_ns=began_ns,
+            tree=tree,
             branch=scan.branch,
             refs=sorted({oid for oid, _ in refs}),
             heads={name.removeprefix("refs/heads/"): oid for oid, name in refs if name.startswith("refs/heads/")},

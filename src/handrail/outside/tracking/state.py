@@ -17,9 +17,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +49,7 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
 
     began_ns: int = 0
     """When it was begun, by the file system's clock."""
+    tree: str = ""
     branch: str | None = None
     refs: list[str] = []
     """Everything any ref pointed to: commits that were known."""
@@ -122,13 +122,13 @@ class TreeState:
         for path in (self._notes(snapshot_id), Path(self.kept_index(snapshot_id))):
             path.unlink(missing_ok=True)
 
-    def kept(self) -> dict[str, float]:
-        """The ids of the snapshots that are kept, with the times of their files."""
+    def kept(self) -> dict[str, int]:
+        """The ids of the snapshots that are kept, with the times they were written, in milliseconds."""
         found = {}
         with contextlib.suppress(OSError):
             for entry in os.scandir(f"{self.folder}/kept"):
                 if entry.name.endswith(".json"):
-                    found[entry.name.removesuffix(".json")] = entry.stat().st_mtime
+                    found[entry.name.removesuffix(".json")] = entry.stat().st_mtime_ns // 1_000_000
         return found
 
     def last(self) -> Last | None:
@@ -221,24 +221,6 @@ class StateFolder:
 
     def disk_use(self) -> int:
         return sum(disk_use(state.folder) for state in self.all())
-
-    def prune(self, older_than_ms: int, keep: Collection[str], deadline: Deadline) -> int:
-        """Forgets old snapshots; a tree without any left loses its whole folder. What a kept snapshot shares with a
-        forgotten one stays."""
-        freed = 0
-        for state in self.all():
-            before = disk_use(state.folder)
-            try:
-                with state.locked(deadline):
-                    for snapshot_id, written in state.kept().items():
-                        if snapshot_id not in keep and written * 1000 < older_than_ms:
-                            state.forget(snapshot_id)
-                    if not state.kept():
-                        shutil.rmtree(state.folder, ignore_errors=True)
-            except (Busy, OSError):
-                continue
-            freed += max(0, before - disk_use(state.folder))
-        return freed
 
 
 def disk_use(folder: str) -> int:
