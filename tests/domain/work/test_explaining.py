@@ -79,7 +79,7 @@ class Plan:
     def set_workflow(self, status: str) -> None:
         self.store.run(ACTOR, lambda unit: PlanEdit(unit, _workflow(unit)).record(f"workflow.{status}", status=status))
 
-    def ask(self, question: str, task: str | None = None) -> None:
+    def ask(self, question: str, task: str | None = None, kind: str = "decision") -> None:
         def work(unit: Unit) -> None:
             gate = Gate(
                 id=unit.new_id("gate"),
@@ -95,6 +95,7 @@ class Plan:
                 channel=None,
                 created_at=unit.now_ms(),
                 answered_at=None,
+                kind=kind,
             )
             unit.record("gate.opened", gate)
 
@@ -256,6 +257,14 @@ def test_a_question_to_a_person_is_a_cause() -> None:
         '"deploy" waits for "build", which waits for "test", which waits for an answer to "Is the schema right?", '
         "asked 4 minutes ago; answer it."
     )
+
+
+def test_a_review_holds_nothing_up() -> None:
+    plan = chain()
+    plan.move("test", "in_progress")
+    before = plan.why("deploy").sentence
+    plan.ask("Look at the schema, please", "test", kind="review")
+    assert plan.why("deploy").sentence == before
 
 
 def test_long_texts_are_cut() -> None:

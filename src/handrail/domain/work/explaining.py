@@ -136,9 +136,9 @@ def spoken_time(ms: int) -> str:
 
 
 def _scene(unit: UnitOfWork, workflow: Workflow) -> _Scene:
-    asked = unit.select(Gate, Query((("status", "open"),), ("-created_at", "-id"), OPEN_QUESTIONS))
-    questions = {gate.task_id: gate for gate in asked if gate.workflow_id == workflow.id}
-    return _Scene(unit, workflow, unit.now_ms(), questions)
+    open_here = (("workflow_id", workflow.id), ("status", "open"), ("kind", "decision"))
+    asked = unit.select(Gate, Query(open_here, ("-created_at", "-id"), OPEN_QUESTIONS))
+    return _Scene(unit, workflow, unit.now_ms(), {gate.task_id: gate for gate in asked})
 
 
 def _standing(scene: _Scene, task: Task) -> str:
