@@ -306,5 +306,5 @@ class PlanMachine(RuleBasedStateMachine):
         assert progress["total_tasks"] == len(self.model)
 
 
-PlanMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
+PlanMachine.TestCase.settings = settings(stateful_step_count=25)
 TestPlans = PlanMachine.TestCase

@@ -383,6 +383,20 @@ def written_in_the_same_moment_as_the_index(repo: Playground) -> Work:
     return Expected(modified={b"racy.txt"})
 
 
+def written_again_in_the_same_moment_before_the_start(repo: Playground) -> Work:
+    """The index is as old as the file: only its own time tells that the file may have changed since."""
+    moment = (1_700_000_000, 1_700_000_000)
+    repo.write("racy.txt", "aaaa\n")
+    os.utime(repo.path("racy.txt"), moment)
+    repo.commit("racy")
+    repo.write("racy.txt", "bbbb\n")
+    os.utime(repo.path("racy.txt"), moment)
+    os.utime(repo.path(".git/index"), moment)
+    yield
+    repo.write("racy.txt", "aaaa\n")
+    return Expected(modified={b"racy.txt"})
+
+
 def size_and_time_are_restored(repo: Playground) -> Work:
     facts = repo.path("a.txt").stat()
     settle(repo, 1_050_000_000)  # git compares times by the second
@@ -452,6 +466,7 @@ CASES: list[Case] = [
     a_pipe_and_a_socket,
     a_folder_of_forty_files_moves,
     written_in_the_same_moment_as_the_index,
+    written_again_in_the_same_moment_before_the_start,
     size_and_time_are_restored,
     the_team_s_files_in_the_state_folder,
 ]

@@ -51,6 +51,14 @@ def switch_to_another_branch_and_edit_there(repo: Playground) -> Work:
     return Expected(modified={b"a.txt", b"up/other3.py"}, external=external)
 
 
+def a_switch_that_throws_older_edits_away(repo: Playground) -> Work:
+    others = others_branch(repo)
+    repo.write("docs/guide.md", b"dirty first line\n" + repo.read("docs/guide.md"))
+    yield
+    repo.git("checkout", "-q", "-f", "other")
+    return Expected(external=dict.fromkeys(others, "switch"))
+
+
 def switch_there_and_back(repo: Playground) -> Work:
     others_branch(repo)
     yield
@@ -361,6 +369,7 @@ def interactive_squash_of_own_commits(repo: Playground) -> Work:
 
 CASES: list[Case] = [
     switch_to_another_branch_and_edit_there,
+    a_switch_that_throws_older_edits_away,
     switch_there_and_back,
     commit_on_a_new_branch_and_merge_it,
     merge_an_own_branch_without_fast_forward,

@@ -13,7 +13,7 @@ from handrail.domain.journal.tracking import OtherTask, Snapshot
 from handrail.outside.tracking import git_process
 from handrail.outside.tracking.git_process import Deadline, GitCall, GitTimedOut
 from handrail.outside.tracking.git_tracker import GitTracker
-from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.large import LargeFiles, Limits
 from handrail.outside.world import RandomIds, SystemClock
 from tests.outside.tracking.playground import Playground
 
@@ -75,6 +75,20 @@ def test_committing_what_was_over_the_budget_is_no_change(repo: Playground, tmp_
     repo.commit()
     after = tracker.snapshot(str(repo.top), like=before)
     assert tracker.changes(before, after).own == []
+
+
+def test_a_fingerprint_of_a_file_just_written_is_not_trusted(tmp_path: Path) -> None:
+    """A second write in the same tick of the clock leaves the same size and times."""
+    path = tmp_path / "big.bin"
+    path.write_bytes(b"one")
+    facts = path.lstat()
+    kept = tmp_path / "large.json"
+    first = LargeFiles(kept, "sha1", Limits(), Deadline(10))
+    seen = first.look(b"big.bin", os.fsencode(path), facts, is_lfs=False)
+    first.save()
+    path.write_bytes(b"two")
+    again = LargeFiles(kept, "sha1", Limits(), Deadline(10)).look(b"big.bin", os.fsencode(path), facts, is_lfs=False)
+    assert again.print != seen.print
 
 
 def test_a_large_file_takes_no_room(repo: Playground, tracker: GitTracker) -> None:

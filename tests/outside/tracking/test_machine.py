@@ -20,10 +20,18 @@ from handrail.outside.tracking.large import Limits
 from handrail.outside.world import RandomIds, SystemClock
 from tests.outside.tracking.playground import File, in_sight, make_base, net_change, write_global_config
 
-NAMES = st.sampled_from(
-    ["a.txt", "b.txt", "src/app.py", "src/lib.py", "docs/guide.md", "new.txt", "src/new.py", "deep/er/x.txt"]
-    + ["café.txt", "run.log", "src", "deep", "x.tmp"]
+FILES = (
+    "a.txt",
+    "b.txt",
+    "src/app.py",
+    "src/lib.py",
+    "docs/guide.md",
+    "new.txt",
+    "src/new.py",
+    "deep/er/x.txt",
+    "run.log",
 )
+NAMES = st.sampled_from([*FILES, "café.txt", "src", "deep", "x.tmp"])
 CONTENTS = st.sampled_from([b"", b"one\n", b"two\nlines\n", b"three\nlines\nhere\n", b"\0binary", b"long line\n" * 60])
 BRANCHES = st.sampled_from(["main", "side", "other"])
 LONG = os.environ.get("HANDRAIL_HYPOTHESIS") == "torture"

@@ -16,14 +16,12 @@ from handrail.store.opening import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.mcp.tools import operation_named, run
-from handrail.toolsets import journal
 from handrail.wiring import LazyLedger, Place, assemble, settings_at
 from tests.outside.tracking.playground import Playground, write_global_config
 
 MINUTE = 60_000
 BEGAN = 1_768_471_500_000
 """2026-01-15 10:05:00 UTC."""
-_JOURNAL = {operation.name: operation for operation in journal.OPERATIONS}
 
 
 class Project(Playground):
@@ -55,7 +53,7 @@ class Project(Playground):
     def tool(self, tool: str, /, *, after: int = 1, **arguments: Any) -> Any:
         """Calls a tool, some minutes after the last one."""
         self.clock.advance(after * MINUTE)
-        operation = _JOURNAL.get(tool) or operation_named(tool)
+        operation = operation_named(tool)
         assert operation is not None
         return run(operation, self._call, arguments, actor=Actor("agent", "mcp"))
 

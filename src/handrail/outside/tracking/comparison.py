@@ -16,6 +16,7 @@ from handrail.outside.tracking import difference
 from handrail.outside.tracking.carrying import Carrying
 from handrail.outside.tracking.difference import (
     EMPTY_TREE,
+    Asked,
     Detail,
     Entries,
     Entry,
@@ -96,9 +97,14 @@ class Comparison:
 
     def compare(self) -> Compared:
         before, after = self._before, self._after
-        net = net_pairs(self._private, before, after, self._warnings)
-        dirty_before = self._dirty(before)
-        dirty_after = self._dirty(after) or {}
+        asked = [Asked(self._private, point.commit or self._empty, point.tree) for point in (before, after)]
+        try:
+            net = net_pairs(self._private, before, after, self._warnings)
+            dirty_before = self._dirty(before, asked[0])
+            dirty_after = self._dirty(after, asked[1]) or {}
+        finally:
+            for question in asked:
+                question.stop()
         moved = self._moved()
         ends = Ends(before.commit, after.commit, after.branch, before.notes, after.notes)
         history = look_back(self._private, ends) if moved is not None else NO_HISTORY
@@ -134,12 +140,11 @@ class Comparison:
         found = set(dirty) if dirty is not None else {path_bytes(text) for text in self._before.notes.dirty}
         return {path for path in found if not is_ours(path)}
 
-    def _dirty(self, point: Point) -> Pairs | None:
+    def _dirty(self, point: Point, asked: Asked) -> Pairs | None:
         """What differed from the last commit; None when that cannot be told any more."""
         commit = point.commit or self._empty
         try:
-            pairs = differing(self._private, commit, point.tree)
-            return with_large(self._private, pairs, (commit, point.tree), ({}, point.large))
+            return with_large(self._private, asked.pairs(), (commit, point.tree), ({}, point.large))
         except GitTimedOut:
             raise
         except GitFailed:

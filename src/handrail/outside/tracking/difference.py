@@ -68,11 +68,24 @@ def is_same(one: Entry | None, other: Entry | None) -> bool:
     return one.oid is not None and one.oid == other.oid
 
 
+class Asked:
+    """Every path with different entries in two trees or commits. Several may be asked for at once; each is told when it
+    is wanted."""
+
+    def __init__(self, private: PrivateIndex, one: str, other: str) -> None:
+        self._call = private.start(*PLAIN, one, other) if one != other else None
+
+    def pairs(self) -> Pairs:
+        return dict(_pairs(self._call.output())) if self._call is not None else {}
+
+    def stop(self) -> None:
+        if self._call is not None:
+            self._call.stop()
+
+
 def differing(private: PrivateIndex, one: str, other: str) -> Pairs:
     """Every path with different entries in two trees or commits."""
-    if one == other:
-        return {}
-    return dict(_pairs(private.git(*PLAIN, one, other)))
+    return Asked(private, one, other).pairs()
 
 
 def _pairs(output: bytes) -> Iterator[tuple[bytes, Pair]]:

@@ -62,6 +62,7 @@ FORCED_SETTINGS = {
     "core.askPass": "",
     "core.editor": "false",
     "core.fsmonitor": "false",  # may be a program, run by whatever reads the index
+    "core.fsync": "none",  # what is private here can be made again
     "core.gitProxy": "",
     "core.hooksPath": os.devnull,
     "core.logAllRefUpdates": "false",
