@@ -42,15 +42,15 @@ def pattern_of(lines: list[str]) -> str:
 def test_a_session_prints_what_the_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     runner = click.testing.CliRunner()
-    printed: dict[str, str] = {}
+    values: dict[str, str] = {}
     for session in sessions(page):
         for command, shown in session:
-            filled = re.sub(r"\$([a-z_]+)", lambda name: printed[name[1]], command)
+            filled = re.sub(r"\$([a-z_]+)", lambda name: values[name[1]], command)
             program, *argv = shlex.split(filled)
             assert program == "handrail", command
             done = runner.invoke(cli, argv, prog_name="handrail")
             assert re.fullmatch(pattern_of(shown), done.output), f"{command}\n{done.output}"
-            printed |= dict(re.findall(r'"([a-z_]+)": "([^"]+)"', done.output))
+            values.update(re.findall(r'"([a-z_]+)": "([^"]+)"', done.output))
 
 
 def test_a_session_that_prints_something_else_would_be_noticed() -> None:

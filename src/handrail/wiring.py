@@ -67,11 +67,18 @@ class LazyLedger:
         return self.open().run(actor, work)
 
 
-def _tracker(place: Place) -> Tracker:
-    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only once work is journalled
+def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
+    """The tracker of working copies. Once a day it gives up the snapshots that are too old or too many."""
+    from handrail.domain.journal.keeping import LOOKING  # noqa: PLC0415 - only once work is journalled
+    from handrail.domain.journal.pruning import DAY_MS, Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
+    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - as above
 
     make_known(Snapshot)
-    return tracker_at(place.project)
+    tracker = tracker_at(place.project)
+    if tracker.is_due(DAY_MS):
+        rule = Keeping(settings.snapshot_days, settings.snapshot_count)
+        prune(tracker, ledger.run(LOOKING, lambda unit: worth_keeping(unit, rule)))
+    return tracker
 
 
 def _checks(settings: Settings) -> Checks:
@@ -159,7 +166,7 @@ def assemble(
         server=facts,
         toolsets=switch,
         ledger=ledger,
-        tracker=lambda: _tracker(place),
+        tracker=lambda: _tracker(place, settings, ledger),
         checks=lambda: _checks(settings),
     )
     return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call, ledger=ledger)

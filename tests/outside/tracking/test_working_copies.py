@@ -7,7 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from handrail.domain.journal.pruning import DAY_MS
 from handrail.domain.journal.tracking import Snapshot
+from handrail.kernel.clock import FixedClock
 from handrail.outside.tracking import git_process, tracker_at
 from handrail.outside.tracking.working_copies import WorkingCopies
 from handrail.outside.world import RandomIds, SystemClock
@@ -113,3 +115,17 @@ def test_lines_are_counted(repo: Playground, tmp_path: Path) -> None:
         "src/lib.py": (0, 0, False),
     }
     assert [(name.from_path, name.to_path) for name in found.renamed] == [("src/lib.py", "src/moved.py")]
+
+
+def test_git_leaves_the_state_alone_and_pruning_is_due_once_a_day(repo: Playground, tmp_path: Path) -> None:
+    clock = FixedClock(SystemClock().now_ms())
+    state = repo.top / ".handrail" / "snapshots"
+    tracker = WorkingCopies(state, clock=clock, ids=RandomIds(clock))
+    assert not tracker.is_due(DAY_MS)  # nothing has been kept yet
+    tracker.snapshot(str(repo.top))
+    assert repo.git("status", "--porcelain") == ""
+    assert not tracker.is_due(DAY_MS)
+    clock.advance(DAY_MS + 60_000)
+    assert tracker.is_due(DAY_MS)
+    clock.advance(-DAY_MS)
+    assert not tracker.is_due(DAY_MS)

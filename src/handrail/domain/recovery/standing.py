@@ -103,7 +103,8 @@ def _in_progress(at: Standing, using: Callable[..., str]) -> str:
         part = at.open_parts[0]
         return f'Subtask "{line(part.name, 12)}" ({part.id}) is {part.shown_status}; finish it first.'
     if steps.texts and steps.next is None:
-        return f"Every step is done: check the result, then complete the task{using('complete_task', 'task_update_status')}."
+        complete = using("complete_task", "task_update_status")
+        return f"Every step is done: check the result, then complete the task{complete}."
     if steps.done and steps.next is not None:
         return f"Step {steps.next} of {len(steps.texts)}: {line(steps.texts[steps.next - 1], 50)}"
     if last is not None:

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from handrail.domain.journal.tracking import Tracker
+if TYPE_CHECKING:
+    from handrail.outside.tracking.working_copies import WorkingCopies
 
 
-def tracker_at(project: Path) -> Tracker:
+def tracker_at(project: Path) -> WorkingCopies:
     """The tracker that keeps its state in the project's `.handrail/snapshots/`."""
     from handrail.outside.tracking.working_copies import WorkingCopies  # noqa: PLC0415 - it needs subprocess
     from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415

@@ -18,6 +18,7 @@ from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.domain.journal.tracking import OtherTask, Snapshot
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
+from handrail.known_types import make_known
 from handrail.outside.tracking import nested
 from handrail.outside.tracking.comparison import Compared, Comparison, Point, net_pairs
 from handrail.outside.tracking.difference import EMPTY_TREE, Lines, Pair, is_same
@@ -254,6 +255,7 @@ def _data(state: TreeState, inside: dict[str, Snapshot]) -> dict[str, Any]:
 
 
 def _nested(snapshot: Snapshot) -> dict[str, Snapshot]:
+    make_known(Snapshot)
     return msgspec.convert(snapshot.data.get("nested", {}), dict[str, Snapshot])
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.journal.paths import path_text
+from handrail.known_types import make_known
 from handrail.outside.tracking.git_process import Deadline, GitTimedOut
 from handrail.outside.tracking.state import Large, write_whole
 
@@ -60,6 +61,7 @@ class LargeFiles:
         self._deadline = deadline
         self._used: dict[str, _Remembered] = {}
         try:
+            make_known(_Remembered)
             self._known = msgspec.json.decode(file.read_bytes(), type=dict[str, _Remembered])
         except (OSError, msgspec.MsgspecError):
             self._known = {}

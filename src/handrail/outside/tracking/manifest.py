@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.known_types import make_known
 from handrail.outside.tracking.ignoring import IGNORE_FILE, MOST_BYTES, Rules, default_rules, is_ignored
 
 QUIET_NS = 3_000_000_000
@@ -349,6 +350,7 @@ def to_bytes(manifest: Manifest) -> bytes:
 def from_bytes(content: bytes) -> Manifest | None:
     """The manifest that was kept; None when this is none, or one of another format."""
     try:
+        make_known(_Written)
         written = msgspec.msgpack.decode(content, type=_Written)
     except msgspec.MsgspecError:
         return None

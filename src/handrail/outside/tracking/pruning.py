@@ -29,8 +29,8 @@ def prune(folder: StateFolder, older_than_ms: int, keep: Collection[str], second
                 state.forget(name)
             if not state.kept():
                 shutil.rmtree(state.folder, ignore_errors=True)
-            elif old:
-                _sweep(state, deadline)
+            else:
+                _sweep(state, deadline)  # also after what was forgotten one by one
         freed += max(0, before - disk_use(state.folder))
     return freed
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.known_types import make_known
 from handrail.outside.tracking.git_process import Deadline
 
 fcntl: Any
@@ -114,6 +115,7 @@ class TreeState:
     def notes(self, snapshot_id: str) -> Notes | None:
         """A snapshot's notes; None when they are gone."""
         try:
+            make_known(Notes)
             return msgspec.json.decode(self._notes(snapshot_id).read_bytes(), type=Notes)
         except (OSError, msgspec.MsgspecError):
             return None
@@ -133,6 +135,7 @@ class TreeState:
 
     def last(self) -> Last | None:
         try:
+            make_known(Last)
             return msgspec.json.decode(Path(self.folder, "last.json").read_bytes(), type=Last)
         except (OSError, msgspec.MsgspecError):
             return None

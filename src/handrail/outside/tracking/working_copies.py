@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -18,10 +20,13 @@ class WorkingCopies:
     """Chooses when a task begins, and stays with the choice until it ends: a repository may be made meanwhile."""
 
     def __init__(self, state: Path, *, clock: Clock, ids: Ids, limits: Limits | None = None) -> None:
+        self._state = state
+        self._clock = clock
         self._git = GitTracker(state, clock=clock, ids=ids, limits=limits)
         self._plain = DirectoryTracker(state, clock=clock, ids=ids)
 
     def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
+        self._make_folder()
         if like is not None:
             return self._of(like).snapshot(root, like=like)
         return self._git.tried(root) or self._plain.snapshot(root)
@@ -43,6 +48,26 @@ class WorkingCopies:
 
     def disk_use(self) -> int:
         return self._git.disk_use() + self._plain.disk_use()
+
+    def is_due(self, every_ms: int) -> bool:
+        """True once in so many milliseconds, whoever asks: whether it is time to prune. Not before there is a first
+        snapshot."""
+        marker = self._state / "pruned"
+        try:
+            if self._clock.now_ms() - marker.stat().st_mtime_ns // 1_000_000 < every_ms:
+                return False
+            os.utime(marker)
+        except OSError:
+            return False
+        return True
+
+    def _make_folder(self) -> None:
+        """The folder for state; git is told to leave it alone, wherever the database lies."""
+        with contextlib.suppress(OSError):  # who writes into it will say so
+            self._state.mkdir(parents=True, exist_ok=True)
+            for name, text in ((".gitignore", "*\n"), ("pruned", "")):
+                with contextlib.suppress(FileExistsError), (self._state / name).open("x", encoding="utf-8") as file:
+                    file.write(text)
 
     def _of(self, snapshot: Snapshot) -> Tracker:
         return self._git if snapshot.kind == "git" else self._plain
