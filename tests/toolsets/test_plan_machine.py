@@ -105,8 +105,10 @@ class PlanMachine(RuleBasedStateMachine):
 
     def is_sound(self, model: dict[str, Entry]) -> bool:
         """True when every unfinished task can be finished in some order: looked for by finishing what can be."""
-        for name in model:
+        for name, entry in model.items():
             if name in self.above(name, model):
+                return False
+            if entry.status not in FINISHED and name in self.needs(name, model):
                 return False
         done = {name for name, entry in model.items() if entry.status in FINISHED}
         while True:

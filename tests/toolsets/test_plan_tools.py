@@ -209,3 +209,12 @@ def test_a_plan_from_before_dependencies_were_records_is_worked_through_like_any
     assert [found["name"] for found in desk.call("workflow_next_tasks")["tasks"]] == ["c"]
     assert desk.call("workflow_progress")["by_status"]["completed"] == 2
     assert desk.store.verify() == []
+
+
+def test_a_new_plan_may_not_make_a_task_wait_for_its_own_part(desk: Desk) -> None:
+    workflow = desk.plan({"name": "whole"}, {"name": "part", "parent": "whole"})
+    desk.move("task_2", "in_progress")
+    tasks = [{"name": "whole", "description": "", "sequence": 1, "depends_on": ["part"]}]
+    refusal = desk.refusal("workflow_replan", id=workflow, reason="try", tasks=tasks)
+    assert refusal.code == "INVALID_PLAN"
+    assert "part of it" in refusal.message

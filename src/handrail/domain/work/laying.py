@@ -236,6 +236,7 @@ def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], r
         edit.move_under(edit.task(places[draft.name]), places.get(draft.parent or ""))
     removed, skipped = _leave_out(edit, [task for task in open_tasks.values() if task.name not in names], reason)
     _link(edit, wanted, places)
+    _check_own_parts(edit, wanted, places)
     _inherit_anew(unit, edit)
     _check_whole(unit, edit, places.values())
     kept = [draft.name for draft in drafts if draft.name in known]
@@ -271,6 +272,23 @@ def _inherit_anew(unit: UnitOfWork, edit: PlanEdit) -> None:
         for need_id in edit.needs_above(stored):
             if need_id not in own:
                 edit.link(stored.id, need_id, inherited=True)
+
+
+def _check_own_parts(edit: PlanEdit, drafts: Sequence[PlanTask], places: Mapping[str, str]) -> None:
+    """A task cannot end before its parts anyway; if it waited for one before it began, that part would wait for
+    itself."""
+    for draft in drafts:
+        for need in draft.depends_on:
+            part = edit.task(places[need])
+            above = part.parent_task_id
+            while above is not None and not part.is_finished:
+                if above == places[draft.name]:
+                    raise InvalidPlan(
+                        f'task "{draft.name}" depends on "{need}", which is part of it',
+                        hint="leave it out: a task cannot be completed before its parts",
+                        task=draft.name,
+                    )
+                above = edit.task(above).parent_task_id
 
 
 def _check_whole(unit: UnitOfWork, edit: PlanEdit, planned: Iterable[str]) -> None:
