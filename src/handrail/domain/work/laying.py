@@ -102,7 +102,8 @@ def _check_parents(unit: UnitOfWork, drafts: Sequence[PlanTask], known: Mapping[
         if parent is None:
             continue
         within = _with_parts(drafts, draft.name)
-        needs = {known[need].id for part in within for need in part.depends_on if need in known}
+        found = [known[need] for part in within for need in part.depends_on if need in known]
+        needs = {need.id for need in found if not need.is_finished}
         if parent.id in _reach(unit, needs):
             raise InvalidPlan(
                 f'task "{draft.name}" is part of "{parent.name}" and waits for something that waits for it',
