@@ -7,6 +7,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -154,6 +155,15 @@ def test_a_gate_that_cannot_be_locked_is_a_refusal_and_leaves_nothing_behind(
     assert not is_shut(path)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Tests that were started in the background of a shell ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_noticed_also_when_it_did_not_wake_the_one_who_waits(path: Path) -> None:
     """Nobody sends a signal here, there is only the note that one has come: as when it comes a moment too early."""
     gate = Gate(path, 600)
