@@ -266,4 +266,5 @@ class Patient:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell starts in its background
     main()
