@@ -173,3 +173,86 @@ def test_every_change_of_the_journal_is_in_the_ledger(work: Work) -> None:
         "task.in_progress",
         "task.completed",
     ]
+
+
+@pytest.mark.parametrize("how", ["paused", "failed", "replanned"])
+def test_a_task_that_is_taken_up_again_is_told_of_all_it_changed(work: Work, how: str) -> None:
+    task = work.start("tokens", areas=["auth"])
+    work.write("first.py", "1\n")
+    if how == "failed":
+        work.complete(task, "failed")
+    elif how == "paused":
+        work.move(task, "paused")
+    else:
+        work.call("task_replan", id=task, reason="again", new_plan={"approach": "a", "steps": []})
+    assert work.start("tokens") == task
+    assert work.task(task)["outcome"] is None
+    work.write("second.py", "2\n")
+    answer = work.complete(task)
+    assert answer["files_changed"]["added"] == ["first.py", "second.py"]
+    assert "(auth)" in answer["verification"]["warnings"][0]
+
+
+def test_work_for_another_repository_is_looked_at_there(work: Work, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=other, check=True)
+    created = work.call(
+        "workflow_create", name="w", source_type="prompt", source_content="", repository_path=str(other)
+    )
+    task = work.call("start_task", workflow_id=created["id"], name="t", goal="g")["task_id"]
+    work.write("here.py", "1\n")
+    (other / "there.py").write_text("2\n", encoding="utf-8")
+    assert work.complete(task)["files_changed"]["added"] == ["there.py"]
+
+
+def test_who_forgot_everything_is_told_which_files_are_changed_so_far(work: Work) -> None:
+    work.start("tokens")
+    work.write("auth.py", "2\n")
+    work.write("new.py", "3\n")
+    bundle = work.call("task_load_context")
+    assert bundle["changed_files"] == ["auth.py", "new.py"]
+    assert bundle["next"].startswith("Go on: 2 files are changed")
+
+
+def test_an_issue_that_was_told_with_its_resolution_is_not_open(work: Work) -> None:
+    task = work.start("tokens")
+    issue = {"type": "documentation_gap", "description": "No docs.", "resolution": "Read the source."}
+    work.call("log_issue", task_id=task, **issue)
+    bundle = work.call("task_load_context")
+    assert "open_issues" not in bundle
+    assert "Solve" not in bundle["next"]
+    work.call("log_issue", task_id=task, requires_human_review=True, **issue)
+    assert "Solve" in work.call("task_load_context")["next"]
+
+
+def test_of_a_task_and_its_part_the_part_is_what_is_worked_on(work: Work) -> None:
+    whole = work.start("whole", areas=["auth"])
+    answer = work.call(
+        "start_task", workflow_id=work.workflow, parent_task_id=whole, name="part", goal="g", areas=["auth"]
+    )
+    assert answer["warnings"] == []
+    assert work.call("task_load_context")["current_task"]["id"] == answer["task_id"]
+
+
+def test_verifying_without_checks_says_that_nothing_was_verified(work: Work) -> None:
+    answer = work.complete(work.start("tokens"), verify=True)
+    assert "nothing was verified" in answer["verification"]["warnings"][0]
+
+
+def test_what_checks_said_is_kept_with_the_outcome(work: Work) -> None:
+    task = work.start("tokens")
+    work.complete(task, checks=[{"command": "make test", "exit_code": 0}])
+    assert work.task(task)["outcome_detail"]["checks"] == [{"command": "make test", "exit_code": 0}]
+
+
+@pytest.mark.parametrize("link", [".handrail", ".handrail/snapshots"])
+def test_state_that_would_lie_behind_a_link_is_refused(work: Work, tmp_path: Path, link: str) -> None:
+    (tmp_path / "outside").mkdir()
+    place = work.top / link
+    if place.exists():
+        place.rename(tmp_path / "aside")
+    place.symlink_to(tmp_path / "outside")
+    refusal = work.refusal("start_task", workflow_id=work.workflow, name="t", goal="g")
+    assert refusal.code == "PLACE_UNUSABLE"
+    assert list((tmp_path / "outside").iterdir()) == []

@@ -218,3 +218,31 @@ def test_a_new_plan_may_not_make_a_task_wait_for_its_own_part(desk: Desk) -> Non
     refusal = desk.refusal("workflow_replan", id=workflow, reason="try", tasks=tasks)
     assert refusal.code == "INVALID_PLAN"
     assert "part of it" in refusal.message
+
+
+def test_a_task_whose_parts_are_open_leaves_its_place_to_them(desk: Desk) -> None:
+    desk.plan({"name": "whole"}, {"name": "part", "parent": "whole"})
+    desk.move("task_1", "in_progress")
+    answer = desk.call("workflow_next_tasks")
+    assert ([task["name"] for task in answer["tasks"]], answer["recommended_count"]) == (["part"], 1)
+
+
+@pytest.mark.parametrize("tool", ["workflow_list", "repository_list", "template_list"])
+def test_a_number_too_large_for_any_list_is_refused(desk: Desk, tool: str) -> None:
+    assert desk.refusal(tool, offset=2**63).code == "INVALID_PARAMS"
+
+
+def test_a_name_with_a_blank_at_its_end_is_refused(desk: Desk) -> None:
+    workflow = desk.plan({"name": "a"})
+    tasks = [{"name": "a ", "description": "", "sequence": 1}]
+    assert desk.refusal("workflow_add_tasks", id=workflow, tasks=tasks).code == "INVALID_PLAN"
+
+
+def test_an_old_decision_is_fetched_by_something_else_than_the_call_just_made(desk: Desk) -> None:
+    desk.plan({"name": "a"})
+    desk.move("task_1", "in_progress")
+    for number in range(60):
+        desk.call("checkpoint_add", task_id="task_1", type="decision", summary=f"decision {number}")
+    bundle = desk.call("task_load_context", max_tokens=200_000, include={"recent_checkpoints": 0})
+    older = [entry for entry in bundle["omitted"] if "older_decisions" in entry["sections"]]
+    assert [entry["command"] for entry in older] == ["handrail decisions wf_1"]

@@ -57,6 +57,8 @@ def open_engine(db: str, *, project: Path, version: str, durable: bool) -> Engin
 
 def _make_state_folder(folder: Path) -> None:
     """The project's folder for state, with a .gitignore that leaves the team's files alone."""
+    if folder.is_symlink():  # it may have come with the repository, and lead anywhere
+        raise StoreUnusable(f"{folder} is a symbolic link", hint="remove it, or choose a file with --db")
     try:
         folder.mkdir(exist_ok=True)
         with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as written:

@@ -46,7 +46,7 @@ class ListCheckpoints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     task_id: str
     type: list[CheckpointType] | UnsetType = UNSET
-    since_sequence: Annotated[int, Meta(ge=0)] = 0
+    since_sequence: Annotated[int, Meta(ge=0, le=2**53)] = 0
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
 
 

@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 import msgspec
 from msgspec import Meta
 
+from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.recovery.asking import LEAST_TOKENS, MOST_TOKENS, Asked, Include
-from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
+from handrail.kernel.errors import NothingOpen, Refusal, RunNotFound, SeveralOpen, TaskNotFound
+from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation, Toolset
 from handrail.toolsets.here import task_here, workflow_here
 from handrail.toolsets.workflow import PLANNED
@@ -68,6 +70,20 @@ class WorkflowSummary(msgspec.Struct, frozen=True):
     token_estimate: int
 
 
+def look_now(call: Call, request: LoadContext) -> list[str]:
+    """The files that the task has changed so far, where its journal knows how they were before."""
+    from handrail.domain.journal.keeping import LOOKING, changed_so_far, open_entry  # noqa: PLC0415 - as below
+
+    def looked_for(unit: UnitOfWork) -> JournalEntry | None:
+        return open_entry(unit, task_here(msgspec.structs.replace(call, unit=unit), request.task_id))
+
+    try:
+        entry = call.ledger.run(LOOKING, looked_for)
+        return changed_so_far(call.tracker(), entry) if entry is not None else []
+    except Refusal:  # the handler says it, or goes on without
+        return []
+
+
 def task_load_context(call: Call, request: LoadContext) -> LoadedContext:
     from handrail.domain.recovery.bundle import context_bundle  # noqa: PLC0415 - every start would pay
     from handrail.domain.recovery.material import gather  # noqa: PLC0415 - as above
@@ -75,7 +91,8 @@ def task_load_context(call: Call, request: LoadContext) -> LoadedContext:
     task = task_here(call, request.task_id)
     include = request.include or Include()
     asked = Asked(include=include, max_tokens=request.max_tokens, task_id=request.task_id)
-    return cast("LoadedContext", context_bundle(gather(call.work, task, include), asked, _tools(call)))
+    material = gather(call.work, task, include, call.prepared or [])
+    return cast("LoadedContext", context_bundle(material, asked, _tools(call)))
 
 
 def workflow_get_summary(call: Call, request: GetSummary) -> WorkflowSummary:
@@ -123,6 +140,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=LoadContext,
         response=LoadedContext,
         handler=task_load_context,
+        prepare=look_now,
         refusals=(TaskNotFound, NothingOpen, SeveralOpen),
         examples=(
             Example(

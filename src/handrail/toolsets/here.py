@@ -69,7 +69,7 @@ def task_here(call: Call, task_id: str | None) -> Task:
         return find_task(call.work, task_id)
     under_way = tasks_under_way(call)
     for status in UNDER_WAY:
-        found = [task for task in under_way if task.status == status]
+        found = _innermost([task for task in under_way if task.status == status])
         if len(found) == 1:
             return found[0]
         if found:
@@ -102,6 +102,12 @@ def ready_tasks(unit: UnitOfWork, workflow_id: str, limit: int, status: str = "p
     """What can be started now, in the order it should be: by priority, then sequence, then how much it unblocks."""
     conditions = (("workflow_id", workflow_id), ("status", status), ("unmet", 0), ("open_children", 0))
     return unit.select(Task, Query(conditions, ("-priority", "sequence", "-unblocks"), limit))
+
+
+def _innermost(tasks: list[Task]) -> list[Task]:
+    """Without those of which a part is among them too: the part is what is worked on."""
+    above = {task.parent_task_id for task in tasks}
+    return [task for task in tasks if task.id not in above]
 
 
 def _nothing_under_way(call: Call) -> NothingOpen:

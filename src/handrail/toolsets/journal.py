@@ -75,11 +75,18 @@ def start_workflow(call: Call, request: StartWorkflow) -> StartedWorkflow:
 
 def look_before(call: Call, request: StartTask) -> Beginning:
     """The working copy as the task finds it."""
-    directory = request.directory or call.here.folder
+    workflow = call.ledger.run(keeping.LOOKING, lambda unit: find_workflow(unit, request.workflow_id))
+    directory = request.directory or _where_done(call, workflow)
     if not PurePath(directory).is_absolute():
         raise InvalidParams(f"directory must be absolute, not {directory}", hint="give the working copy's whole path")
-    call.ledger.run(keeping.LOOKING, lambda unit: keeping.check_start(unit, find_workflow(unit, request.workflow_id)))
+    keeping.check_start(workflow)
     return Beginning(call.tracker().snapshot(directory))
+
+
+def _where_done(call: Call, workflow: Workflow) -> str:
+    """The working copy this is called in; for a workflow of another repository, that one."""
+    elsewhere = workflow.repository_path
+    return call.here.folder if elsewhere in (None, call.here.repository) else str(elsewhere)
 
 
 def start_task(call: Call, request: StartTask) -> StartedTask:
@@ -131,7 +138,7 @@ def look_after(call: Call, request: CompleteTask) -> Ending:
     standing = call.ledger.run(
         keeping.LOOKING, lambda unit: keeping.check_completion(unit, find_task(unit, request.task_id))
     )
-    checks = call.checks().run(standing.directory or call.here.folder) if request.verify else []
+    checks = call.checks().run(standing.directory or call.here.folder) if request.verify else None
     return keeping.look_after(call.tracker(), standing, checks)
 
 
@@ -156,6 +163,7 @@ def complete_task(call: Call, request: CompleteTask) -> CompletedTask:
         checks=done.report["checks"],
         review_id=done.review_id,
         files_left_out=shown.left_out,
+        partial=done.report["partial"],
     )
 
 

@@ -150,5 +150,7 @@ class CompletedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     overlaps: list[dict[str, Any]] = []
     checks: list[dict[str, Any]] = []
     review_id: str | None = None
+    partial: bool = False
+    """True when something could not be looked at; the warnings say what."""
     files_left_out: int = 0
     """Changed files beyond those that are listed here; the task's journal has all of them."""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.gates.reviews import open_reviews
-from handrail.domain.work.editing import tally_of, tasks_in
+from handrail.domain.work.editing import places_taken, tally_of, tasks_in
 from handrail.domain.work.moving import needed_tasks
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import FINISHED, SHOWN_STATES, TASK_MACHINE, Task
@@ -118,7 +118,7 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
     tally = tally_of(call.work, workflow.id)
     found = [] if workflow.status in (*CLOSED, "paused") else _startable(call.work, workflow, request)
     running = tasks_in(call.work, workflow.id, ("planning", "in_progress"), SHOWN_RUNNING)
-    free = max(0, workflow.max_parallel_tasks - tally.counts["planning"] - tally.counts["in_progress"])
+    free = max(0, workflow.max_parallel_tasks - places_taken(call.work, workflow.id))
     return NextTasksFound(
         tasks=tuple(_next_task(call.work, task) for task in found),
         max_parallel=workflow.max_parallel_tasks,

@@ -37,7 +37,7 @@ class ListRepositories(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A page of repositories."""
 
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
-    offset: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class RepositoryPage(msgspec.Struct, frozen=True):

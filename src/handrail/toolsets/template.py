@@ -95,7 +95,7 @@ class ListTemplates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     template_id: Annotated[str, Meta(max_length=300, description="Only this one, with its tasks")] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=500)] | UnsetType = UNSET
-    offset: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class WorkflowTemplate(msgspec.Struct, frozen=True):

@@ -63,7 +63,7 @@ class GetWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     include_tasks: bool = False
     include_task_summaries: Annotated[bool, Meta(description="Tasks in short; false shows all of each")] = True
     task_limit: Annotated[int, Meta(ge=1, le=1000)] = 40
-    task_offset: Annotated[int, Meta(ge=0)] = 0
+    task_offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
     full: Annotated[bool, Meta(description="Long texts whole")] = False
 
 
@@ -73,7 +73,7 @@ class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repository_path: str | UnsetType = UNSET
     status: list[WorkflowStatus] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=200)] = 20
-    offset: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class WorkflowSummary(msgspec.Struct, frozen=True):

@@ -241,3 +241,14 @@ def test_snapshots_survive_commits_and_garbage_collection_beside_them(repo: Play
         found = tracker.changes(before, last)
         assert {change.path for change in found.own} <= {"src/churn.py"}
         assert not found.partial, found.warnings
+
+
+def test_only_folders_of_our_own_making_are_pruned(repo: Playground, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    theirs = [state / "git-tools", state / f"git-{'0' * 20}"]
+    for folder in theirs:
+        folder.mkdir(parents=True)
+        (folder / "work.py").write_text("precious\n", encoding="utf-8")
+    clock = SystemClock()
+    GitTracker(state, clock=clock, ids=RandomIds(clock)).prune(clock.now_ms() + 60_000, ())
+    assert [(folder / "work.py").read_text(encoding="utf-8") for folder in theirs] == ["precious\n"] * 2

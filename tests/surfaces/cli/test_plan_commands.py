@@ -426,12 +426,18 @@ def hostile_plan(project: Path) -> str:
     tasks = [
         {"name": HOSTILE, "description": HOSTILE * 3, "sequence": 1},
         {"name": "part", "description": "", "sequence": 1, "parent": HOSTILE},
-        {"name": "inner " * 20, "description": "", "sequence": 1, "parent": "part"},
+        {"name": ("inner " * 20).strip(), "description": "", "sequence": 1, "parent": "part"},
         {"name": "後" * 100, "description": "", "sequence": 2, "depends_on": [HOSTILE]},
     ]
     key = begin(project, HOSTILE, tasks)
-    move(project, "inner " * 20, "in_progress")
-    call(project, "checkpoint_add", task_id=task_id(project, "inner " * 20), type="progress", summary=HOSTILE * 2)
+    move(project, ("inner " * 20).strip(), "in_progress")
+    call(
+        project,
+        "checkpoint_add",
+        task_id=task_id(project, ("inner " * 20).strip()),
+        type="progress",
+        summary=HOSTILE * 2,
+    )
     return key
 
 

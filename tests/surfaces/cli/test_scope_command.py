@@ -51,8 +51,8 @@ def test_programs_get_the_verification_and_every_verdict() -> None:
     }
 
 
-def test_without_areas_all_is_in_scope_and_without_files_the_call_is_wrong() -> None:
-    assert run("x.c").exit_code == 0
+def test_without_areas_or_files_the_call_is_wrong() -> None:
+    assert run("auth", "x.c").exit_code == 2
     assert run("-a", "auth").exit_code == 2
 
 

@@ -21,7 +21,7 @@ from handrail.domain.work.editing import PlanEdit, tally_of, tasks_named
 from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.moving import blocked, check_parts, move_task
 from handrail.domain.work.planning import PlanTask
-from handrail.domain.work.task import REPLACEABLE, TASK_MACHINE, Task
+from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, WorkflowClosed
 from handrail.kernel.ledger import Actor
@@ -69,7 +69,7 @@ class Ending(NamedTuple):
 
     after: Snapshot | None
     changes: Changes | None
-    checks: list[dict[str, Any]]
+    checks: list[dict[str, Any]] | None
 
 
 class Claims(NamedTuple):
@@ -100,7 +100,7 @@ class ShownFiles(NamedTuple):
 # -- beginning --------------------------------------------------------------------------------------------------------
 
 
-def check_start(unit: UnitOfWork, workflow: Workflow) -> None:  # noqa: ARG001 - a look before the long one
+def check_start(workflow: Workflow) -> None:
     if workflow.status in CLOSED:
         raise WorkflowClosed(
             f"workflow {workflow.id} is {workflow.status}; no task is started in it any more",
@@ -113,34 +113,58 @@ def begin(
     unit: UnitOfWork, workflow: Workflow, beginning: Beginning, work: Intent, parent: Task | None
 ) -> tuple[Task, list[str]]:
     """A task in progress, with what was found; one that the plan has under this name is taken up."""
-    check_start(unit, workflow)
+    check_start(workflow)
     edit = PlanEdit(unit, workflow)
     task, warnings = _taken_up(unit, edit, work, parent)
     started = edit.change(
         task,
         status="in_progress",
         error=None,
+        outcome=None,
+        outcome_detail=None,
         attempts=task.attempts + 1,
         started_at=task.started_at or edit.now,
     )
-    warnings += _crowding(unit, beginning.snapshot.root, started.id, work.areas)
+    warnings += _crowding(unit, beginning.snapshot.root, started, work.areas)
     if workflow.status == "paused":
         warnings.append(f"workflow {workflow.id} is paused: ask before you go on")
-    entry = JournalEntry(
-        id=started.id,
-        workflow_id=workflow.id,
-        directory=beginning.snapshot.root,
+    entry = _entry(unit, started, beginning.snapshot, work)
+    notes: list[Record] = []
+    if unit.get(JournalEntry, started.id) is not None:
+        again = _checkpoint(unit, started, "progress", f"Taken up again: {work.goal}", {"taken_up": True}, [])
+        edit.change(started, checkpoints=again.sequence)
+        notes.append(again)
+    if entry.started_at != edit.now and entry.directory != beginning.snapshot.root:
+        warnings.append(f"its work began in {entry.directory}; what it changed is looked for there")
+    status = workflow.status if workflow.status == "paused" else "in_progress"
+    edit.record("task.in_progress", entry, *notes, status=status)
+    return started, warnings
+
+
+def _entry(unit: UnitOfWork, task: Task, found: Snapshot, work: Intent) -> JournalEntry:
+    """The entry of a task that is begun. One that was begun before goes on from how it was first found: what it has
+    changed since is its work too."""
+    before = unit.get(JournalEntry, task.id)
+    if before is not None:
+        return msgspec.structs.replace(
+            before,
+            areas=work.areas or before.areas,
+            plan_step=work.plan_step or before.plan_step,
+            after=None,
+            completed_at=None,
+        )
+    return JournalEntry(
+        id=task.id,
+        workflow_id=task.workflow_id,
+        directory=found.root,
         areas=work.areas,
         plan_step=work.plan_step,
-        before=msgspec.to_builtins(beginning.snapshot),
+        before=msgspec.to_builtins(found),
         after=None,
         report=None,
-        started_at=edit.now,
+        started_at=unit.now_ms(),
         completed_at=None,
     )
-    status = workflow.status if workflow.status == "paused" else "in_progress"
-    edit.record("task.in_progress", entry, status=status)
-    return started, warnings
 
 
 def _taken_up(unit: UnitOfWork, edit: PlanEdit, work: Intent, parent: Task | None) -> tuple[Task, list[str]]:
@@ -149,8 +173,8 @@ def _taken_up(unit: UnitOfWork, edit: PlanEdit, work: Intent, parent: Task | Non
     if known is not None and known.status in (*REPLACEABLE, "planning", "paused"):
         if known.unmet:
             raise blocked(unit, known)
-        context = {**known.context, "goal": goal} if goal != known.description else known.context
-        return edit.change(known, context=context), []
+        is_new = goal != known.description and unit.get(JournalEntry, known.id) is None
+        return edit.change(known, context={**known.context, "goal": goal} if is_new else known.context), []
     warnings = []
     if known is not None:
         warnings.append(f'a task "{name}" is already there ({known.id}, {known.status}); this one has a number')
@@ -173,13 +197,13 @@ def _free_name(unit: UnitOfWork, workflow_id: str, name: str) -> str:
     return f"{name} ({number})"
 
 
-def _crowding(unit: UnitOfWork, directory: str, task_id: str, areas: list[str]) -> list[str]:
+def _crowding(unit: UnitOfWork, directory: str, started: Task, areas: list[str]) -> list[str]:
     """A word on every other open task in this working copy that means to touch the same areas."""
     found = []
     for other in _open_in(unit, directory):
         shared = list(dict.fromkeys(met.area for met in overlap(areas, other.areas)))
         task = unit.get(Task, other.id)
-        if other.id != task_id and shared and task is not None and not task.is_finished:
+        if shared and task is not None and not task.is_finished and not _is_kin(unit, started, other.id):
             found.append(f'"{task.name}" ({task.id}) is open in the same tree and touches {", ".join(shared)} too')
     return found
 
@@ -251,21 +275,20 @@ def check_completion(unit: UnitOfWork, task: Task) -> Standing:
 
 def _is_kin(unit: UnitOfWork, task: Task, other_id: str) -> bool:
     """True for the task itself, what it is part of and what is part of it: their work is one work."""
-    return other_id in _line(unit, task.id) or task.id in _line(unit, other_id)
+    return other_id in _line(unit, task) or task.id in _line(unit, unit.get(Task, other_id))
 
 
-def _line(unit: UnitOfWork, task_id: str) -> list[str]:
+def _line(unit: UnitOfWork, task: Task | None) -> list[str]:
     """A task and the tasks it is part of."""
     found = []
-    task = unit.get(Task, task_id)
     while task is not None:
         found.append(task.id)
         task = unit.get(Task, task.parent_task_id) if task.parent_task_id is not None else None
     return found
 
 
-def look_after(tracker: Tracker, standing: Standing, checks: list[dict[str, Any]]) -> Ending:
-    """Looks at the working copy again and compares."""
+def look_after(tracker: Tracker, standing: Standing, checks: list[dict[str, Any]] | None) -> Ending:
+    """Looks at the working copy again and compares. `checks` is None where nobody asked for them."""
     if standing.entry is None:
         return Ending(None, None, checks)
     before = snapshot_of(standing.entry.before)
@@ -279,6 +302,22 @@ def look_after(tracker: Tracker, standing: Standing, checks: list[dict[str, Any]
         for other in standing.neighbours
     ]
     return Ending(after, tracker.changes(before, after, others=others), checks)
+
+
+def open_entry(unit: UnitOfWork, task: Task) -> JournalEntry | None:
+    """The entry of a task whose work goes on."""
+    entry = unit.get(JournalEntry, task.id)
+    return entry if entry is not None and entry.completed_at is None and task.status in RUNNING else None
+
+
+def changed_so_far(tracker: Tracker, entry: JournalEntry) -> list[str]:
+    """What a task that is not at its end has changed until now."""
+    before = snapshot_of(entry.before)
+    now = tracker.snapshot(entry.directory, like=before)
+    try:
+        return [change.path for change in tracker.changes(before, now).own]
+    finally:
+        tracker.forget(now)
 
 
 def complete(unit: UnitOfWork, task: Task, ending: Ending, claims: Claims) -> Completed:
@@ -295,6 +334,7 @@ def complete(unit: UnitOfWork, task: Task, ending: Ending, claims: Claims) -> Co
     failed = claims.status == "failed"
     detail = {"status": claims.status, **claims.outcome, "metadata": claims.metadata}
     detail |= {"files_changed": shown_files(report, KEPT_FILES).files, "verification": found}
+    detail |= {"checks": report["checks"]} if report["checks"] else {}
     kind, status = ("error", "failed") if failed else ("complete", "completed")
     checkpoint = _checkpoint(unit, task, kind, summary, {"status": claims.status}, paths[:KEPT_FILES])
     beside: list[Record] = [checkpoint]
@@ -335,7 +375,7 @@ def _report(ending: Ending, claims: Claims) -> dict[str, Any]:
         "overlaps": changes.get("overlaps", []),
         "commits": changes.get("commits", []),
         "basis": changes.get("basis"),
-        "checks": [*claims.checks, *ending.checks],
+        "checks": [*claims.checks, *(ending.checks or ())],
     }
 
 
@@ -344,10 +384,13 @@ def _doubts(ending: Ending, claims: Claims, *, journalled: bool) -> list[str]:
     found = list(ending.changes.warnings) if ending.changes is not None else []
     if not journalled:
         found.append("no snapshot was taken when this task began, so its changes are not known; start_task takes one")
+    if ending.checks == []:
+        found.append("nothing was verified: the project has no checks (setting `checks` in .handrail/config.toml)")
+    claimed = "the tests are" if claims.metadata.get("tests_status") == "passed" else "the task is"
     if claims.metadata.get("tests_status") == "passed" or claims.status == "success":
         found += [
-            f"⚠️ the task is said to have succeeded, but `{check['command']}` ended with {check['exit_code']}"
-            for check in (*claims.checks, *ending.checks)
+            f"⚠️ {claimed} said to have succeeded, but `{check['command']}` ended with {check['exit_code']}"
+            for check in (*claims.checks, *(ending.checks or ()))
             if check["exit_code"] != 0
         ]
     return found

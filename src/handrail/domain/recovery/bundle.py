@@ -48,8 +48,6 @@ class _Missing:
         self.older = max(0, material.task.checkpoints - material.shown)
         if self.older and not include.all_checkpoints:
             self.sections["checkpoints"] = self.sections.get("checkpoints", 0) + self.older
-        if material.more_decisions:
-            self.sections["decisions"] = self.sections.get("decisions", 0) + 1
         self.shortened = [section for section in shortened if section not in self.sections]
         self.prior = _unread_prior(material) if include.prior_task_outcomes else 0
         self.unread = self.older if include.all_checkpoints else 0
@@ -83,6 +81,8 @@ def _note(
         ("prior_tasks", missing.prior, "workflow_get", {"id": material.workflow.id, "include_tasks": True}),
         ("checkpoints", missing.unread, "checkpoint_list", {"task_id": material.task.id}),
     )
+    if material.more_decisions:  # nobody counted them, and no budget brings them
+        entries.append({"sections": {"older_decisions": 1}, "command": f"handrail decisions {material.workflow.id}"})
     for section, count, tool, arguments in beyond:
         if count:
             handle = {"tool": tools[tool], "arguments": arguments} if tool in tools else {}

@@ -83,10 +83,12 @@ class Material(NamedTuple):
     parent: Task | None
     parts: Sequence[Task]
     files: Sequence[str]
+    changed: int = 0
+    """Files the task was found to have changed so far."""
 
 
-def gather(unit: UnitOfWork, task: Task, include: Include) -> Material:
-    """Reads what a recovery of this task may need."""
+def gather(unit: UnitOfWork, task: Task, include: Include, changed: Sequence[str] = ()) -> Material:
+    """Reads what a recovery of this task may need. `changed` are files it has changed so far and told nobody of."""
     workflow = workflow_of(unit, task)
     shown = ALL_CHECKPOINTS if include.all_checkpoints else include.recent_checkpoints
     checkpoints = newest_of_task(unit, task.id, max(shown, OWN_CHECKPOINTS))
@@ -115,7 +117,8 @@ def gather(unit: UnitOfWork, task: Task, include: Include) -> Material:
         siblings=siblings,
         parent=unit.get(Task, task.parent_task_id) if task.parent_task_id is not None else None,
         parts=parts,
-        files=_files(unit, task, checkpoints, needs),
+        files=list(dict.fromkeys((*changed, *_files(unit, task, checkpoints, needs))))[:FILES],
+        changed=len(changed),
     )
 
 
@@ -172,7 +175,8 @@ def _issues_of(unit: UnitOfWork, task: Task) -> list[Issue]:
     if not errors:
         return []
     dealt_with = [cp.sequence for kind in SOLVING for cp in newest_of_task(unit, task.id, 1, kind)]
-    return [Issue(task, error.summary, error) for error in errors if error.sequence > max(dealt_with, default=0)]
+    since = max(dealt_with, default=0)
+    return [Issue(task, error.summary, error) for error in errors if error.sequence > since and not error.is_settled]
 
 
 def _needs(unit: UnitOfWork, task: Task) -> list[Task]:

@@ -125,6 +125,7 @@ def next_sentence(material: Material, tools: Mapping[str, str]) -> str:
         last=material.checkpoints[0] if material.checkpoints else None,
         waits_for=[need for need in material.needs if not need.is_finished],
         open_parts=[part for part in material.parts if not part.is_finished],
+        changed=material.changed,
     )
     return next_move(standing, tools)
 
@@ -376,6 +377,8 @@ def _given_up(replan: Checkpoint, tokens: int) -> dict[str, str]:
 
 
 def _is_solved(checkpoint: Checkpoint, newest: Sequence[Checkpoint]) -> bool:
+    if checkpoint.is_settled:
+        return True
     return checkpoint.type == "error" and any(
         other.type in SOLVING and other.sequence > checkpoint.sequence for other in newest
     )

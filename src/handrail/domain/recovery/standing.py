@@ -65,6 +65,7 @@ class Standing(NamedTuple):
     last: Checkpoint | None
     waits_for: Sequence[Task]
     open_parts: Sequence[Task]
+    changed: int = 0
 
 
 def next_move(at: Standing, tools: Mapping[str, str]) -> str:
@@ -97,7 +98,7 @@ def next_move(at: Standing, tools: Mapping[str, str]) -> str:
 def _in_progress(at: Standing, using: Callable[..., str]) -> str:
     steps, last = at.steps, at.last
     record = using("checkpoint_add")
-    if last is not None and last.type == "error":
+    if last is not None and last.type == "error" and not last.is_settled:
         return f'Solve the last error, then record a recovery{record}: "{line(last.summary, 30)}"'
     if at.open_parts:
         part = at.open_parts[0]
@@ -112,6 +113,9 @@ def _in_progress(at: Standing, using: Callable[..., str]) -> str:
         return f'{after}; mark what is done{record}: detail {{"{STEP}": n}}' if steps.texts else after
     if steps.texts:
         return f"Step 1 of {len(steps.texts)}: {line(steps.texts[0], 50)}"
+    if at.changed:
+        files = "1 file is" if at.changed == 1 else f"{at.changed} files are"
+        return f"Go on: {files} changed so far (changed_files)."
     return f"Begin, and record progress{using('checkpoint_add', 'log_milestone')}."
 
 

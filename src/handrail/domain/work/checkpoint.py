@@ -25,3 +25,12 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stream(self) -> str:
         return self.workflow_id
+
+    @property
+    def is_settled(self) -> bool:
+        """True for an error that was told together with what was done about it, and that no person has to look at."""
+        return (
+            self.type == "error"
+            and bool(self.detail.get("resolution"))
+            and not self.detail.get("requires_human_review")
+        )

@@ -218,6 +218,12 @@ def tasks_in(unit: UnitOfWork, workflow_id: str, states: Iterable[str], limit: i
     return sorted(found, key=lambda task: (task.sequence, task.id))[:limit]
 
 
+def places_taken(unit: UnitOfWork, workflow_id: str) -> int:
+    """How many of the tasks that may run at once are under way. One whose parts are open leaves its place to them."""
+    under_way = (("workflow_id", workflow_id), ("status", ("planning", "in_progress")), ("open_children", 0))
+    return unit.count(Task, Query(under_way))
+
+
 def tally_of(unit: UnitOfWork, workflow_id: str) -> Tally:
     """The count of a workflow's tasks. Counted only for a plan that has not been touched since tallies are kept."""
     kept = unit.get(Tally, workflow_id)

@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.domain.gates.gate import Gate
 from handrail.domain.work.causes import FEW, LOOKED_AT, STARTED, URGENCY, behind, can_move, legal_moves, movable
-from handrail.domain.work.editing import tally_of
+from handrail.domain.work.editing import places_taken, tally_of
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
@@ -143,8 +143,7 @@ def _scene(unit: UnitOfWork, workflow: Workflow) -> _Scene:
 
 def _standing(scene: _Scene, task: Task) -> str:
     """What is said of a task that can move itself."""
-    counts = tally_of(scene.unit, scene.workflow.id).counts
-    running, most = sum(counts[status] for status in STARTED), scene.workflow.max_parallel_tasks
+    running, most = places_taken(scene.unit, scene.workflow.id), scene.workflow.max_parallel_tasks
     if task.status == "pending" and scene.workflow.status != "paused" and running >= most:
         return f"is ready and waits for a free place: {running} under way, and {most} may run at once"
     if task.status == "in_progress" and task.id not in scene.questions:

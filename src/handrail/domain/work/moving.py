@@ -120,8 +120,8 @@ def _values(
         values["outcome_detail"] = detail
     if status == "failed":
         values |= {"error": error, "assigned_agent_id": None, "claimed_at": None}
-    elif task.status == "failed":
-        values["error"] = None
+    elif task.status == "failed":  # taken up again: what came of the last try is in its checkpoints
+        values = {"error": None, "outcome": None, "outcome_detail": None, **values}
     if status == "in_progress" and task.status != "paused":
         values |= {"attempts": task.attempts + 1, "started_at": task.started_at or now}
     if status in TASK_MACHINE.terminal:

@@ -49,6 +49,8 @@ def check_plan(tasks: Sequence[PlanTask], known: Collection[str] = ()) -> None:
         if times > 1:
             raise InvalidPlan(f'two tasks are named "{name}"', hint="give each task a name of its own", task=name)
     for task in tasks:
+        if task.name != task.name.strip():
+            raise InvalidPlan(f'the name "{task.name}" begins or ends with a blank', hint="leave the blank out")
         for other, relation in (*((name, "depends on") for name in task.depends_on), (task.parent, "is part of")):
             if other is not None:
                 _check_reference(task.name, relation, other, names, known)

@@ -28,7 +28,8 @@ def prune(folder: StateFolder, older_than_ms: int, keep: Collection[str], second
             for name in old:
                 state.forget(name)
             if not state.kept():
-                shutil.rmtree(state.folder, ignore_errors=True)
+                if Path(state.folder, "tree").is_file():  # nothing but what we have made ourselves
+                    shutil.rmtree(state.folder, ignore_errors=True)
             else:
                 _sweep(state, deadline)  # also after what was forgotten one by one
         freed += max(0, before - disk_use(state.folder))

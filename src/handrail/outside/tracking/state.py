@@ -15,8 +15,10 @@ hold secrets. The layout:
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +101,8 @@ class TreeState:
         return Path(self.folder, "kept", f"{snapshot_id}.json")
 
     def prepare(self, top: str) -> None:
+        if os.path.islink(self.folder):  # noqa: PTH114
+            raise OSError(errno.ELOOP, "the folder for its snapshots is a symbolic link", self.folder)
         for part in ("objects/pack", "objects/info", "kept"):
             os.makedirs(f"{self.folder}/{part}", mode=0o700, exist_ok=True)  # noqa: PTH103 - names need not be UTF-8
         Path(self.folder).chmod(0o700)
@@ -201,6 +205,9 @@ class _Lock:
                 os.close(self._descriptor)
 
 
+_OURS = re.compile(r"git-[0-9a-f]{20}")
+
+
 class StateFolder:
     """The folders of all working trees."""
 
@@ -217,7 +224,8 @@ class StateFolder:
 
     def all(self) -> list[TreeState]:
         try:
-            names = sorted(entry.name for entry in os.scandir(self.folder) if entry.name.startswith("git-"))
+            entries = [entry for entry in os.scandir(self.folder) if entry.is_dir(follow_symlinks=False)]
+            names = sorted(entry.name for entry in entries if _OURS.fullmatch(entry.name))
         except OSError:
             return []
         return [TreeState(f"{self.folder}/{name}") for name in names]

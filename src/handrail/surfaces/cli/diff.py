@@ -170,6 +170,8 @@ def _warnings(found: Difference) -> list[str]:
 
 
 def _nothing(found: Difference) -> str:
+    if found.report.get("partial"):
+        return "What it changed is not known."
     return "It has changed nothing so far." if found.is_open else "It changed nothing."
 
 

@@ -49,6 +49,8 @@ def test(
     \b
     handrail scope test -a auth -a api src/auth/login.ts utils.ts
     """
+    if not areas:
+        raise click.UsageError("name the areas: handrail scope test -a AREA [-a AREA] FILE...")
     declared = read_areas(areas)
     names = [file.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for file in files]
     verdicts = [judge(name, declared, packages_changed=packages) for name in names]
