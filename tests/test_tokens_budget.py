@@ -19,7 +19,7 @@ BUDGETS = {
     "journal": 870,
     "workflow": 1540,
     "task": 545,
-    "checkpoint": 230,
+    "checkpoint": 240,
     "context": 270,
     "orchestration": 190,
     "repository": 190,

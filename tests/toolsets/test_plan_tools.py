@@ -246,3 +246,28 @@ def test_an_old_decision_is_fetched_by_something_else_than_the_call_just_made(de
     bundle = desk.call("task_load_context", max_tokens=200_000, include={"recent_checkpoints": 0})
     older = [entry for entry in bundle["omitted"] if "older_decisions" in entry["sections"]]
     assert [entry["command"] for entry in older] == ["handrail decisions wf_1"]
+
+
+def test_a_wrong_value_is_answered_with_the_right_ones(desk: Desk) -> None:
+    desk.plan({"name": "a"})
+    refusal = desk.refusal("task_update_status", id="task_1", status="done")
+    assert "in_progress, paused" in refusal.hint
+    refusal = desk.refusal("workflow_list", status=["open"])
+    assert "planning" in refusal.hint
+
+
+def test_long_notes_are_cut_unless_asked_for_whole(desk: Desk) -> None:
+    desk.plan({"name": "a"})
+    for _ in range(12):
+        files = [f"file{number}.py" for number in range(50)]
+        detail = {"log": "x" * 20_000}
+        desk.call(
+            "checkpoint_add", task_id="task_1", type="progress", summary="y" * 4000, detail=detail, files_changed=files
+        )
+    for tool, arguments in (
+        ("checkpoint_list", {"task_id": "task_1"}),
+        ("task_get", {"id": "task_1", "include_checkpoints": True}),
+    ):
+        assert len(msgspec.json.encode(desk.call(tool, **arguments))) <= REPLY_BYTES, tool
+    whole = desk.call("checkpoint_list", task_id="task_1", full=True, limit=1)["checkpoints"][0]
+    assert whole["detail"] == {"log": "x" * 20_000}

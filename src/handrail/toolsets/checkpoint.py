@@ -13,6 +13,7 @@ from handrail.kernel.errors import TaskNotFound
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation, Toolset
 from handrail.toolsets.here import find_task
+from handrail.toolsets.shown import shown_checkpoint
 from handrail.toolsets.workflow import PLANNED
 
 CHECKPOINT = Toolset(
@@ -47,26 +48,14 @@ class ListCheckpoints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     task_id: str
     type: list[CheckpointType] | UnsetType = UNSET
     since_sequence: Annotated[int, Meta(ge=0, le=2**53)] = 0
-    limit: Annotated[int, Meta(ge=1, le=500)] = 50
-
-
-class ShownCheckpoint(msgspec.Struct, frozen=True):
-    """One checkpoint."""
-
-    id: str
-    task_id: str
-    sequence: int
-    type: str
-    summary: str
-    detail: dict[str, Any]
-    files_changed: list[str]
-    created_at: int
+    limit: Annotated[int, Meta(ge=1, le=500)] = 10
+    full: Annotated[bool, Meta(description="Long texts whole")] = False
 
 
 class CheckpointPage(msgspec.Struct, frozen=True):
     """Checkpoints in their order, and how many fit in all."""
 
-    checkpoints: tuple[ShownCheckpoint, ...]
+    checkpoints: tuple[dict[str, Any], ...]
     total: int
 
 
@@ -97,11 +86,7 @@ def checkpoint_list(call: Call, request: ListCheckpoints) -> CheckpointPage:
     conditions.append(("sequence >", request.since_sequence))
     found = call.work.select(Checkpoint, Query(tuple(conditions), ("sequence",), request.limit))
     total = call.work.count(Checkpoint, Query(tuple(conditions)))
-    return CheckpointPage(tuple(_shown(checkpoint) for checkpoint in found), total)
-
-
-def _shown(checkpoint: Checkpoint) -> ShownCheckpoint:
-    return ShownCheckpoint(**{field: getattr(checkpoint, field) for field in ShownCheckpoint.__struct_fields__})
+    return CheckpointPage(tuple(shown_checkpoint(checkpoint, full=request.full) for checkpoint in found), total)
 
 
 _ADDED = (*PLANNED, ("checkpoint_add", {"task_id": "task_1", "type": "decision", "summary": "Retry five times"}))

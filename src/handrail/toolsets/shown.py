@@ -13,6 +13,9 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 
+NOTE = 220
+"""Characters of a note's summary and of its detail, where nobody asked for all of them."""
+FILES = 10
 TEXT = 2000
 """Characters of a text that are shown where nobody asked for all of it."""
 
@@ -49,12 +52,18 @@ def brief_task(task: Task) -> dict[str, Any]:
     return shown
 
 
-def shown_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+def shown_checkpoint(checkpoint: Checkpoint, *, full: bool) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(checkpoint)
     del shown["workflow_id"]
+    if not full:
+        shown["summary"] = cut(checkpoint.summary, NOTE)
+        written = msgspec.json.encode(checkpoint.detail).decode()
+        if len(written) > NOTE:
+            shown["detail"] = {"cut": cut(written, NOTE)}
+        shown["files_changed"] = checkpoint.files_changed[:FILES]
     return shown
 
 
 def cut(text: str, most: int = TEXT) -> str:
     """The text, or its beginning with a note of how much more there is."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters; `full` shows them)"

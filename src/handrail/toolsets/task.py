@@ -34,7 +34,7 @@ from handrail.toolsets.workflow import PLANNED, Done
 TASK = Toolset(name="task", family="plan", purpose="The tasks of a plan: their own plans, states and outcomes.")
 
 TaskStatus = Literal["pending", "blocked", "planning", "in_progress", "paused", "completed", "failed", "skipped"]
-SHOWN_CHECKPOINTS = 20
+SHOWN_CHECKPOINTS = 8
 REPLANNED_FROM = ("failed", "in_progress")
 
 
@@ -96,7 +96,7 @@ def task_get(call: Call, request: GetTask) -> dict[str, Any]:
     if request.include_checkpoints:
         newest = Query((("task_id", task.id),), ("-sequence", "-id"), request.checkpoint_limit)
         found = call.work.select(Checkpoint, newest)
-        shown["checkpoints"] = [shown_checkpoint(checkpoint) for checkpoint in reversed(found)]
+        shown["checkpoints"] = [shown_checkpoint(checkpoint, full=request.full) for checkpoint in reversed(found)]
     return shown
 
 

@@ -110,7 +110,7 @@ def _task_document(found: TaskShown) -> dict[str, Any]:
         "why": found.why,
         "needs": [brief_task(need) for need in found.needs],
         "subtasks": [brief_task(part) for part in found.subtasks],
-        "checkpoints": [shown_checkpoint(checkpoint) for checkpoint in found.checkpoints],
+        "checkpoints": [shown_checkpoint(checkpoint, full=True) for checkpoint in found.checkpoints],
         "files_changed": found.files_changed,
     }
 
