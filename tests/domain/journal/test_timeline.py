@@ -123,9 +123,12 @@ def told(moments: list[Moment]) -> list[tuple[str, str]]:
 
 
 def expected(work: Work) -> list[tuple[str, str]]:
-    """What was done; of a task's beginnings the first and the last, as the records outside the ledger have them."""
-    kept = {word for words in work.began.values() for word in (words[0], words[-1])}
-    return [(kind, word) for kind, word in work.expected if kind != "began" or word in kept]
+    """What was done. A task begins once; what takes it up again is a note on it."""
+    firsts = {words[0] for words in work.began.values()}
+    return [
+        (kind, word) if kind != "began" or word in firsts else ("note", f"Taken up again: {word}")
+        for kind, word in work.expected
+    ]
 
 
 @given(st.lists(st.tuples(actions, st.sampled_from(["a", "b"])), max_size=30))
