@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from handrail.kernel.errors import InvalidParams, StoreUnusable
 from handrail.store.memory import UNIQUE
 from handrail.store.tables import BY_NAME, BY_RECORD, TABLES, Table
+from handrail.store.unit import differing_fields
 from tests.store.ground import Ground
 from tests.store.records import repository, task, workflow
 
@@ -79,13 +80,12 @@ def test_a_row_that_cannot_be_read_names_itself() -> None:
     assert refused.value.details == {"key": "wf_7"}
 
 
-def test_documents_differ_where_their_json_does() -> None:
+def test_records_differ_where_their_json_does() -> None:
     table = BY_NAME["task"]
-    one = table.document_of(task(context={"a": 1}, unmet=1))
-    assert table.differing(one, table.document_of(task(context={"a": 1}, unmet=1))) == []
-    assert table.differing(one, table.document_of(task(context={"a": True}, unmet=2))) == ["unmet", "context"]
-    plain = BY_NAME["repository"]
-    assert plain.differing(plain.document_of(repository()), plain.document_of(repository(name="x"))) == ["name"]
+    one = task(context={"a": 1}, unmet=1)
+    assert differing_fields(table, one, task(context={"a": 1}, unmet=1)) == ()
+    assert differing_fields(table, one, task(context={"a": True}, unmet=2)) == ("unmet", "context")
+    assert differing_fields(BY_NAME["repository"], repository(), repository(name="x")) == ("name",)
 
 
 # -- the schema as it ends up -----------------------------------------------------------------------------------------

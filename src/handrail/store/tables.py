@@ -69,14 +69,6 @@ class Table(msgspec.Struct, frozen=True):
         values: dict[str, Any] = msgspec.to_builtins(record)
         return values
 
-    def differing(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-        """The fields in which two documents differ; in JSON also 1, 1.0 and true do."""
-        return [
-            field
-            for field, kind in zip(self.fields, self.kinds, strict=False)
-            if old[field] != new[field] or (kind == "json" and _encoded(kind, old[field]) != _encoded(kind, new[field]))
-        ]
-
     def record_from(self, document: Mapping[str, Any]) -> Any:
         return msgspec.convert(document, self.record)
 

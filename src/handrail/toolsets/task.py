@@ -1,6 +1,6 @@
 """Toolset `task`: plan.md's tasks. Look at one, plan it, move it through its states, plan it anew.
 
-How a move is done, and what it sets free, is `domain/work/moving.py`.
+How a move is done, and what it sets free, is the domain's (`moving.py`).
 """
 
 from __future__ import annotations
