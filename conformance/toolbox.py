@@ -53,7 +53,7 @@ class Toolbox:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}", {"name": name})
         return tool.handler(exchange, arguments)
 
-    def waits(self, name: str) -> bool:
+    def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:  # noqa: ARG002 - the port
         return name in self._tools and self._tools[name].waits
 
     def task_use(self, name: str) -> TaskUse:

@@ -3,6 +3,7 @@ line."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from handrail.protocol.server import Server
 from handrail.protocol.wire import Request, RpcError
 from handrail.store.opening import open_engine
 from handrail.store.store import Store
+from handrail.surfaces.calling import run
 from handrail.surfaces.cli.main import cli
-from handrail.surfaces.mcp.tools import run
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, build_server, settings_at
 
 BROKEN_GUIDE = "id: broken-guide\nname: Broken\nsteps: ["
@@ -46,7 +47,8 @@ class World:
         (templates / "broken-template.yaml").write_text(BROKEN_TEMPLATE, encoding="utf-8")
         self.given = given or {"profile": "all", "dynamic": True}
         self.place = Place(project=self.project, home=self.home, environ={})
-        self.clock = FixedClock()
+        # Stands still at this moment: the command line, which has the world's own clock, still finds leases held.
+        self.clock = FixedClock(time.time_ns() // 1_000_000)
         self._ledger = LazyLedger(self._open)
 
     def _open(self) -> Store:

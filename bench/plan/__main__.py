@@ -16,7 +16,7 @@ from handrail.kernel.ledger import Actor
 from handrail.outside.world import RandomIds, SystemClock
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
-from handrail.surfaces.mcp.tools import run
+from handrail.surfaces.calling import run
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
 
 SIZES = ((100, 1_000), (10_000, 100_000), (100_000, 1_000_000))

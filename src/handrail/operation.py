@@ -12,6 +12,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from handrail.domain.crew.claiming import Writer
+from handrail.domain.crew.presence import CrewRules
 from handrail.domain.guides.shelf import GuideShelf
 from handrail.domain.journal.checking import Checks
 from handrail.domain.journal.tracking import Tracker
@@ -101,6 +103,18 @@ class Ledger(Protocol):
 
     def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT: ...
 
+    def renew(self, holder: str, ttl_ms: int) -> None:
+        """Puts off the expiry of what `holder` still holds."""
+        ...
+
+    def position(self) -> int:
+        """The place of the newest event."""
+        ...
+
+    def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        """True as soon as there is an event after `position`."""
+        ...
+
 
 class Here(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call is made."""
@@ -127,6 +141,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger
     tracker: Callable[[], Tracker]
     checks: Callable[[], Checks]
+    crew: CrewRules = CrewRules()
+    writer: Writer = Writer()
+    """Who calls, where that is known."""
+    new_secret: Callable[[], str]
+    """A secret nobody can guess."""
     prepared: Any = None
     """What the operation's `prepare` has found."""
     unit: UnitOfWork | None = None
@@ -136,6 +155,14 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def work(self) -> UnitOfWork:
         assert self.unit is not None, "an operation that uses the store says so in its declaration"
         return self.unit
+
+
+class Wait(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True):
+    """How a call waits for news: it is asked again whenever something happened, until its answer is worth a reply."""
+
+    for_ms: Callable[[RequestT], int]
+    """How long at most; 0 answers at once."""
+    is_over: Callable[[ResponseT], bool]
 
 
 class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_only=True):
@@ -157,7 +184,11 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     is the handler's `call.prepared`."""
     stored: bool = False
     """True when it reads or writes the store: its handler then runs in one unit of work."""
-    waits: bool = False
-    """True when a call may wait for news; it then runs beside the ordered lane."""
+    wait: Wait[RequestT, ResponseT] | None = None
+    """Set when a call may wait for news; it then runs beside the ordered lane."""
+    acts_as: str | None = None
+    """The argument that names the acting agent, where it is not the `agent_id` every stored operation understands."""
+    introduces: bool = False
+    """True when the caller is the agent whose id the result names, from then on."""
     response_schema: Callable[[], dict[str, Any]] | None = None
     """Only where the response's shape is a document of its own rather than `response`."""

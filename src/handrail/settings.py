@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -54,6 +54,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=0, le=100_000, description="Finished tasks, the newest, whose patches can be had.")
     ] = 200
     check_timeout_s: Annotated[float, Meta(gt=0, le=3600, description="How long one check may take.")] = 300.0
+    heartbeat_ms: Annotated[
+        int,
+        Meta(ge=10, le=86_400_000, description="How often agents are asked for a sign; after three, claims are lost."),
+    ] = 30_000
+    identity: Annotated[
+        Literal["open", "strict"],
+        Meta(description="What a call in an agent's name needs: open notes a missing secret, strict refuses."),
+    ] = "open"
     http: Annotated[str, Meta(description="HOST:PORT where `up` serves; port 0 takes a free one.")] = "127.0.0.1:8765"
     allow_hosts: Annotated[
         tuple[str, ...],

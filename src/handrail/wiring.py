@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail import __version__
+from handrail.domain.crew.presence import CrewRules
 from handrail.domain.journal.checking import Checks
 from handrail.domain.journal.tracking import Snapshot, Tracker
 from handrail.kernel import limits
@@ -66,6 +67,15 @@ class LazyLedger:
     def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
         return self.open().run(actor, work)
 
+    def renew(self, holder: str, ttl_ms: int) -> None:
+        self.open().renew(holder, ttl_ms)
+
+    def position(self) -> int:
+        return self.open().position()
+
+    def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        return self.open().wait(position, timeout_s, cancelled)
+
 
 def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
     """The tracker of working copies. Once a day it gives up the snapshots that are too old or too many."""
@@ -85,6 +95,12 @@ def _checks(settings: Settings) -> Checks:
     from handrail.outside.check_runner import CheckRunner  # noqa: PLC0415 - only for tasks that verify
 
     return CheckRunner(settings.checks, timeout_s=settings.check_timeout_s)
+
+
+def _new_secret() -> str:
+    import secrets  # noqa: PLC0415 - only when an agent registers
+
+    return secrets.token_urlsafe(24)
 
 
 def ledger_at(place: Place, settings: Settings) -> LazyLedger:
@@ -168,6 +184,8 @@ def assemble(
         ledger=ledger,
         tracker=lambda: _tracker(place, settings, ledger),
         checks=lambda: _checks(settings),
+        crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
+        new_secret=_new_secret,
     )
     return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call, ledger=ledger)
 

@@ -16,7 +16,8 @@ from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.protocol.revisions import STATELESS_REVISIONS
 from handrail.protocol.wire import INVALID_PARAMS, encode
-from handrail.surfaces.mcp.tools import run, tool_of
+from handrail.surfaces.calling import run
+from handrail.surfaces.mcp.tools import tool_of
 from handrail.surfaces.refusals import numbered_error, refused_result, speaks_numbers
 from handrail.wiring import Handrail
 

@@ -224,7 +224,7 @@ class Worker:
         if held is None:  # another has it: nothing to write
             return {"events": 0, "lease": key, "fence": None}
         data = {**named(tag), "holder": self._holder, "fence": held.fence}
-        unit.record(kind, found.with_holding(held), data=data)
+        unit.record(kind, found.with_holding(held, now), data=data)
         return {"events": 1, "lease": key, "fence": None if kind == "lease.released" else held.fence}
 
     def _take_note(self, answer: Answer) -> None:

@@ -361,7 +361,7 @@ def lease_step(store: Store, holder: str, step: Callable[[leases.Holding, int], 
         if held is None:
             return None
         data = {"unit": holder, "holder": holder, "fence": held.fence}
-        changed = found.with_holding(held)
+        changed = found.with_holding(held, unit.now_ms())
         unit.record("lease.acquired" if held.fence > found.fence else "lease.renewed", changed, data=data)
         return changed
 

@@ -51,7 +51,7 @@ class ToyHttpTools:
     def published(self) -> Sequence[Mapping[str, Any]]:
         return [{"name": name, "inputSchema": SEARCH if name == "search" else {"type": "object"}} for name in NAMES]
 
-    def waits(self, name: str) -> bool:
+    def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         return name in ("gated", "ask", "job", "quiet", "patient")
 
     def task_use(self, name: str) -> TaskUse:

@@ -45,7 +45,7 @@ class AskingTools:
     def published(self) -> list[dict[str, Any]]:
         return [{"name": name, "inputSchema": {"type": "object"}} for name in ("both", "rounds", *ASKED)]
 
-    def waits(self, name: str) -> bool:
+    def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         return True
 
     def task_use(self, name: str) -> TaskUse:

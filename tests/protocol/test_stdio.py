@@ -37,7 +37,7 @@ class Tools(ToyTools):
         """How many heard that they are not wanted any more."""
         self.seen: list[weakref.ref[Any]] = []
 
-    def waits(self, name: str) -> bool:
+    def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         return name in ("wait", "stubborn")
 
     def gate(self, name: str) -> threading.Event:

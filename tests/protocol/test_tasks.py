@@ -33,7 +33,7 @@ class Jobs:
     def published(self) -> list[dict[str, Any]]:
         return [{"name": name, "inputSchema": {"type": "object"}} for name in ("may", "must", "never")]
 
-    def waits(self, name: str) -> bool:
+    def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         return True
 
     def task_use(self, name: str) -> TaskUse:

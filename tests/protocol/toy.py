@@ -26,7 +26,7 @@ class ToyTools:
     def published(self) -> Sequence[Mapping[str, Any]]:
         return [{"name": name, "inputSchema": {"type": "object"}} for name in self.names]
 
-    def waits(self, name: str) -> bool:
+    def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         return name == "wait"
 
     def task_use(self, name: str) -> TaskUse:
@@ -55,7 +55,7 @@ class ToyMethods:
     def knows(self, method: str) -> bool:
         return method == "shout"
 
-    def waits(self, method: str) -> bool:
+    def waits(self, method: str, params: Mapping[str, Any]) -> bool:
         return False
 
     def call(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> Any:

@@ -410,7 +410,7 @@ def test_a_holder_whose_lease_ran_out_is_refused_by_its_fence(ground: Ground) ->
             known = unit.get(Lease, "lease_1")
             taken = acquire(known.holding if known else FREE, holder, unit.now_ms(), 1000)
             assert taken is not None
-            unit.record("lease.taken", (known or lease()).with_holding(taken))
+            unit.record("lease.taken", (known or lease()).with_holding(taken, unit.now_ms()))
             return taken.fence
 
         return work

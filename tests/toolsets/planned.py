@@ -14,7 +14,7 @@ from handrail.kernel.ledger import Actor
 from handrail.protocol.wire import encode
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
-from handrail.surfaces.mcp.tools import run
+from handrail.surfaces.calling import run
 from handrail.wiring import LazyLedger
 from tests.world import World
 

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.ledger import Actor
-from handrail.surfaces.mcp.tools import run
+from handrail.surfaces.calling import run
 from handrail.toolsets.repository import OPERATIONS
 from tests.world import World, through_bare_method, through_tools_call
 

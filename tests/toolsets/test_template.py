@@ -18,7 +18,7 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.ledger import Actor
 from handrail.operation import Operation
-from handrail.surfaces.mcp.tools import run
+from handrail.surfaces.calling import run
 from handrail.toolsets import replanning, task, template, workflow
 from handrail.wiring import Handrail
 from tests.world import World

@@ -11,6 +11,8 @@
     - TaskNotFound       TASK_NOT_FOUND
     - RunNotFound        RUN_NOT_FOUND
     - TemplateNotFound   TEMPLATE_NOT_FOUND
+    - AgentNotFound      AGENT_NOT_FOUND
+    - MessageNotFound    MESSAGE_NOT_FOUND
     - NothingOpen        NOTHING_OPEN
   + SeveralOpen          SEVERAL_OPEN
   + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
@@ -19,6 +21,9 @@
     - TaskBlocked        TASK_BLOCKED
     - TasksOpen          TASKS_OPEN
     - WorkflowClosed     WORKFLOW_CLOSED
+  + ClaimHeld            CLAIM_HELD
+  + IdentityUnproven     IDENTITY_UNPROVEN
+  + NotAllowed           NOT_ALLOWED
   + MissingOutcome       MISSING_OUTCOME
   + MissingError         MISSING_ERROR
   + InvalidTemplate      INVALID_TEMPLATE
@@ -128,6 +133,18 @@ class TemplateNotFound(NotFound):
     code = "TEMPLATE_NOT_FOUND"
 
 
+class AgentNotFound(NotFound):
+    """No agent has that id."""
+
+    code = "AGENT_NOT_FOUND"
+
+
+class MessageNotFound(NotFound):
+    """No message has that id."""
+
+    code = "MESSAGE_NOT_FOUND"
+
+
 class NothingOpen(NotFound):
     """An id was left out, and nothing is open that could be meant."""
 
@@ -176,6 +193,24 @@ class WorkflowClosed(IllegalTransition):
     """The workflow has ended, or is paused; its tasks do not move."""
 
     code = "WORKFLOW_CLOSED"
+
+
+class ClaimHeld(Refusal):
+    """Another agent holds the task, or it was held by another since."""
+
+    code = "CLAIM_HELD"
+
+
+class IdentityUnproven(Refusal):
+    """The call names an agent and does not prove to come from it."""
+
+    code = "IDENTITY_UNPROVEN"
+
+
+class NotAllowed(Refusal):
+    """The caller has no right to do this."""
+
+    code = "NOT_ALLOWED"
 
 
 class MissingOutcome(Refusal):

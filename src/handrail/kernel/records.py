@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from handrail.kernel.ledger import Event
 from handrail.kernel.query import Query
 
 
@@ -36,6 +37,10 @@ class UnitOfWork(Protocol):
 
     def count_by(self, kind: type[RecordT], query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
         """How many fit, for each combination of values that occurs in these columns."""
+        ...
+
+    def last_event(self, actor: str) -> Event | None:
+        """The newest event of one actor."""
         ...
 
     def record(

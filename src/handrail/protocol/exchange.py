@@ -33,6 +33,10 @@ class Connection:
         """Resources this client wants to hear of, handshake era."""
         self.listeners: dict[RequestId, Listener] = {}
         """Open `subscriptions/listen` streams of the stateless era, by request id."""
+        self.principal: Any = None
+        """Whom the transport has let in, where it asks; nothing of it is the protocol's."""
+        self.memory: Any = None
+        """What the surface above remembers of its client; nothing of it is the protocol's."""
         self.closing = False
         """True once `shutdown` was asked for: the transport leaves after the reply."""
         self.failed = False

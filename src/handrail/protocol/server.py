@@ -123,8 +123,10 @@ class Server:
         """True when the request may take long by design and must not hold up the ones behind it."""
         if request.method == "tools/call":
             name = request.params.get("name")
-            return isinstance(name, str) and self.offer.tools.waits(name)
-        return self.offer.methods is not None and self.offer.methods.waits(request.method)
+            arguments = request.params.get("arguments")
+            arguments = arguments if isinstance(arguments, dict) else {}
+            return isinstance(name, str) and self.offer.tools.waits(name, arguments)
+        return self.offer.methods is not None and self.offer.methods.waits(request.method, request.params)
 
     def is_quick(self, request: Request) -> bool:
         """True when serving the request cannot take long: a transport may do it where it stands."""

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
 from handrail.kernel.ledger import Event
 from handrail.store.migrations import LATEST
 from handrail.store.queries import Query, bounded, check_column
@@ -20,6 +22,7 @@ UNIQUE: dict[str, tuple[tuple[str, ...], ...]] = {
     "checkpoint": (("task_id", "sequence"),),
     "repository": (("path",),),
     "template": (("name",),),
+    "message": (("recipient_id", "sequence"),),
 }
 """What the schema keeps unique beside ids."""
 
@@ -169,6 +172,17 @@ class MemoryEngine:
                 if other_key != key and tuple(getattr(other, column) for column in columns) == mine:
                     raise Conflict(f"{table.name}: {columns}")
         rows[key] = record
+
+    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
+        with self._lock:
+            state = self._state.copy()
+            leases = state.rows["lease"]
+            held = [lease for lease in leases.values() if lease.holder == holder and lease.expires_ms > now_ms]
+            for lease in held:
+                later = max(lease.expires_ms, expires_ms)
+                leases[lease.id] = msgspec.structs.replace(lease, expires_ms=later, renewed_ms=now_ms)
+            self._state = state
+            return len(held)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.kernel.ledger import Event
@@ -54,6 +54,8 @@ from handrail.store.postgres_news import Hints, Listener, Notifier
 from handrail.store.postgres_schema import keep_growing, make_current, schema_of
 from handrail.store.postgres_session import Session, Step
 from handrail.store.postgres_writes import MOST_EVENTS, PLACE_BITS, statement
+
+AnswerT = TypeVar("AnswerT")
 
 POLL_S = 1.0
 """How often a watcher looks when nobody tells it anything."""
@@ -104,6 +106,11 @@ _BEGIN_LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _COMMIT: Step = ("COMMIT", ())
 _NOT_FROZEN = f"SET LOCAL idle_in_transaction_session_timeout = {WRITE_IDLE_TIMEOUT_MS}"
+_RENEW = (
+    "UPDATE lease SET expires_ms = greatest(expires_ms, %s), renewed_ms = %s WHERE id IN (SELECT id FROM lease "
+    "WHERE holder = %s AND expires_ms > %s ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id"
+)
+"""What somebody else has locked is being written with its lease right now; waiting for it could go round in circles."""
 _BAD_INDEXES = (
     "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class c ON c.oid = indrelid "
     "WHERE c.relnamespace = current_schema()::regnamespace AND NOT indisvalid"
@@ -354,6 +361,9 @@ class PostgresEngine:
             return None if session.row(_KEY_THERE, writes.key[:4]) is None else 0
         return None
 
+    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
+        return len(self._asked(lambda session: session.rows(_RENEW, (expires_ms, now_ms, holder, now_ms))))
+
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Holds the lock that every commit needs, until this thread's own commit lets go of it with its last word."""
@@ -402,12 +412,18 @@ class PostgresEngine:
         return False
 
     def _has_news(self, position: int) -> bool:
+        return self._asked(
+            lambda session: any(
+                session.row(_own(_HAS_NEWS), (position, bound)) == (True,) for bound in self._bounds(session)
+            )
+        )
+
+    def _asked(self, question: Callable[[Session], AnswerT]) -> AnswerT:
+        """The answer to what may be asked twice: connections that turn out to be gone are passed over."""
         for _ in range(KEEP_IDLE):
             session = self._connections.take()
             try:
-                return any(
-                    session.row(_own(_HAS_NEWS), (position, bound)) == (True,) for bound in self._bounds(session)
-                )
+                return question(session)
             except psycopg.Error as error:
                 if not session.is_lost:
                     raise refusal_for(error, self.location) from error

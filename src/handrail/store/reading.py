@@ -76,6 +76,10 @@ class Engine(Protocol):
         StoreRefused when it cannot be written; either way nothing was."""
         ...
 
+    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
+        """Puts off the expiry of every lease that `holder` still has at `now_ms`; how many those are."""
+        ...
+
     def alone(self) -> AbstractContextManager[None]:
         """Keeps every other writer out while it is open, so that a unit that lost too often gets its turn."""
         ...

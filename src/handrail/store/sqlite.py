@@ -395,6 +395,13 @@ class SqliteEngine:
         if self._writer.in_transaction:  # a full disk has rolled back already
             self._writer.execute("ROLLBACK")
 
+    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
+        self._check_process()
+        with self._leader, translated(self._path), self._gate.held():
+            self._files.check()
+            self._execute(sql.RENEW, (expires_ms, now_ms, holder, now_ms))
+            return self._writer.changes()
+
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         with self._leader, self._gate.held():

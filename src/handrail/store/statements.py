@@ -24,6 +24,7 @@ STREAM_EVENTS = f"SELECT {_EVENT} FROM event WHERE stream = ? AND seq > ? ORDER 
 FEED = f"SELECT {_EVENT} FROM event WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608 - our own names
 LATEST = f"SELECT {_EVENT} FROM event ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
 LAST_BY = f"SELECT {_EVENT} FROM event WHERE actor = ? ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
+RENEW = "UPDATE lease SET expires_ms = max(expires_ms, ?), renewed_ms = ? WHERE holder = ? AND expires_ms > ?"
 KEEP_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 STREAMS = (
     "SELECT name, head, hash FROM stream UNION ALL SELECT DISTINCT e.stream, 0, '' FROM event e "

@@ -25,6 +25,8 @@ POLITE_TRIES = 1
 """Runs of a unit before it asks to be alone. Who has lost once will lose again while the others go on: on a hot
 workflow waiting for one's turn is twice as fast."""
 TRIES = 8
+RENEWALS = 30
+"""Renewals of a lease in the time it lasts: more would write and change nothing."""
 PAGE = 1000
 UNDO = "ledger.undo"
 
@@ -36,6 +38,7 @@ class Store:
         self.engine = engine
         self._clock = clock
         self._ids = ids
+        self._renewed: dict[str, int] = {}
 
     def info(self) -> EngineInfo:
         return self.engine.info()
@@ -60,6 +63,18 @@ class Store:
         if writes is not None:
             self.engine.commit(writes)
         return result
+
+    def renew(self, holder: str, ttl_ms: int) -> None:
+        """Renews every lease that `holder` has not lost yet, unless that was done just now. No event: being there is no
+        news."""
+        now = self._clock.now_ms()
+        if not 0 <= now - self._renewed.get(holder, -ttl_ms) < ttl_ms // RENEWALS:
+            self.engine.renew(holder, now, now + ttl_ms)
+            self._renewed[holder] = now
+
+    def position(self) -> int:
+        with self._look() as reader:
+            return reader.position()
 
     @contextlib.contextmanager
     def _look(self) -> Iterator[Reader]:
@@ -132,7 +147,7 @@ class Store:
                     rows[record.id] = table.document_of(record)
                     if head != heads.get(record.stream, NEW_STREAM):
                         problems.append(f"{table.name} {record.id}: its row stands in another stream than it should")
-                problems.extend(_differences(table.name, told, rows))
+                problems.extend(_differences(table, told, rows))
         return problems
 
 
@@ -228,12 +243,16 @@ def _apply(rows: _Rows, change: Change) -> None:
         rows[change.key] = {**rows.get(change.key, {}), **change.after}
 
 
-def _differences(table: str, told: _Rows, rows: _Rows) -> Iterator[str]:
+def _differences(table: Table, told: _Rows, rows: _Rows) -> Iterator[str]:
     for key in sorted(told.keys() - rows.keys()):
-        yield f"{table} {key}: the ledger tells of it, the table has no row"
+        yield f"{table.name} {key}: the ledger tells of it, the table has no row"
     for key in sorted(rows.keys() - told.keys()):
-        yield f"{table} {key}: the table has a row that no event explains"
+        yield f"{table.name} {key}: the table has a row that no event explains"
     for key in sorted(told.keys() & rows.keys()):
-        if told[key] != rows[key]:
-            columns = ", ".join(column for column in rows[key] if told[key].get(column) != rows[key][column])
-            yield f"{table} {key}: ledger and table disagree about {columns}"
+        unlike = [
+            column
+            for column in rows[key]
+            if told[key].get(column) != rows[key][column] and column not in table.unlogged
+        ]
+        if unlike:
+            yield f"{table.name} {key}: ledger and table disagree about {', '.join(unlike)}"

@@ -13,6 +13,7 @@ import msgspec
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
+from handrail.domain.crew.token import Token
 from handrail.domain.gates.gate import Gate
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.work.checkpoint import Checkpoint
@@ -39,6 +40,8 @@ class Table(msgspec.Struct, frozen=True):
     """text, int, flag or json, for each column."""
     nullable: tuple[str, ...]
     """The columns where nothing may stand. JSON has its own null."""
+    unlogged: tuple[str, ...] = ()
+    """The fields that may change without an event: what the ledger says of them need not be the newest."""
 
     def row_of(self, record: Any) -> tuple[Any, ...]:
         """The row: plain values, JSON as text."""
@@ -85,14 +88,14 @@ def _decoded(kind: str, value: Any) -> Any:
     return bool(value) if kind == "flag" else value
 
 
-def _table(name: str, record: type[Any]) -> Table:
+def _table(name: str, record: type[Any], *, unlogged: tuple[str, ...] = ()) -> Table:
     hints = {field.name: field.type for field in msgspec.structs.fields(record)}
     kinds = tuple(_PLAIN.get(hint, "json") for hint in hints.values())
     fields = tuple(hints)
     nullable = tuple(field for field, hint in hints.items() if hint in (str | None, int | None))
     if "stream" in hints:
-        return Table(name, record, fields, fields, kinds, nullable)
-    return Table(name, record, fields, (*fields, "stream"), (*kinds, "text"), nullable)
+        return Table(name, record, fields, fields, kinds, nullable, unlogged)
+    return Table(name, record, fields, (*fields, "stream"), (*kinds, "text"), nullable, unlogged)
 
 
 TABLES: tuple[Table, ...] = (
@@ -101,13 +104,14 @@ TABLES: tuple[Table, ...] = (
     _table("checkpoint", Checkpoint),
     _table("gate", Gate),
     _table("agent", Agent),
-    _table("lease", Lease),
+    _table("lease", Lease, unlogged=("expires_ms", "renewed_ms")),
     _table("message", Message),
     _table("repository", Repository),
     _table("dependency", Dependency),
     _table("tally", Tally),
     _table("template", Template),
     _table("journal", JournalEntry),
+    _table("token", Token),
 )
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
 BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}

@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
-from handrail.kernel.ledger import Actor, Change, NewEvent
+from handrail.kernel.ledger import Actor, Change, Event, NewEvent
 from handrail.kernel.query import Query
 from handrail.kernel.records import Record, RecordT
 from handrail.store.reading import Reader
@@ -69,6 +69,9 @@ class Unit:
 
     def count_by(self, kind: type[RecordT], query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
         return self._reader.count_by(BY_RECORD[kind], query, columns)
+
+    def last_event(self, actor: str) -> Event | None:
+        return next(iter(self._reader.last_by(actor, 1)), None)
 
     def key_answer(self, scope: str, key: str) -> tuple[str, bytes] | None:
         """What an idempotency key already stands for: the hash of its request, and the answer."""

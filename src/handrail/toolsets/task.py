@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from handrail.domain.crew.lease import ended
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.moving import check_open, move_task, workflow_of
@@ -155,7 +156,7 @@ def task_replan(call: Call, request: ReplanTask) -> ReplannedTask:
         claimed_at=None,
         checkpoints=checkpoint.sequence,
     )
-    edit.record("task.replanned", checkpoint, data={"reason": request.reason})
+    edit.record("task.replanned", checkpoint, *ended(call.work, task.id), data={"reason": request.reason})
     return ReplannedTask(True, checkpoint.id)
 
 

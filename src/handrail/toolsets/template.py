@@ -1,7 +1,7 @@
 """Toolset `template`: plan.md's templates. Keep a plan that worked, or write one with blanks, and apply it again.
 
-Templates are kept in the store, or lie in files (`docs/templates.md`); what they say and how blanks are filled in is the domain's
-(`templating.py`).
+Templates are kept in the store, or lie in files (`docs/templates.md`); what they say and how blanks are filled in is
+the domain's (`templating.py`).
 """
 
 from __future__ import annotations

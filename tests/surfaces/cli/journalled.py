@@ -14,8 +14,9 @@ from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
 from handrail.store.opening import open_engine
 from handrail.store.store import Store
+from handrail.surfaces.calling import run
 from handrail.surfaces.cli.main import cli
-from handrail.surfaces.mcp.tools import operation_named, run
+from handrail.surfaces.mcp.tools import operation_named
 from handrail.wiring import LazyLedger, Place, assemble, settings_at
 from tests.outside.tracking.playground import Playground, write_global_config
 

@@ -23,8 +23,9 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     workspace_path: str | None
     metadata: dict[str, Any]
     secret_hash: str
-    last_heartbeat: int
     created_at: int
+    mismatches: int = 0
+    """Writes in its name that did not come with its secret."""
 
     @property
     def stream(self) -> str:

@@ -1,25 +1,55 @@
-"""A lease as it is stored: on a task's claim, a graph's lock, an agent's liveness. The rules are in
-`kernel/lease.py`."""
+"""A lease as it is stored: on a task's claim, an agent's presence, later a graph's lock. The rules are in
+`kernel/lease.py`.
+
+Its id is the id of what it guards. That a lease was renewed is no news to anybody: `expires_ms` and `renewed_ms` change
+without an event, so an agent that is merely there leaves no trace in the ledger.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
-from handrail.kernel.lease import Holding
+from handrail.kernel.lease import FREE, Holding
+from handrail.kernel.records import UnitOfWork
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds `id`, until when, under which fence. It lives in the stream of what it guards."""
+    """Who holds `id`, since when, until when, under which fence. It lives in the stream of what it guards."""
 
     id: str
     stream: str
     holder: str | None
     fence: int
     expires_ms: int
+    since_ms: int = 0
+    renewed_ms: int = 0
+    """When its holder was last heard of."""
 
     @property
     def holding(self) -> Holding:
         return Holding(self.holder, self.fence, self.expires_ms)
 
-    def with_holding(self, holding: Holding) -> Lease:
-        return msgspec.structs.replace(self, holder=holding.holder, fence=holding.fence, expires_ms=holding.expires_ms)
+    def with_holding(self, holding: Holding, now_ms: int) -> Lease:
+        """The lease as `holding` has it from now on."""
+        begins = holding.holder != self.holder or holding.fence != self.fence
+        return msgspec.structs.replace(
+            self,
+            holder=holding.holder,
+            fence=holding.fence,
+            expires_ms=holding.expires_ms,
+            since_ms=now_ms if begins else self.since_ms,
+            renewed_ms=now_ms,
+        )
+
+
+def ended(unit: UnitOfWork, key: str) -> tuple[Lease, ...]:
+    """The lease on `key` set free, where somebody has or had it: for the event that ends it."""
+    lease = unit.get(Lease, key)
+    if lease is None or lease.holder is None:
+        return ()
+    return (lease.with_holding(Holding(None, lease.fence, 0), unit.now_ms()),)
+
+
+def free_lease(key: str, stream: str) -> Lease:
+    """A lease that nobody has held yet."""
+    return Lease(id=key, stream=stream, holder=FREE.holder, fence=FREE.fence, expires_ms=FREE.expires_ms)

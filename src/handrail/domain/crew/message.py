@@ -1,4 +1,4 @@
-"""A message from one agent (or a person) to another."""
+"""A message from one agent (or a person) to another. Who may send what to whom is `posting.py`'s."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import msgspec
 
 MESSAGE_TYPES = ("task_assignment", "status_update", "query", "response", "notification")
 PRIORITIES = ("low", "normal", "high", "urgent")
+"""From the least to the most urgent: the place in this order is a message's `urgency`."""
+NEVER = 2**53 - 1
+"""When a message expires that never does: the largest number every JSON reader has."""
+STATUSES = ("unread", "read", "archived")
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +23,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     recipient_id: str
     message_type: str
     subject: str | None
-    body: dict[str, Any]
+    body: Any
+    """A text or an object, as it was sent."""
     priority: str
     status: str
     workflow_id: str | None
@@ -27,7 +32,18 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     reply_to_id: str | None
     created_at: int
     read_at: int | None
+    sequence: int = 0
+    """Its place in the inbox: messages are counted as they arrive."""
+    urgency: int = 1
+    expires_at: int = NEVER
+    """From then on it is no longer delivered."""
+    ack_required: bool = False
+    acked_at: int | None = None
 
     @property
     def stream(self) -> str:
-        return f"inbox:{self.recipient_id}"
+        return inbox_stream(self.recipient_id)
+
+
+def inbox_stream(agent_id: str) -> str:
+    return f"inbox:{agent_id}"

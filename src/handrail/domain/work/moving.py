@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from handrail.domain.crew.lease import ended
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.task import TASK_MACHINE, Task
@@ -19,6 +20,8 @@ from handrail.kernel.records import Record, UnitOfWork
 
 SHOWN = 10
 """Tasks a refusal names."""
+ENDS_CLAIM = (*TASK_MACHINE.terminal, "failed", "pending")
+"""States in which nobody works on a task."""
 
 
 def workflow_of(unit: UnitOfWork, task: Task) -> Workflow:
@@ -54,7 +57,8 @@ def move_task(
     edit = PlanEdit(unit, workflow)
     moved = edit.change(task, **_values(task, status, edit.now, outcome, outcome_detail, error), **fields)
     started: dict[str, Any] = {"status": "in_progress"} if _starts(workflow, status) else {}
-    edit.record(f"task.{status}", *beside, **started)
+    over = ended(unit, task.id) if status in ENDS_CLAIM and task.assigned_agent_id is not None else ()
+    edit.record(f"task.{status}", *over, *beside, **started)
     return moved
 
 
@@ -118,8 +122,10 @@ def _values(
         values["outcome"] = outcome
     if detail is not None:
         values["outcome_detail"] = detail
+    if status in ("failed", "pending"):
+        values |= {"assigned_agent_id": None, "claimed_at": None}
     if status == "failed":
-        values |= {"error": error, "assigned_agent_id": None, "claimed_at": None}
+        values["error"] = error
     elif task.status == "failed":  # taken up again: what came of the last try is in its checkpoints
         values = {"error": None, "outcome": None, "outcome_detail": None, **values}
     if status == "in_progress" and task.status != "paused":

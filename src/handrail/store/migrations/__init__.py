@@ -12,6 +12,7 @@ from typing import NamedTuple
 from handrail.store.migrations.step_0001 import STEP_0001
 from handrail.store.migrations.step_0002 import STEP_0002
 from handrail.store.migrations.step_0003 import STEP_0003
+from handrail.store.migrations.step_0004 import STEP_0004
 
 
 class Step(NamedTuple):
@@ -22,7 +23,12 @@ class Step(NamedTuple):
     sql: str
 
 
-STEPS: tuple[Step, ...] = (Step(1, "0.1.0", STEP_0001), Step(2, "0.2.0", STEP_0002), Step(3, "0.2.0", STEP_0003))
+STEPS: tuple[Step, ...] = (
+    Step(1, "0.1.0", STEP_0001),
+    Step(2, "0.2.0", STEP_0002),
+    Step(3, "0.2.0", STEP_0003),
+    Step(4, "0.3.0", STEP_0004),
+)
 LATEST = STEPS[-1].number
 
 

@@ -14,9 +14,10 @@ from handrail.kernel.errors import InvalidParams, NotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Operation
 from handrail.protocol.wire import encode
+from handrail.surfaces.calling import run
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json, echo_table
-from handrail.surfaces.mcp.tools import operation_named, run, why_not_here
+from handrail.surfaces.mcp.tools import operation_named, why_not_here
 from handrail.surfaces.schemas import request_schema
 from handrail.wiring import Handrail, assemble
 

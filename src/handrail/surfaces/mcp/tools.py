@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from handrail.catalog import CATALOG
 from handrail.kernel.errors import Refusal, StoreTooNew, StoreUnusable
 from handrail.kernel.ledger import Actor
@@ -21,7 +19,7 @@ from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CLIENT
 from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, encode
 from handrail.selection import how_to_enable
-from handrail.surfaces.arguments import parse_arguments
+from handrail.surfaces.calling import IDENTITY, Client, carries_identity, run
 from handrail.surfaces.refusals import bare_error, numbered_error, refused_result, speaks_numbers
 from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
@@ -33,14 +31,17 @@ _OPERATIONS = {
 """Every operation by every name it could answer to, on or off."""
 
 
-def tool_of(entry: PublishedOperation, *, whole: bool) -> dict[str, Any]:
-    """A tool as `tools/list` shows it. `whole` adds the output schema and the examples, which cost every client
-    tokens."""
+def tool_of(entry: PublishedOperation, *, whole: bool, crew: bool = False) -> dict[str, Any]:
+    """A tool as `tools/list` shows it. `whole` adds the output schema and the examples, `crew` the arguments that say
+    in whose name it is done: both cost every client tokens."""
     operation = entry.operation
+    schema = request_schema(operation)
+    if crew and carries_identity(operation):
+        schema = {**schema, "properties": {**schema["properties"], **IDENTITY}}
     tool: dict[str, Any] = {
         "name": entry.name,
         "description": operation.summary,
-        "inputSchema": request_schema(operation),
+        "inputSchema": schema,
         "annotations": _annotations(operation),
     }
     if whole:
@@ -59,25 +60,40 @@ def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
     return {"destructiveHint": operation.effect is Effect.DESTRUCTIVE}
 
 
-def run(operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any], *, actor: Actor) -> Any:
-    """One call, from raw arguments to a result of plain JSON values. Raises Refusal."""
-    request = parse_arguments(operation, arguments)
-    if operation.prepare is not None:
-        call = msgspec.structs.replace(call, prepared=operation.prepare(call, request))
-    if operation.stored:
-        result = call.ledger.run(
-            actor, lambda unit: operation.handler(msgspec.structs.replace(call, unit=unit), request)
-        )
-    else:
-        result = operation.handler(call, request)
-    return msgspec.to_builtins(result, str_keys=True)
-
-
 def actor_of(exchange: Exchange) -> Actor:
-    """Who calls: the client, by the name it gives."""
+    """Who calls: whom the transport let in, else the client, by the name it gives."""
+    if (principal := exchange.connection.principal) is not None:
+        return Actor(principal.name, "mcp")
     client = exchange.meta.get(META_CLIENT) if exchange.stateless else exchange.connection.client_info
     name = client.get("name") if isinstance(client, dict) else None
     return Actor(name[:100] if isinstance(name, str) and name else "agent", "mcp")
+
+
+def client_of(exchange: Exchange) -> Client:
+    """What is known of who is behind the connection."""
+    connection = exchange.connection
+    if connection.memory is None:
+        agent = connection.principal.agent_id if connection.principal is not None else None
+        connection.memory = Client((agent,) if agent is not None else ())
+    known: Client = connection.memory
+    return known
+
+
+def _call(exchange: Exchange, operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any]) -> Any:
+    result = run(
+        operation,
+        call,
+        arguments,
+        actor=actor_of(exchange),
+        client=client_of(exchange),
+        cancelled=lambda: exchange.cancelled,
+    )
+    exchange.raise_if_cancelled()
+    return result
+
+
+def _waits(operation: Operation[Any, Any] | None, arguments: Mapping[str, Any]) -> bool:
+    return operation is not None and operation.wait is not None and bool(arguments.get("wait_ms"))
 
 
 def _note_failure(exchange: Exchange, refusal: Refusal) -> None:
@@ -116,18 +132,18 @@ class CatalogTools:
     def published(self) -> Sequence[Mapping[str, Any]]:
         entries = self._switch.published()
         if entries is not self._listed_for:
-            self._listed = tuple(tool_of(entry, whole=self._whole) for entry in entries)
+            crew = any(toolset.name == "agent" for toolset in self._switch.active())
+            self._listed = tuple(tool_of(entry, whole=self._whole, crew=crew) for entry in entries)
             self._listed_for = entries
         return self._listed
 
-    def waits(self, name: str) -> bool:
-        operation = self._switch.find(name)
-        return operation is not None and operation.waits
+    def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        return _waits(self._switch.find(name), arguments)
 
     def is_quick(self, name: str) -> bool:
         """True for what only reads memory and a few small files."""
         operation = self._switch.find(name)
-        return operation is not None and operation.effect is Effect.READ and not (operation.stored or operation.waits)
+        return operation is not None and operation.effect is Effect.READ and not operation.stored
 
     def task_use(self, name: str) -> TaskUse:  # noqa: ARG002 - no operation runs on after its reply
         return TaskUse.NEVER
@@ -137,7 +153,7 @@ class CatalogTools:
         if operation is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}{self._why_not(name)}", {"name": name})
         try:
-            result = run(operation, self._call, arguments, actor=actor_of(exchange))
+            result = _call(exchange, operation, self._call, arguments)
         except Refusal as refusal:
             _note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):
@@ -164,9 +180,8 @@ class CatalogMethods:
     def knows(self, method: str) -> bool:
         return self._switch.find(method) is not None or method in _OPERATIONS
 
-    def waits(self, method: str) -> bool:
-        operation = self._switch.find(method)
-        return operation is not None and operation.waits
+    def waits(self, method: str, params: Mapping[str, Any]) -> bool:
+        return _waits(self._switch.find(method), params)
 
     def call(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> Any:
         operation = self._switch.find(method)
@@ -174,7 +189,7 @@ class CatalogMethods:
             reason = why_not_here(_OPERATIONS[method], self._switch, self._call)
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {reason}", {"method": method})
         try:
-            return run(operation, self._call, params, actor=actor_of(exchange))
+            return _call(exchange, operation, self._call, params)
         except Refusal as refusal:
             _note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):

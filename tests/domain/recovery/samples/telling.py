@@ -14,7 +14,7 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.query import where
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
-from handrail.surfaces.mcp.tools import run
+from handrail.surfaces.calling import run
 from handrail.wiring import LazyLedger, Place, assemble, settings_at
 
 BETWEEN_CALLS_MS = 47_000

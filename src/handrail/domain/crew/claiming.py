@@ -1,0 +1,139 @@
+"""Claims: which agent has which task. A claim is a lease on the task, with a fencing number.
+
+Expiry is looked at on every reading; nothing sweeps. Safety rests on the lease's row in the task's own stream: whoever
+writes to a task has read it there, so of two that think they have the task one is refused, whatever their clocks say.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.lease import Lease, free_lease
+from handrail.domain.crew.posting import post_loss
+from handrail.domain.crew.presence import CrewRules
+from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.moving import blocked, check_open, move_task, workflow_of
+from handrail.domain.work.task import Task
+from handrail.kernel.errors import ClaimHeld, IllegalTransition
+from handrail.kernel.lease import Holding, acquire
+from handrail.kernel.records import UnitOfWork
+
+
+class Writer(NamedTuple):
+    """In whose name something is asked or written: an agent, and the fence it believes to have."""
+
+    agent_id: str | None = None
+    fence: int | None = None
+    proven: bool = False
+    """True when the agent has shown that it is the one it says."""
+
+
+class Claimed(NamedTuple):
+    """A claim as it stands after it was asked for. `lease` is another's where it could not be had."""
+
+    granted: bool
+    lease: Lease
+    task: Task
+    taken_from: str | None = None
+
+
+def claim_of(unit: UnitOfWork, task: Task) -> Lease:
+    return unit.get(Lease, task.id) or free_lease(task.id, task.stream)
+
+
+def holder_of(unit: UnitOfWork, task: Task) -> Lease | None:
+    """The claim on a task, while somebody has it."""
+    if task.assigned_agent_id is None:
+        return None
+    lease = claim_of(unit, task)
+    return lease if lease.holding.is_held(unit.now_ms()) else None
+
+
+def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start: bool) -> Claimed:
+    """Gives the task to the agent, unless another has it; asking again renews. `start` begins the work as well."""
+    workflow = workflow_of(unit, task)
+    if task.is_finished:
+        raise IllegalTransition(
+            f'task "{task.name}" is {task.status}; there is nothing left to claim',
+            hint="task_get_available shows what can be claimed",
+            status=task.status,
+        )
+    check_open(workflow, starting=True)
+    if task.unmet:
+        raise blocked(unit, task)
+    lease, now = claim_of(unit, task), unit.now_ms()
+    taken = acquire(lease.holding, agent.id, now, rules.lease_ms)
+    if taken is None:
+        return Claimed(False, lease, task)
+    mine = lease.with_holding(taken, now)
+    before = lease.holder if lease.holder not in (None, agent.id) else None
+    changed = task
+    if lease.fence != mine.fence:
+        edit = PlanEdit(unit, workflow)
+        changed = edit.change(task, assigned_agent_id=agent.id, claimed_at=now)
+        told = {"agent_id": agent.id, "fence": mine.fence, **({"taken_from": before} if before else {})}
+        edit.record("task.claimed", mine, data=told)
+        if before is not None:
+            post_loss(unit, before, task, agent, mine.fence)
+    if start and changed.status != "in_progress":
+        changed = move_task(unit, changed, "in_progress")
+    return Claimed(True, mine, changed, before)
+
+
+def give_up(unit: UnitOfWork, task: Task, lease: Lease, reason: str | None) -> Task:
+    """Sets a claimed task free. What is under way stays so, for whoever takes it next."""
+    edit = PlanEdit(unit, workflow_of(unit, task))
+    changed = edit.change(task, assigned_agent_id=None, claimed_at=None)
+    freed = lease.with_holding(Holding(None, lease.fence, 0), unit.now_ms())
+    told: dict[str, Any] = {"agent_id": lease.holder, "fence": lease.fence}
+    edit.record("task.released", freed, data={**told, "reason": reason} if reason else told)
+    return changed
+
+
+def check_writer(unit: UnitOfWork, task: Task, writer: Writer, rules: CrewRules) -> None:
+    """Raises ClaimHeld where somebody else has the task, or the fence shows that somebody else has had it since.
+
+    A claim that has run out and that nobody took is taken up again by its holder's next write: no work is lost by it.
+    """
+    lease, now = unit.get(Lease, task.id), unit.now_ms()
+    if lease is None:
+        if writer.fence is not None:
+            raise ClaimHeld(
+                f'nobody has claimed task "{task.name}"; fence {writer.fence} was given for another',
+                hint="task_claim gives the fence of a task",
+                task_id=task.id,
+            )
+        return
+    held = lease.holding.is_held(now)
+    own = writer.agent_id is not None and lease.holder == writer.agent_id
+    if own and writer.fence in (None, lease.fence):
+        if not held:
+            again = Holding(lease.holder, lease.fence, now + rules.lease_ms)
+            unit.record("task.claim_resumed", lease.with_holding(again, now), data={"agent_id": writer.agent_id})
+        return
+    if held or writer.fence not in (None, lease.fence):
+        raise _held(unit, task, lease, writer, held=held)
+
+
+def _held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: bool) -> ClaimHeld:
+    details: dict[str, Any] = {"task_id": task.id, "fence": lease.fence}
+    if held:
+        holder = unit.get(Agent, lease.holder or "")
+        name = f"{holder.name} ({holder.id})" if holder is not None else lease.holder
+        details |= {"held_by": lease.holder, "since": lease.since_ms, "expires_at": lease.expires_ms}
+        if lease.holder == writer.agent_id:
+            message = f'task "{task.name}" is held under fence {lease.fence} since {lease.since_ms}, not {writer.fence}'
+        else:
+            message = f'task "{task.name}" is held by {name} since {lease.since_ms}, under fence {lease.fence}'
+        return ClaimHeld(message, hint="task_get_available shows what is free; message_send reaches them", **details)
+    return ClaimHeld(
+        f'the claim under fence {writer.fence} on task "{task.name}" is over; it has been claimed again since',
+        hint="nobody holds it now: task_claim takes it, task_load_context shows what was done",
+        **details,
+    )
+
+
+def reserved(task: Task, lease: Lease) -> dict[str, Any]:
+    """A claim as replies show it."""
+    return {"task_id": task.id, "name": task.name, "fence": lease.fence, "since": lease.since_ms}

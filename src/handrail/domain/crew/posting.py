@@ -1,0 +1,104 @@
+"""Posting: how a message comes to lie in an inbox, and which of them are still to be read. No store.
+
+An inbox is a stream: what arrives is counted, so its order is the same for everybody. A reply is dated after what it
+answers, whichever machine's clock is ahead: a thread reads in the order in which it was written.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.message import NEVER, PRIORITIES, Message
+from handrail.domain.work.task import Task
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+HUMAN = "human"
+"""The inbox of the people who watch: `handrail message`."""
+SYSTEM = "handrail"
+"""Who tells agents what happened to them while they were away."""
+CLAIM_LOST = "claim_lost"
+
+
+class Letter(NamedTuple):
+    """What is sent, to whomever."""
+
+    message_type: str
+    body: Any
+    subject: str | None = None
+    priority: str = "normal"
+    workflow_id: str | None = None
+    task_id: str | None = None
+    expires_at: int = NEVER
+    ack_required: bool = False
+
+
+def post(
+    unit: UnitOfWork,
+    sender_id: str,
+    recipient_id: str,
+    letter: Letter,
+    *,
+    answers: Message | None = None,
+    thread_id: str | None = None,
+) -> Message:
+    """The message, recorded. `answers` is the one it replies to, whose thread it joins."""
+    last = unit.select(Message, Query((("recipient_id", recipient_id),), ("-sequence",), 1))
+    thread = answers.thread_id if answers is not None else thread_id or unit.new_id("thr")
+    message = Message(
+        id=unit.new_id("msg"),
+        thread_id=thread,
+        sender_id=sender_id,
+        recipient_id=recipient_id,
+        status="unread",
+        reply_to_id=answers.id if answers is not None else None,
+        created_at=_dated(unit, answers),
+        read_at=None,
+        sequence=(last[0].sequence if last else 0) + 1,
+        urgency=PRIORITIES.index(letter.priority),
+        **letter._asdict(),
+    )
+    unit.record("message.sent", message)
+    return message
+
+
+def _dated(unit: UnitOfWork, answers: Message | None) -> int:
+    now = unit.now_ms()
+    if answers is None:
+        return now
+    newest = unit.select(Message, Query((("thread_id", answers.thread_id),), ("-created_at", "-id"), 1))
+    return max(now, newest[0].created_at + 1) if newest else now
+
+
+def unread(agent_id: str, now_ms: int) -> Query:
+    """What an agent has not read yet, the most urgent first, then as it came."""
+    conditions = (("recipient_id", agent_id), ("status", "unread"), ("expires_at >", now_ms))
+    return Query(conditions, ("-urgency", "sequence"))
+
+
+def unread_count(unit: UnitOfWork, agent_id: str) -> int:
+    return unit.count(Message, unread(agent_id, unit.now_ms()))
+
+
+def post_loss(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
+    """Tells an agent, whenever it comes back, that another has its task now."""
+    body = {
+        "event": CLAIM_LOST,
+        "task_id": task.id,
+        "task": task.name,
+        "now_held_by": taker.id,
+        "name": taker.name,
+        "fence": fence,
+        "at": unit.now_ms(),
+    }
+    subject = f'You lost "{task.name}"'
+    letter = Letter("notification", body, subject, "high", workflow_id=task.workflow_id, task_id=task.id)
+    post(unit, SYSTEM, loser_id, letter)
+
+
+def losses(unit: UnitOfWork, agent_id: str) -> list[dict[str, Any]]:
+    """What an agent lost and has not read of yet."""
+    told = unit.select(Message, unread(agent_id, unit.now_ms())._replace(limit=200))
+    found = [message.body for message in told if message.sender_id == SYSTEM and isinstance(message.body, dict)]
+    return [{key: body[key] for key in body if key != "event"} for body in found if body.get("event") == CLAIM_LOST]
