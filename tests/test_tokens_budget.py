@@ -25,6 +25,7 @@ BUDGETS = {
     "repository": 190,
     "template": 585,
     "dynamic": 125,
+    "agent": 850,
 }
 """o200k tokens of each toolset's `tools/list` entries."""
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from handrail.operation import Operation, Toolset
 from handrail.toolsets import (
+    agent,
     checkpoint,
+    claims,
     context,
     dynamic,
     guide,
@@ -36,6 +38,8 @@ CATALOG: tuple[Operation[Any, Any], ...] = (
     *orchestration.OPERATIONS,
     *repository.OPERATIONS,
     *template.OPERATIONS,
+    *agent.OPERATIONS,
+    *claims.OPERATIONS,
     *dynamic.OPERATIONS,
 )
 
@@ -50,12 +54,13 @@ TOOLSETS: tuple[Toolset, ...] = (
     orchestration.ORCHESTRATION,
     repository.REPOSITORY,
     template.TEMPLATE,
+    agent.AGENT,
     dynamic.DYNAMIC,
 )
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "pipeline": ("pipeline",),
-    "plan": ("workspace", "agent", "message"),
+    "plan": ("workspace", "message"),
     "registry": (
         "resources",
         "events",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from handrail.kernel.ledger import Event
+from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.query import Query
 
 
@@ -24,6 +24,11 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 class UnitOfWork(Protocol):
     """One handler's view of the store: it reads, and records events with the rows they change. All or nothing."""
+
+    @property
+    def actor(self) -> Actor:
+        """Who does this work, through which channel."""
+        ...
 
     def now_ms(self) -> int: ...
 

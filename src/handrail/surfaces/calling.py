@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -55,6 +55,14 @@ class Claimant(msgspec.Struct, frozen=True):
     secret: str | None = None
 
 
+class Answered(NamedTuple):
+    """What a handler answered to whom, and how many messages wait for them."""
+
+    result: Any
+    writer: Writer
+    unread: int = 0
+
+
 def carries_identity(operation: Operation[Any, Any]) -> bool:
     """True where `agent_id` and `fence` decide whether the call is refused."""
     return ClaimHeld in operation.refusals
@@ -83,19 +91,21 @@ def run(
     if claimant.agent_id is not None:
         actor = Actor(claimant.agent_id, actor.channel)
 
-    def once() -> tuple[Any, int]:
+    def once() -> Answered:
         if claimant.agent_id is not None:
             call.ledger.renew(claimant.agent_id, call.crew.lease_ms)
         return call.ledger.run(actor, lambda unit: _in_unit(operation, call, unit, request, claimant, client))
 
-    result, waiting = _awaited(operation, call, request, once, cancelled)
-    shown = msgspec.to_builtins(result, str_keys=True)
-    if operation.introduces:
+    answer = _awaited(operation, call, request, once, cancelled)
+    shown = msgspec.to_builtins(answer.result, str_keys=True)
+    if answer.writer.agent_id is not None and answer.writer.proven:
+        client.knows(answer.writer.agent_id)
+    elif operation.introduces and answer.writer.agent_id is None:
         client.knows(shown["id"])
     if claimant.agent_id is not None and operation.effect is not Effect.READ:
         client.noted.add(claimant.agent_id)
-    if waiting and isinstance(shown, dict):
-        shown[UNREAD] = waiting
+    if answer.unread and isinstance(shown, dict):
+        shown[UNREAD] = answer.unread
     return shown
 
 
@@ -126,15 +136,14 @@ def _in_unit(
     request: Any,
     claimant: Claimant,
     client: Client,
-) -> tuple[Any, int]:
-    """The handler's result, and how many messages wait for the caller."""
+) -> Answered:
     writer = Writer(None, claimant.fence)
     if claimant.agent_id is not None:
         writer = _identified(operation, call, unit, claimant, client)
     result = operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
     if writer.agent_id is None or operation.toolset.name == "message":
-        return result, 0
-    return result, unread_count(unit, writer.agent_id)
+        return Answered(result, writer)
+    return Answered(result, writer, unread_count(unit, writer.agent_id))
 
 
 def _identified(
@@ -167,9 +176,9 @@ def _awaited(
     operation: Operation[Any, Any],
     call: Call,
     request: Any,
-    once: Callable[[], tuple[Any, int]],
+    once: Callable[[], Answered],
     cancelled: Callable[[], bool],
-) -> tuple[Any, int]:
+) -> Answered:
     """The first answer that is worth a reply, or the last one there was time for."""
     wait = operation.wait
     wait_ms = wait.for_ms(request) if wait is not None else 0
@@ -180,7 +189,7 @@ def _awaited(
         position = call.ledger.position()
         answer = once()
         left = deadline - time.monotonic()
-        if wait.is_over(answer[0]) or left <= 0 or cancelled():
+        if wait.is_over(answer.result) or left <= 0 or cancelled():
             return answer
         # Not longer than a heartbeat: who waits is there, and must not lose its claims by waiting.
         call.ledger.wait(position, min(left, call.crew.heartbeat_ms / 1000), cancelled)

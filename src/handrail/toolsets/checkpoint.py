@@ -9,12 +9,12 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.kernel.errors import TaskNotFound
+from handrail.kernel.errors import ClaimHeld, TaskNotFound
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation, Toolset
-from handrail.toolsets.here import find_task
+from handrail.toolsets.here import find_task, task_to_write
 from handrail.toolsets.shown import shown_checkpoint
-from handrail.toolsets.workflow import PLANNED
+from handrail.toolsets.workflow import HELD, PLANNED
 
 CHECKPOINT = Toolset(
     name="checkpoint",
@@ -60,7 +60,7 @@ class CheckpointPage(msgspec.Struct, frozen=True):
 
 
 def checkpoint_add(call: Call, request: AddCheckpoint) -> AddedCheckpoint:
-    task = find_task(call.work, request.task_id)
+    task = task_to_write(call, request.task_id)
     now = call.work.now_ms()
     checkpoint = Checkpoint(
         id=call.work.new_id("cp"),
@@ -101,7 +101,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=AddCheckpoint,
         response=AddedCheckpoint,
         handler=checkpoint_add,
-        refusals=(TaskNotFound,),
+        refusals=(TaskNotFound, ClaimHeld),
         examples=(
             Example(
                 title="checkpoints count up",
@@ -113,6 +113,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 title="an unknown task is refused",
                 request={"task_id": "task_9", "type": "progress", "summary": "x"},
                 refused=TaskNotFound,
+            ),
+            Example(
+                title="a task that another holds is refused",
+                given=HELD,
+                request={"task_id": "task_1", "type": "progress", "summary": "x"},
+                refused=ClaimHeld,
             ),
         ),
     ),

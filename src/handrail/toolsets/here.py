@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from handrail.domain.crew.claiming import check_writer
+from handrail.domain.crew.offering import ready_tasks
+from handrail.domain.crew.presence import claims_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
@@ -47,6 +50,13 @@ def find_task(unit: UnitOfWork, task_id: str) -> Task:
     return task
 
 
+def task_to_write(call: Call, task_id: str) -> Task:
+    """The task, for a caller that may write to it: nobody holds it, or the caller does."""
+    task = find_task(call.work, task_id)
+    check_writer(call.work, task, call.writer, call.crew)
+    return task
+
+
 def workflow_here(call: Call, workflow_id: str | None) -> Workflow:
     """The workflow with this id; without one, the only open one."""
     if workflow_id is not None:
@@ -67,7 +77,9 @@ def task_here(call: Call, task_id: str | None) -> Task:
     """The task with this id; without one, the only one that somebody works on."""
     if task_id is not None:
         return find_task(call.work, task_id)
-    under_way = tasks_under_way(call)
+    if len(own := _claimed(call)) == 1:
+        return own[0]
+    under_way = own or tasks_under_way(call)
     for status in UNDER_WAY:
         found = _innermost([task for task in under_way if task.status == status])
         if len(found) == 1:
@@ -98,10 +110,13 @@ def tasks_under_way(call: Call) -> list[Task]:
     return found
 
 
-def ready_tasks(unit: UnitOfWork, workflow_id: str, limit: int, status: str = "pending") -> list[Task]:
-    """What can be started now, in the order it should be: by priority, then sequence, then how much it unblocks."""
-    conditions = (("workflow_id", workflow_id), ("status", status), ("unmet", 0), ("open_children", 0))
-    return unit.select(Task, Query(conditions, ("-priority", "sequence", "-unblocks"), limit))
+def _claimed(call: Call) -> list[Task]:
+    """What the caller, where it is a known agent, holds and works on."""
+    if call.writer.agent_id is None:
+        return []
+    held, _ = claims_of(call.work, call.writer.agent_id)
+    tasks = [call.work.get(Task, lease.id) for lease in held]
+    return [task for task in tasks if task is not None and task.status in UNDER_WAY]
 
 
 def _innermost(tasks: list[Task]) -> list[Task]:

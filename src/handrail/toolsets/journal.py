@@ -12,11 +12,13 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.crew.claiming import check_writer
 from handrail.domain.journal import keeping
 from handrail.domain.journal.keeping import Beginning, Ending
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import (
+    ClaimHeld,
     IllegalTransition,
     InvalidParams,
     InvalidPlan,
@@ -27,7 +29,7 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.operation import Call, Effect, Example, Operation, Toolset
-from handrail.toolsets.here import find_task, find_workflow
+from handrail.toolsets.here import find_task, find_workflow, task_to_write
 from handrail.toolsets.journal_shapes import (
     CompletedTask,
     CompleteTask,
@@ -40,6 +42,7 @@ from handrail.toolsets.journal_shapes import (
     StartTask,
     StartWorkflow,
 )
+from handrail.toolsets.workflow import HELD
 
 JOURNAL = Toolset(
     name="journal",
@@ -92,6 +95,8 @@ def _where_done(call: Call, workflow: Workflow) -> str:
 def start_task(call: Call, request: StartTask) -> StartedTask:
     workflow = find_workflow(call.work, request.workflow_id)
     parent = find_task(call.work, request.parent_task_id) if request.parent_task_id is not None else None
+    if (known := keeping.to_take_up(call.work, workflow.id, request.name)) is not None:
+        check_writer(call.work, known, call.writer, call.crew)
     beginning: Beginning = call.prepared
     work = keeping.Intent(request.name, request.goal, list(request.areas), request.plan_step)
     task, warnings = keeping.begin(call.work, workflow, beginning, work, parent)
@@ -100,7 +105,7 @@ def start_task(call: Call, request: StartTask) -> StartedTask:
 
 
 def log_decision(call: Call, request: LogDecision) -> Logged:
-    task = find_task(call.work, request.task_id)
+    task = task_to_write(call, request.task_id)
     detail = {
         "category": request.category,
         "question": request.question,
@@ -115,7 +120,7 @@ def log_decision(call: Call, request: LogDecision) -> Logged:
 
 
 def log_issue(call: Call, request: LogIssue) -> Logged:
-    task = find_task(call.work, request.task_id)
+    task = task_to_write(call, request.task_id)
     detail = {
         "type": request.type,
         "description": request.description,
@@ -128,7 +133,7 @@ def log_issue(call: Call, request: LogIssue) -> Logged:
 
 
 def log_milestone(call: Call, request: LogMilestone) -> Logged:
-    task = find_task(call.work, request.task_id)
+    task = task_to_write(call, request.task_id)
     detail = {"milestone": True, "progress": request.progress, "metadata": request.metadata or None}
     return _logged(*keeping.note(call.work, task, "progress", request.message, _given(detail)))
 
@@ -143,7 +148,7 @@ def look_after(call: Call, request: CompleteTask) -> Ending:
 
 
 def complete_task(call: Call, request: CompleteTask) -> CompletedTask:
-    task = find_task(call.work, request.task_id)
+    task = task_to_write(call, request.task_id)
     claims = keeping.Claims(
         status=request.status,
         outcome=msgspec.to_builtins(request.outcome),
@@ -187,6 +192,8 @@ _OUTCOME = {"summary": "JWT middleware created and tested", "achievements": ["Te
 _COMPLETE = {"task_id": "task_1", "status": "success", "outcome": _OUTCOME}
 _COMPLETED = (*_STARTED, ("complete_task", _COMPLETE))
 _UNKNOWN = "an unknown task is refused"
+_OTHERS = "a task that another holds is refused"
+_CLAIMED = (*HELD[:-1], ("task_claim", {"task_id": "task_1", "agent_id": "ag_1"}))
 _OVER = "a task that is over is refused"
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
@@ -220,7 +227,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=StartedTask,
         handler=start_task,
         prepare=look_before,
-        refusals=(RunNotFound, TaskNotFound, WorkflowClosed, InvalidPlan, TaskBlocked),
+        refusals=(RunNotFound, TaskNotFound, WorkflowClosed, InvalidPlan, TaskBlocked, ClaimHeld),
         examples=(
             Example(
                 title="a task begins with what is there",
@@ -265,6 +272,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={**_TASK, "name": "second"},
                 refused=TaskBlocked,
             ),
+            Example(
+                title=_OTHERS,
+                given=_CLAIMED,
+                request={"workflow_id": "wf_1", "name": "wrap", "goal": "-", "areas": []},
+                refused=ClaimHeld,
+            ),
         ),
     ),
     Operation(
@@ -276,7 +289,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=LogDecision,
         response=Logged,
         handler=log_decision,
-        refusals=(TaskNotFound, IllegalTransition),
+        refusals=(TaskNotFound, IllegalTransition, ClaimHeld),
         examples=(
             Example(
                 title="a library was chosen",
@@ -314,6 +327,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 },
                 refused=IllegalTransition,
             ),
+            Example(
+                title=_OTHERS,
+                given=HELD,
+                request={"task_id": "task_1", "category": "other", "question": "?", "chosen": "-", "reasoning": "-"},
+                refused=ClaimHeld,
+            ),
         ),
     ),
     Operation(
@@ -325,7 +344,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=LogIssue,
         response=Logged,
         handler=log_issue,
-        refusals=(TaskNotFound, IllegalTransition),
+        refusals=(TaskNotFound, IllegalTransition, ClaimHeld),
         examples=(
             Example(
                 title="documentation was missing",
@@ -349,6 +368,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={"task_id": "task_1", "type": "other", "description": "-", "resolution": "-"},
                 refused=IllegalTransition,
             ),
+            Example(
+                title=_OTHERS,
+                given=HELD,
+                request={"task_id": "task_1", "type": "other", "description": "-", "resolution": "-"},
+                refused=ClaimHeld,
+            ),
         ),
     ),
     Operation(
@@ -360,7 +385,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=LogMilestone,
         response=Logged,
         handler=log_milestone,
-        refusals=(TaskNotFound, IllegalTransition),
+        refusals=(TaskNotFound, IllegalTransition, ClaimHeld),
         examples=(
             Example(
                 title="tests are running",
@@ -372,6 +397,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             Example(
                 title=_OVER, given=_COMPLETED, request={"task_id": "task_1", "message": "-"}, refused=IllegalTransition
             ),
+            Example(title=_OTHERS, given=HELD, request={"task_id": "task_1", "message": "-"}, refused=ClaimHeld),
         ),
     ),
     Operation(
@@ -384,7 +410,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=CompletedTask,
         handler=complete_task,
         prepare=look_after,
-        refusals=(TaskNotFound, IllegalTransition, TasksOpen),
+        refusals=(TaskNotFound, IllegalTransition, TasksOpen, ClaimHeld),
         examples=(
             Example(
                 title="a task that changed nothing stayed in scope",
@@ -407,6 +433,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request=_COMPLETE,
                 refused=TasksOpen,
             ),
+            Example(title=_OTHERS, given=HELD, request=_COMPLETE, refused=ClaimHeld),
         ),
     ),
 )

@@ -10,17 +10,18 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from handrail.domain.crew.offering import deserted_tasks, in_order, ready_tasks
 from handrail.domain.gates.reviews import open_reviews
 from handrail.domain.work.editing import places_taken, tally_of, tasks_in
 from handrail.domain.work.moving import needed_tasks
 from handrail.domain.work.tally import Tally
-from handrail.domain.work.task import FINISHED, SHOWN_STATES, TASK_MACHINE, Task
+from handrail.domain.work.task import FINISHED, RUNNING, SHOWN_STATES, TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation, Toolset
-from handrail.toolsets.here import ready_tasks, task_here, workflow_here
+from handrail.toolsets.here import task_here, workflow_here
 from handrail.toolsets.shown import cut
 from handrail.toolsets.workflow import PLANNED
 
@@ -63,6 +64,8 @@ class NextTask(msgspec.Struct, frozen=True, omit_defaults=True):
     unblocks: int = 0
     error: str | None = None
     """Why it failed before."""
+    begun_by: str | None = None
+    """The agent that began it and has not been heard of since."""
 
 
 class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -118,7 +121,8 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
     tally = tally_of(call.work, workflow.id)
     found = [] if workflow.status in (*CLOSED, "paused") else _startable(call.work, workflow, request)
     running = tasks_in(call.work, workflow.id, ("planning", "in_progress"), SHOWN_RUNNING)
-    free = max(0, workflow.max_parallel_tasks - places_taken(call.work, workflow.id))
+    deserted = sum(not task.open_children for task in found if task.status in ("planning", "in_progress"))
+    free = max(0, workflow.max_parallel_tasks - places_taken(call.work, workflow.id) + deserted)
     return NextTasksFound(
         tasks=tuple(_next_task(call.work, task) for task in found),
         max_parallel=workflow.max_parallel_tasks,
@@ -135,11 +139,10 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
 
 
 def _startable(unit: UnitOfWork, workflow: Workflow, request: NextTasks) -> list[Task]:
-    found = ready_tasks(unit, workflow.id, request.limit)
+    found = [*deserted_tasks(unit, workflow.id), *ready_tasks(unit, workflow.id, request.limit)]
     if request.include_failed:
         found += ready_tasks(unit, workflow.id, request.limit, "failed")
-        found.sort(key=lambda task: (-task.priority, task.sequence, -task.unblocks, task.id))
-    return found[: request.limit]
+    return sorted(found, key=in_order)[: request.limit]
 
 
 def _next_task(unit: UnitOfWork, task: Task) -> NextTask:
@@ -156,6 +159,7 @@ def _next_task(unit: UnitOfWork, task: Task) -> NextTask:
         requires=task.requires,
         unblocks=task.unblocks,
         error=cut(task.error, DESCRIPTION) if task.error else None,
+        begun_by=task.assigned_agent_id if task.status in RUNNING else None,
     )
 
 

@@ -14,6 +14,7 @@ from handrail.domain.work.moving import check_open, workflow_of
 from handrail.domain.work.planning import MOST_TASKS, PlanTask, Text
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import (
+    ClaimHeld,
     IllegalTransition,
     InvalidPlan,
     RunNotFound,
@@ -22,8 +23,8 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_task, find_workflow
-from handrail.toolsets.workflow import PLANNED, WORKFLOW
+from handrail.toolsets.here import find_workflow, task_to_write
+from handrail.toolsets.workflow import HELD, PLANNED, WORKFLOW
 
 Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 Tasks = Annotated[list[PlanTask], Meta(min_length=1, max_length=MOST_TASKS)]
@@ -95,7 +96,7 @@ def workflow_add_tasks(call: Call, request: AddTasks) -> AddedTasks:
 
 
 def workflow_remove_task(call: Call, request: RemoveTask) -> RemovedTask:
-    task = find_task(call.work, request.task_id)
+    task = task_to_write(call, request.task_id)
     workflow = workflow_of(call.work, task)
     check_open(workflow, starting=False)
     edit = PlanEdit(call.work, workflow)
@@ -176,7 +177,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=RemoveTask,
         response=RemovedTask,
         handler=workflow_remove_task,
-        refusals=(TaskNotFound, IllegalTransition, TasksOpen, WorkflowClosed),
+        refusals=(TaskNotFound, IllegalTransition, TasksOpen, WorkflowClosed, ClaimHeld),
         examples=(
             Example(
                 title="what waited for it waits no more",
@@ -205,6 +206,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 given=_ABANDONED,
                 request={"task_id": "task_1"},
                 refused=WorkflowClosed,
+            ),
+            Example(
+                title="a task that another holds is refused",
+                given=HELD,
+                request={"task_id": "task_1"},
+                refused=ClaimHeld,
             ),
         ),
     ),

@@ -11,12 +11,14 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.crew.lease import ended
+from handrail.domain.crew.offering import as_held
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.moving import check_open, move_task, workflow_of
 from handrail.domain.work.planning import Strings, Text
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import (
+    ClaimHeld,
     IllegalTransition,
     InvalidParams,
     MissingError,
@@ -28,9 +30,9 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation, Toolset
-from handrail.toolsets.here import find_task
+from handrail.toolsets.here import find_task, task_to_write
 from handrail.toolsets.shown import shown_checkpoint, shown_task
-from handrail.toolsets.workflow import PLANNED, Done
+from handrail.toolsets.workflow import HELD, PLANNED, Done
 
 TASK = Toolset(name="task", family="plan", purpose="The tasks of a plan: their own plans, states and outcomes.")
 
@@ -92,7 +94,7 @@ class ReplannedTask(msgspec.Struct, frozen=True):
 
 
 def task_get(call: Call, request: GetTask) -> dict[str, Any]:
-    task = find_task(call.work, request.id)
+    task = as_held(call.work, find_task(call.work, request.id))
     shown = shown_task(task, full=request.full)
     if request.include_checkpoints:
         newest = Query((("task_id", task.id),), ("-sequence", "-id"), request.checkpoint_limit)
@@ -102,7 +104,7 @@ def task_get(call: Call, request: GetTask) -> dict[str, Any]:
 
 
 def task_set_plan(call: Call, request: SetTaskPlan) -> Done:
-    task = find_task(call.work, request.id)
+    task = task_to_write(call, request.id)
     values = {"plan": msgspec.to_builtins(request.plan), "context": {**task.context, **request.context}}
     if task.status != "planning":
         move_task(call.work, task, "planning", **values)
@@ -116,7 +118,7 @@ def task_set_plan(call: Call, request: SetTaskPlan) -> Done:
 
 
 def task_update_status(call: Call, request: UpdateTaskStatus) -> Done:
-    task = find_task(call.work, request.id)
+    task = task_to_write(call, request.id)
     if request.status == "blocked":
         raise InvalidParams(
             "a task is blocked by what it depends on, not by a status",
@@ -134,7 +136,7 @@ def task_update_status(call: Call, request: UpdateTaskStatus) -> Done:
 
 
 def task_replan(call: Call, request: ReplanTask) -> ReplannedTask:
-    task = find_task(call.work, request.id)
+    task = task_to_write(call, request.id)
     if task.status not in REPLANNED_FROM:
         raise IllegalTransition(
             f'task "{task.name}" is {task.shown_status}; only a failed task or one in progress is planned anew',
@@ -211,7 +213,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=SetTaskPlan,
         response=Done,
         handler=task_set_plan,
-        refusals=(TaskNotFound, TaskBlocked, IllegalTransition, WorkflowClosed),
+        refusals=(TaskNotFound, TaskBlocked, IllegalTransition, WorkflowClosed, ClaimHeld),
         examples=(
             Example(
                 title="a pending task is planned",
@@ -238,6 +240,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={"id": "task_1", "plan": _TASK_PLAN},
                 refused=WorkflowClosed,
             ),
+            Example(
+                title="a task that another holds is refused",
+                given=HELD,
+                request={"id": "task_1", "plan": _TASK_PLAN},
+                refused=ClaimHeld,
+            ),
         ),
     ),
     Operation(
@@ -257,6 +265,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             MissingError,
             TasksOpen,
             WorkflowClosed,
+            ClaimHeld,
         ),
         examples=(
             Example(
@@ -311,6 +320,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={"id": "task_1", "status": "in_progress"},
                 refused=WorkflowClosed,
             ),
+            Example(
+                title="a task that another holds is refused",
+                given=HELD,
+                request={"id": "task_1", "status": "paused"},
+                refused=ClaimHeld,
+            ),
         ),
     ),
     Operation(
@@ -322,7 +337,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=ReplanTask,
         response=ReplannedTask,
         handler=task_replan,
-        refusals=(TaskNotFound, IllegalTransition, WorkflowClosed),
+        refusals=(TaskNotFound, IllegalTransition, WorkflowClosed, ClaimHeld),
         examples=(
             Example(
                 title="a failed task gets another plan",
@@ -346,6 +361,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 given=(*_FAILED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"})),
                 request={"id": "task_1", "reason": "try", "new_plan": _TASK_PLAN},
                 refused=WorkflowClosed,
+            ),
+            Example(
+                title="a task that another holds is refused",
+                given=HELD,
+                request={"id": "task_1", "reason": "r", "new_plan": _TASK_PLAN},
+                refused=ClaimHeld,
             ),
         ),
     ),

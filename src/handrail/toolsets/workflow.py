@@ -278,6 +278,12 @@ _PLAN = {
 }
 CREATED = (("workflow_create", _CREATE),)
 PLANNED = (*CREATED, ("workflow_set_plan", {"id": "wf_1", "plan": _PLAN}))
+HELD = (
+    *PLANNED,
+    ("agent_register", {"name": "Anna", "runtime": "claude_code"}),
+    ("task_claim", {"task_id": "task_1", "agent_id": "ag_1", "start": True}),
+)
+"""A plan whose first task an agent holds."""
 _RUNNING = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
 _ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 _CYCLE = {

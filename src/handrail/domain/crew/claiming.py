@@ -14,7 +14,7 @@ from handrail.domain.crew.posting import post_loss
 from handrail.domain.crew.presence import CrewRules
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.moving import blocked, check_open, move_task, workflow_of
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import RUNNING, Task
 from handrail.kernel.errors import ClaimHeld, IllegalTransition
 from handrail.kernel.lease import Holding, acquire
 from handrail.kernel.records import UnitOfWork
@@ -71,7 +71,9 @@ def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start
     changed = task
     if lease.fence != mine.fence:
         edit = PlanEdit(unit, workflow)
-        changed = edit.change(task, assigned_agent_id=agent.id, claimed_at=now)
+        again = start and task.status == "in_progress"
+        attempts = task.attempts + 1 if again else task.attempts
+        changed = edit.change(task, assigned_agent_id=agent.id, claimed_at=now, attempts=attempts)
         told = {"agent_id": agent.id, "fence": mine.fence, **({"taken_from": before} if before else {})}
         edit.record("task.claimed", mine, data=told)
         if before is not None:
@@ -82,9 +84,10 @@ def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start
 
 
 def give_up(unit: UnitOfWork, task: Task, lease: Lease, reason: str | None) -> Task:
-    """Sets a claimed task free. What is under way stays so, for whoever takes it next."""
+    """Sets a claimed task free. One under way is pending again: what was done stands in its checkpoints."""
     edit = PlanEdit(unit, workflow_of(unit, task))
-    changed = edit.change(task, assigned_agent_id=None, claimed_at=None)
+    status = "pending" if task.status in RUNNING else task.status
+    changed = edit.change(task, status=status, assigned_agent_id=None, claimed_at=None)
     freed = lease.with_holding(Holding(None, lease.fence, 0), unit.now_ms())
     told: dict[str, Any] = {"agent_id": lease.holder, "fence": lease.fence}
     edit.record("task.released", freed, data={**told, "reason": reason} if reason else told)

@@ -1,7 +1,8 @@
 """Posting: how a message comes to lie in an inbox, and which of them are still to be read. No store.
 
-An inbox is a stream: what arrives is counted, so its order is the same for everybody. A reply is dated after what it
-answers, whichever machine's clock is ahead: a thread reads in the order in which it was written.
+An inbox is a stream: what arrives is counted, so its order is the same for everybody. A message is dated after the one
+before it in its inbox, and a reply after all it could have read in its thread, whichever machine's clock is ahead: a
+thread reads in the order in which it was written, and whoever asks for what came after a date misses nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def post(
         recipient_id=recipient_id,
         status="unread",
         reply_to_id=answers.id if answers is not None else None,
-        created_at=_dated(unit, answers),
+        created_at=_dated(unit, last, answers),
         read_at=None,
         sequence=(last[0].sequence if last else 0) + 1,
         urgency=PRIORITIES.index(letter.priority),
@@ -63,16 +64,16 @@ def post(
     return message
 
 
-def _dated(unit: UnitOfWork, answers: Message | None) -> int:
-    now = unit.now_ms()
-    if answers is None:
-        return now
-    newest = unit.select(Message, Query((("thread_id", answers.thread_id),), ("-created_at", "-id"), 1))
-    return max(now, newest[0].created_at + 1) if newest else now
+def _dated(unit: UnitOfWork, last: list[Message], answers: Message | None) -> int:
+    before = list(last)
+    if answers is not None:
+        before += unit.select(Message, Query((("thread_id", answers.thread_id),), ("-created_at", "-id"), 1))
+    return max(unit.now_ms(), *(message.created_at + 1 for message in before), 0)
 
 
 def unread(agent_id: str, now_ms: int) -> Query:
-    """What an agent has not read yet, the most urgent first, then as it came."""
+    """What an agent has not read yet, or has read and still must acknowledge: the most urgent first, then as it
+    came."""
     conditions = (("recipient_id", agent_id), ("status", "unread"), ("expires_at >", now_ms))
     return Query(conditions, ("-urgency", "sequence"))
 

@@ -167,16 +167,22 @@ def _entry(unit: UnitOfWork, task: Task, found: Snapshot, work: Intent) -> Journ
     )
 
 
+def to_take_up(unit: UnitOfWork, workflow_id: str, name: str) -> Task | None:
+    """The task of this name that starting one by it means: there already, and not under way or over."""
+    known = tasks_named(unit, workflow_id, [name]).get(name)
+    return known if known is not None and known.status in (*REPLACEABLE, "planning", "paused") else None
+
+
 def _taken_up(unit: UnitOfWork, edit: PlanEdit, work: Intent, parent: Task | None) -> tuple[Task, list[str]]:
     name, goal = work.name, work.goal
-    known = tasks_named(unit, edit.workflow.id, [name]).get(name)
-    if known is not None and known.status in (*REPLACEABLE, "planning", "paused"):
-        if known.unmet:
-            raise blocked(unit, known)
-        is_new = goal != known.description and unit.get(JournalEntry, known.id) is None
-        return edit.change(known, context={**known.context, "goal": goal} if is_new else known.context), []
+    waiting = to_take_up(unit, edit.workflow.id, name)
+    if waiting is not None:
+        if waiting.unmet:
+            raise blocked(unit, waiting)
+        is_new = goal != waiting.description and unit.get(JournalEntry, waiting.id) is None
+        return edit.change(waiting, context={**waiting.context, "goal": goal} if is_new else waiting.context), []
     warnings = []
-    if known is not None:
+    if (known := tasks_named(unit, edit.workflow.id, [name]).get(name)) is not None:
         warnings.append(f'a task "{name}" is already there ({known.id}, {known.status}); this one has a number')
         name = _free_name(unit, edit.workflow.id, name)
     if parent is not None and parent.workflow_id != edit.workflow.id:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from handrail.domain.crew.claiming import holder_of
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import CHUNK, PlanEdit, tasks_named
 from handrail.domain.work.planning import PlanTask, check_ends, check_plan, inherited_needs
@@ -245,10 +246,10 @@ def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], r
 
 
 def _replaceable(unit: UnitOfWork, workflow_id: str, named: set[str]) -> dict[str, Task]:
-    """The tasks a new plan decides on, by name. One that it does not name and of which a part is under way stays out
-    of it."""
+    """The tasks a new plan decides on, by name. One that it does not name and that an agent has claimed, or of which a
+    part is under way, stays out of it."""
     found = unit.select(Task, Query((("workflow_id", workflow_id), ("status", REPLACEABLE))))
-    by_id = {task.id: task for task in found}
+    by_id = {task.id: task for task in found if task.name in named or holder_of(unit, task) is None}
     held = [
         task.parent_task_id for task in unit.select(Task, Query((("workflow_id", workflow_id), ("status", RUNNING))))
     ]

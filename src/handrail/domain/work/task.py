@@ -19,7 +19,11 @@ TASK_MACHINE = Machine(
         "completed": (),
         "skipped": (),
     },
-    {("in_progress", "pending"): "task_replan"},
+    {
+        ("in_progress", "pending"): "task_replan, task_release",
+        ("planning", "pending"): "task_release",
+        ("paused", "pending"): "task_release",
+    },
 )
 FINISHED = TASK_MACHINE.terminal
 RUNNING = ("planning", "in_progress", "paused")

@@ -1,0 +1,299 @@
+"""Toolset `agent`, its second half: looking for a task, claiming it, giving it back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.claiming import claim, claim_of, give_up
+from handrail.domain.crew.offering import Offered, as_held, missing, offers
+from handrail.domain.crew.posting import post_loss
+from handrail.domain.crew.presence import find_agent
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import CLOSED
+from handrail.kernel.errors import (
+    AgentNotFound,
+    ClaimHeld,
+    IllegalTransition,
+    RunNotFound,
+    TaskBlocked,
+    TaskNotFound,
+    WorkflowClosed,
+)
+from handrail.operation import Call, Effect, Example, Operation
+from handrail.toolsets.agent import AGENT, ANNA, BEN
+from handrail.toolsets.here import find_task, find_workflow, open_workflows
+from handrail.toolsets.shown import cut, shown_task
+from handrail.toolsets.workflow import PLANNED
+
+WORKFLOWS = 20
+"""Open workflows that are looked through where none is named."""
+BEYOND = 3
+DESCRIPTION = 300
+
+
+class ClaimTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which task, and for whom."""
+
+    task_id: str
+    agent_id: str
+    start: Annotated[bool, Meta(description="Begin it as well")] = False
+
+
+class ClaimedTask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether the task is the agent's now. The fence goes with every later write to it."""
+
+    success: bool
+    already_claimed_by: str | None = None
+    held_by_name: str | None = None
+    held_since: int | None = None
+    fence: int | None = None
+    expires_at: int | None = None
+    status: str | None = None
+    taken_from: str | None = None
+    """The agent that had it and was lost. What it did stands in the task's checkpoints."""
+    warnings: tuple[str, ...] = ()
+
+
+class ReleaseTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which task is given back, and why."""
+
+    task_id: str
+    agent_id: str
+    reason: Annotated[str, Meta(max_length=2000)] | None = None
+
+
+class Released(msgspec.Struct, frozen=True, omit_defaults=True):
+    """False where there was nothing to give back."""
+
+    success: bool
+    status: str | None = None
+
+
+class FindTasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """For which agent, and where."""
+
+    agent_id: str
+    workflow_id: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=100)] = 5
+
+
+class AvailableTasks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the agent can take, the best match first, each with the reason why it is offered."""
+
+    tasks: tuple[dict[str, Any], ...]
+    total: int
+    beyond_you: tuple[dict[str, Any], ...] = ()
+    """Some of what is ready and asks for more than the agent can do."""
+
+
+def task_claim(call: Call, request: ClaimTask) -> ClaimedTask:
+    agent = find_agent(call.work, request.agent_id)
+    task = find_task(call.work, request.task_id)
+    done = claim(call.work, task, agent, call.crew, start=request.start)
+    lease = done.lease
+    if not done.granted:
+        holder = call.work.get(Agent, lease.holder or "")
+        name = holder.name if holder is not None else None
+        return ClaimedTask(False, lease.holder, name, lease.since_ms, expires_at=lease.expires_ms)
+    lacking = missing(task, agent)
+    return ClaimedTask(
+        True,
+        fence=lease.fence,
+        expires_at=lease.expires_ms,
+        status=done.task.shown_status,
+        taken_from=done.taken_from,
+        warnings=(f"it asks for {', '.join(lacking)}, which {agent.name} has not named",) if lacking else (),
+    )
+
+
+def task_release(call: Call, request: ReleaseTask) -> Released:
+    agent = find_agent(call.work, request.agent_id)
+    task = find_task(call.work, request.task_id)
+    lease = claim_of(call.work, task)
+    if lease.holder is None:
+        return Released(False, task.shown_status)
+    if lease.holder != agent.id and agent.role != "coordinator":
+        raise ClaimHeld(
+            f'task "{task.name}" is not held by {agent.name} ({agent.id}) but by {lease.holder} since {lease.since_ms}',
+            hint="its holder gives it back, or an agent whose role is coordinator",
+            task_id=task.id,
+            held_by=lease.holder,
+            since=lease.since_ms,
+            fence=lease.fence,
+        )
+    freed = give_up(call.work, task, lease, request.reason)
+    if lease.holder != agent.id:
+        post_loss(call.work, lease.holder, task, agent, lease.fence)
+    return Released(True, freed.shown_status)
+
+
+def task_get_available(call: Call, request: FindTasks) -> AvailableTasks:
+    agent = find_agent(call.work, request.agent_id)
+    if request.workflow_id is not None:
+        workflows = [find_workflow(call.work, request.workflow_id)]
+    else:
+        workflows = open_workflows(call, WORKFLOWS)
+    can: list[Offered] = []
+    cannot: list[Task] = []
+    for workflow in workflows:
+        if workflow.status not in (*CLOSED, "paused"):
+            found = offers(call.work, workflow.id, agent)
+            can += found[0]
+            cannot += found[1]
+    can.sort(key=lambda offered: -offered.match)
+    return AvailableTasks(
+        tuple(_shown(call, offered) for offered in can[: request.limit]),
+        len(can),
+        tuple({"id": task.id, "name": task.name, "missing": missing(task, agent)} for task in cannot[:BEYOND]),
+    )
+
+
+def _shown(call: Call, offered: Offered) -> dict[str, Any]:
+    shown = shown_task(as_held(call.work, offered.task), full=False)
+    return {**shown, "description": cut(offered.task.description, DESCRIPTION), "reason": offered.reason}
+
+
+_CLAIMED = (*PLANNED, ANNA, BEN, ("task_claim", {"task_id": "task_1", "agent_id": "ag_1"}))
+_DONE = (
+    *PLANNED,
+    ANNA,
+    ("task_update_status", {"id": "task_1", "status": "in_progress"}),
+    ("task_update_status", {"id": "task_1", "status": "completed", "outcome": "Done"}),
+)
+_ABANDONED = (*PLANNED, ANNA, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
+_UNKNOWN_AGENT = "an unknown agent is refused"
+_UNKNOWN_TASK = "an unknown task is refused"
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="task_claim",
+        toolset=AGENT,
+        effect=Effect.WRITE,
+        stored=True,
+        acts_as="agent_id",
+        summary="Makes a task yours, and begins it where asked; send the fence with later writes to it",
+        request=ClaimTask,
+        response=ClaimedTask,
+        handler=task_claim,
+        refusals=(AgentNotFound, TaskNotFound, TaskBlocked, IllegalTransition, WorkflowClosed),
+        examples=(
+            Example(
+                title="a claim that begins the work",
+                given=(*PLANNED, ANNA),
+                request={"task_id": "task_1", "agent_id": "ag_1", "start": True},
+                response={"success": True, "fence": 1, "status": "in_progress"},
+            ),
+            Example(
+                title="a task that another has",
+                given=_CLAIMED,
+                request={"task_id": "task_1", "agent_id": "ag_2"},
+                response={"success": False, "already_claimed_by": "ag_1", "held_by_name": "Anna"},
+            ),
+            Example(
+                title="a blocked task is refused",
+                given=_CLAIMED,
+                request={"task_id": "task_2", "agent_id": "ag_2"},
+                refused=TaskBlocked,
+            ),
+            Example(
+                title="a finished task is refused",
+                given=_DONE,
+                request={"task_id": "task_1", "agent_id": "ag_1"},
+                refused=IllegalTransition,
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=_ABANDONED,
+                request={"task_id": "task_1", "agent_id": "ag_1"},
+                refused=WorkflowClosed,
+            ),
+            Example(
+                title=_UNKNOWN_TASK, given=(ANNA,), request={"task_id": "t", "agent_id": "ag_1"}, refused=TaskNotFound
+            ),
+            Example(
+                title=_UNKNOWN_AGENT,
+                given=PLANNED,
+                request={"task_id": "task_1", "agent_id": "ag_9"},
+                refused=AgentNotFound,
+            ),
+        ),
+    ),
+    Operation(
+        name="task_release",
+        toolset=AGENT,
+        effect=Effect.WRITE,
+        stored=True,
+        acts_as="agent_id",
+        summary="Gives a claimed task back; a coordinator frees anybody's",
+        request=ReleaseTask,
+        response=Released,
+        handler=task_release,
+        refusals=(AgentNotFound, TaskNotFound, ClaimHeld),
+        examples=(
+            Example(
+                title="a task is given back",
+                given=_CLAIMED,
+                request={"task_id": "task_1", "agent_id": "ag_1", "reason": "out of my depth"},
+                response={"success": True, "status": "pending"},
+            ),
+            Example(
+                title="there was nothing to give back",
+                given=(*PLANNED, ANNA),
+                request={"task_id": "task_1", "agent_id": "ag_1"},
+                response={"success": False},
+            ),
+            Example(
+                title="another's task is not given back",
+                given=_CLAIMED,
+                request={"task_id": "task_1", "agent_id": "ag_2"},
+                refused=ClaimHeld,
+            ),
+            Example(
+                title=_UNKNOWN_TASK, given=(ANNA,), request={"task_id": "t", "agent_id": "ag_1"}, refused=TaskNotFound
+            ),
+            Example(
+                title=_UNKNOWN_AGENT,
+                given=PLANNED,
+                request={"task_id": "task_1", "agent_id": "ag_9"},
+                refused=AgentNotFound,
+            ),
+        ),
+    ),
+    Operation(
+        name="task_get_available",
+        toolset=AGENT,
+        effect=Effect.READ,
+        stored=True,
+        acts_as="agent_id",
+        summary="Lists tasks you can claim, best match first, with reasons",
+        request=FindTasks,
+        response=AvailableTasks,
+        handler=task_get_available,
+        refusals=(AgentNotFound, RunNotFound),
+        examples=(
+            Example(
+                title="what is ready and nobody has",
+                given=(*PLANNED, ANNA),
+                request={"agent_id": "ag_1"},
+                response={"tasks": [{"id": "task_1", "reason": "ready: it asks for nothing special"}], "total": 1},
+            ),
+            Example(
+                title="what another has is not offered",
+                given=_CLAIMED,
+                request={"agent_id": "ag_2"},
+                response={"tasks": [], "total": 0},
+            ),
+            Example(title=_UNKNOWN_AGENT, request={"agent_id": "ag_9"}, refused=AgentNotFound),
+            Example(
+                title="an unknown workflow is refused",
+                given=(ANNA,),
+                request={"agent_id": "ag_1", "workflow_id": "wf_9"},
+                refused=RunNotFound,
+            ),
+        ),
+    ),
+)
