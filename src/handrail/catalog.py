@@ -18,6 +18,7 @@ from handrail.toolsets import (
     guide,
     introspection,
     journal,
+    message,
     orchestration,
     replanning,
     repository,
@@ -40,6 +41,7 @@ CATALOG: tuple[Operation[Any, Any], ...] = (
     *template.OPERATIONS,
     *agent.OPERATIONS,
     *claims.OPERATIONS,
+    *message.OPERATIONS,
     *dynamic.OPERATIONS,
 )
 
@@ -55,12 +57,13 @@ TOOLSETS: tuple[Toolset, ...] = (
     repository.REPOSITORY,
     template.TEMPLATE,
     agent.AGENT,
+    message.MESSAGE,
     dynamic.DYNAMIC,
 )
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "pipeline": ("pipeline",),
-    "plan": ("workspace", "message"),
+    "plan": ("workspace",),
     "registry": (
         "resources",
         "events",

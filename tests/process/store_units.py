@@ -3,6 +3,7 @@ repeats exactly what it was doing. Each carries an idempotency key, as every wri
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from collections.abc import Callable
@@ -266,4 +267,5 @@ def message(tag: str, recipient: str, sender: str, now_ms: int) -> Message:
         reply_to_id=None,
         created_at=now_ms,
         read_at=None,
+        sequence=int.from_bytes(hashlib.blake2b(tag.encode(), digest_size=6).digest()),  # a place nobody else takes
     )

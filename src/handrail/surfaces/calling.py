@@ -16,7 +16,7 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.claiming import Writer
 from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.crew.presence import arrive, find_agent, knows_secret
-from handrail.kernel.errors import ClaimHeld, IdentityUnproven, InvalidParams
+from handrail.kernel.errors import ClaimHeld, IdentityUnproven, InvalidParams, Refusal, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Operation
@@ -85,28 +85,51 @@ def run(
         named = getattr(request, operation.acts_as)
         claimant = msgspec.structs.replace(claimant, agent_id=None if named == HUMAN else named)
     if operation.prepare is not None:
-        call = msgspec.structs.replace(call, prepared=operation.prepare(call, request))
+        looking = msgspec.structs.replace(call, writer=Writer(claimant.agent_id, claimant.fence))
+        call = msgspec.structs.replace(call, prepared=operation.prepare(looking, request))
     if not operation.stored:
         return msgspec.to_builtins(operation.handler(call, request), str_keys=True)
-    if claimant.agent_id is not None:
-        actor = Actor(claimant.agent_id, actor.channel)
-
-    def once() -> Answered:
-        if claimant.agent_id is not None:
-            call.ledger.renew(claimant.agent_id, call.crew.lease_ms)
-        return call.ledger.run(actor, lambda unit: _in_unit(operation, call, unit, request, claimant, client))
-
-    answer = _awaited(operation, call, request, once, cancelled)
+    answer = _stored(operation, call, request, _Asking(claimant, client, actor, cancelled))
     shown = msgspec.to_builtins(answer.result, str_keys=True)
-    if answer.writer.agent_id is not None and answer.writer.proven:
+    if answer.writer.proven and answer.writer.agent_id is not None:
         client.knows(answer.writer.agent_id)
     elif operation.introduces and answer.writer.agent_id is None:
         client.knows(shown["id"])
-    if claimant.agent_id is not None and operation.effect is not Effect.READ:
-        client.noted.add(claimant.agent_id)
     if answer.unread and isinstance(shown, dict):
         shown[UNREAD] = answer.unread
     return shown
+
+
+class _Asking(NamedTuple):
+    """Who asks, through which connection, and whether they still want to know."""
+
+    claimant: Claimant
+    client: Client
+    actor: Actor
+    cancelled: Callable[[], bool]
+
+
+def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking) -> Answered:
+    """The answer of an operation that uses the store."""
+    agent_id = asking.claimant.agent_id
+    actor = asking.actor if agent_id is None else Actor(agent_id, asking.actor.channel)
+
+    def once() -> Answered:
+        if agent_id is not None:
+            call.ledger.renew(agent_id, call.crew.lease_ms)
+        return call.ledger.run(actor, lambda unit: _in_unit(operation, call, unit, request, asking))
+
+    try:
+        answer = _awaited(operation, call, request, once, asking.cancelled)
+    except (IdentityUnproven, StoreRefused):
+        raise
+    except Refusal:
+        if agent_id is not None:  # what is refused leaves nothing behind but this: its agent is there
+            call.ledger.run(actor, lambda unit: arrive(unit, agent_id, call.crew))
+        raise
+    if agent_id is not None and operation.effect is not Effect.READ:
+        asking.client.noted.add(agent_id)
+    return answer
 
 
 def _split(
@@ -129,17 +152,10 @@ def _split(
     return Claimant(agent_id if agent_id is not None else client.agent, fence, secret), rest
 
 
-def _in_unit(
-    operation: Operation[Any, Any],
-    call: Call,
-    unit: UnitOfWork,
-    request: Any,
-    claimant: Claimant,
-    client: Client,
-) -> Answered:
-    writer = Writer(None, claimant.fence)
-    if claimant.agent_id is not None:
-        writer = _identified(operation, call, unit, claimant, client)
+def _in_unit(operation: Operation[Any, Any], call: Call, unit: UnitOfWork, request: Any, asking: _Asking) -> Answered:
+    writer = Writer(None, asking.claimant.fence)
+    if asking.claimant.agent_id is not None:
+        writer = _identified(operation, call, unit, asking.claimant, asking.client)
     result = operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
     if writer.agent_id is None or operation.toolset.name == "message":
         return Answered(result, writer)

@@ -1,0 +1,78 @@
+"""Whom a message is for: one recipient by id or name, or everybody who fits. No store, no posting.
+
+Anybody who ever registered can be written to; a message waits until it is read. A broadcast is for those who are there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.posting import HUMAN
+from handrail.domain.crew.presence import SHOWN, claims_of, find_agent, is_present
+from handrail.kernel.errors import AgentNotFound, InvalidParams
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+AUDIENCE = 500
+"""Recipients of one broadcast: each copy is a write to an inbox of its own, all in one transaction."""
+_PAGE = 500
+
+
+class Audience(NamedTuple):
+    """Who is meant; what is left out means anybody."""
+
+    role: str | None = None
+    status: str | None = None
+    runtime: str | None = None
+
+
+def recipient(unit: UnitOfWork, text: str) -> str:
+    """The id that a message is sent to: the human, an agent's id, or a name that only one agent has. Of several with
+    one name, the only one that is there is meant."""
+    if text == HUMAN or unit.get(Agent, text) is not None:
+        return text
+    named = unit.select(Agent, Query((("name", text),), ("-created_at", "-id"), _PAGE))
+    if not named:
+        raise _unknown(unit, text)
+    there = [agent for agent in named if is_present(unit, agent.id)] if len(named) > 1 else named
+    if len(there) == 1:
+        return there[0].id
+    listed = ", ".join(agent.id for agent in (there or named)[:SHOWN])
+    raise AgentNotFound(f"{len(named)} agents are called {text}", hint=f"say which by its id: {listed}", id=text)
+
+
+def _unknown(unit: UnitOfWork, text: str) -> AgentNotFound:
+    try:
+        find_agent(unit, text)
+    except AgentNotFound as unknown:
+        return AgentNotFound(unknown.message, hint=f"{HUMAN} reaches the person; {unknown.hint}", **unknown.details)
+    raise AssertionError(f"{text} was not there a moment ago")
+
+
+def audience(unit: UnitOfWork, wanted: Audience, sender_id: str) -> list[Agent]:
+    """Every agent that is there and fits, but for the sender, in the order of registration."""
+    named = (("role", wanted.role), ("runtime", wanted.runtime))
+    conditions = tuple((column, value) for column, value in named if value is not None)
+    found: list[Agent] = []
+    offset = 0
+    while page := unit.select(Agent, Query(conditions, ("created_at", "id"), _PAGE, offset)):
+        found += [agent for agent in page if agent.id != sender_id and _fits(unit, agent, wanted.status)]
+        if len(found) > AUDIENCE:
+            raise InvalidParams(
+                f"more than {AUDIENCE} agents fit, the most that one broadcast reaches",
+                hint="narrow recipient_filter by role, status or runtime",
+            )
+        offset += len(page)
+    return found
+
+
+def _fits(unit: UnitOfWork, agent: Agent, status: str | None) -> bool:
+    if not is_present(unit, agent.id):
+        return False
+    return status is None or status == _standing(unit, agent)
+
+
+def _standing(unit: UnitOfWork, agent: Agent) -> str:
+    """What an agent that is there does: it is busy when it says so, or has a task."""
+    return "busy" if agent.status == "busy" or claims_of(unit, agent.id)[0] else "online"

@@ -1,0 +1,145 @@
+"""Issuing, finding, revoking and listing tokens. No store, no chance: the secret is handed in.
+
+A token's text is `hr_`, the letters of its id, `_` and the secret: it is looked up by id, and the secret compared with
+the hash that is kept. The text itself is kept nowhere and shown once.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.domain.crew.posting import HUMAN, SYSTEM
+from handrail.domain.crew.presence import find_agent, secret_hash
+from handrail.domain.crew.token import RIGHTS, Token
+from handrail.kernel.errors import InvalidParams, NotFound, SeveralOpen
+from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+DEFAULT_RIGHTS = ("read", "write")
+NAME = 100
+"""Characters of a name."""
+SHOWN = 10
+"""Tokens a refusal names."""
+_ID = "tok"
+_TEXT = re.compile(r"hr_([0-9a-z]{1,26})_([A-Za-z0-9_-]{1,200})", re.ASCII)
+_LIKE_AN_ID = re.compile(r"hr_.*|[a-z]+_[0-9a-z]{26}", re.ASCII | re.DOTALL)
+
+
+class Issued(NamedTuple):
+    """A new token, and its text for the one who will carry it."""
+
+    token: Token
+    text: str
+
+
+def issue(unit: UnitOfWork, name: str, rights: Iterable[str], secret: str, *, agent_id: str | None = None) -> Issued:
+    """Makes a token. Names are unique among those that work, so that one can be revoked by name."""
+    given = checked_rights(rights)
+    _check_name(unit, name)
+    if agent_id is not None:
+        find_agent(unit, agent_id)
+        if "decide" in given:
+            raise InvalidParams(
+                "a token of an agent has no right to decide: agents do not approve work",
+                hint=f"leave out decide, or leave out the agent; rights: {', '.join(RIGHTS)}",
+            )
+    token = Token(
+        id=unit.new_id(_ID),
+        name=name,
+        rights=list(given),
+        agent_id=agent_id,
+        secret_hash=secret_hash(secret),
+        created_at=unit.now_ms(),
+        revoked_at=None,
+    )
+    unit.record("token.created", token)
+    return Issued(token, f"hr_{token.id.removeprefix(f'{_ID}_')}_{secret}")
+
+
+def checked_rights(rights: Iterable[str]) -> tuple[str, ...]:
+    """The rights in their own order, each once."""
+    given = set(rights)
+    for right in sorted(given):
+        if right not in RIGHTS:
+            raise InvalidParams(
+                f"there is no right {right or 'without a name'}{did_you_mean(right, RIGHTS)}",
+                hint=f"rights: {', '.join(RIGHTS)}",
+            )
+    if not given:
+        raise InvalidParams("a token without a right is good for nothing", hint=f"rights: {', '.join(RIGHTS)}")
+    if "write" in given and "read" not in given:
+        raise InvalidParams("whoever writes must read what is there", hint="rights: read,write")
+    return tuple(right for right in RIGHTS if right in given)
+
+
+def find(unit: UnitOfWork, text: str) -> Token | None:
+    """The token with this text, while it works."""
+    match = _TEXT.fullmatch(text)
+    token = unit.get(Token, f"{_ID}_{match[1]}") if match is not None else None
+    if match is None or token is None or token.revoked_at is not None:
+        return None
+    return token if hmac.compare_digest(secret_hash(match[2]), token.secret_hash) else None
+
+
+def is_token(text: str) -> bool:
+    """Whether a text has a token's form, so that it is worth looking for."""
+    return _TEXT.fullmatch(text) is not None
+
+
+def meant(unit: UnitOfWork, text: str) -> Token:
+    """The token that an id, a name, or a whole token names; of several of one name the one that works."""
+    match = _TEXT.fullmatch(text)
+    token = unit.get(Token, f"{_ID}_{match[1]}" if match is not None else text)
+    if token is not None:
+        return token
+    named = unit.select(Token, Query((("name", text),), ("-created_at", "-id")))
+    working = [one for one in named if one.revoked_at is None]
+    if len(working) > 1:  # made at the same moment
+        raise SeveralOpen(
+            f"{len(working)} tokens that work are called {text}",
+            hint=f"name one by its id: {', '.join(one.id for one in working[:SHOWN])}",
+        )
+    if named:
+        return (working or named)[0]
+    newest = unit.select(Token, Query((("revoked_at", None),), ("-created_at", "-id"), SHOWN))
+    known = ", ".join(f"{one.name} ({one.id})" for one in newest) or "none works"
+    shown = "with this text" if match is not None else f"{text}{did_you_mean(text, [one.name for one in newest])}"
+    raise NotFound(f"there is no token {shown}", hint=f"newest: {known}; all: handrail token list")
+
+
+def revoke(unit: UnitOfWork, token: Token) -> Token:
+    """Takes a token back. One that was taken back before stays as it is."""
+    if token.revoked_at is not None:
+        return token
+    gone = msgspec.structs.replace(token, revoked_at=unit.now_ms())
+    unit.record("token.revoked", gone)
+    return gone
+
+
+def listed(unit: UnitOfWork) -> list[Token]:
+    """Every token there ever was, oldest first."""
+    return unit.select(Token, Query((), ("created_at",)))
+
+
+def _check_name(unit: UnitOfWork, name: str) -> None:
+    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > NAME:
+        raise InvalidParams(
+            f"a token's name is 1 to {NAME} printable characters, without a space at either end",
+            hint="name the person or agent that carries it",
+        )
+    if _LIKE_AN_ID.fullmatch(name) or name in (HUMAN, SYSTEM):
+        raise InvalidParams(
+            f"{name} would be taken for something else in the ledger", hint="name the person or agent that carries it"
+        )
+    others = unit.select(Token, Query((("name", name), ("revoked_at", None))))
+    if others:
+        raise InvalidParams(
+            f"{name} has a token that works, {others[0].id}",
+            hint="choose another name, or revoke that one first",
+        )

@@ -1,0 +1,108 @@
+"""Who a connection is known to be, and what that changes for its calls."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal
+from handrail.surfaces.calling import Client
+from tests.toolsets.planned import Desk
+
+PERSON: dict[str, Any] = {"runtime": "custom"}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, identity="strict")
+
+
+def test_who_registers_is_meant_by_every_later_call_on_the_connection(desk: Desk) -> None:
+    desk.plan({"name": "one"})
+    connection = Client()
+    anna = desk.call_as(connection, "agent_register", name="Anna", **PERSON)["id"]
+    desk.call_as(connection, "task_claim", task_id="task_1", agent_id=anna, start=True)
+    desk.call_as(connection, "checkpoint_add", task_id="task_1", type="progress", summary="s")
+    assert desk.store.events("wf_1")[-1].actor == anna
+
+
+def test_another_connection_is_nobody_until_it_proves_itself(desk: Desk) -> None:
+    desk.plan({"name": "one"})
+    first, second = Client(), Client()
+    known = desk.call_as(first, "agent_register", name="Anna", **PERSON)
+    claim: dict[str, Any] = {"task_id": "task_1", "agent_id": known["id"]}
+    with pytest.raises(IdentityUnproven):
+        desk.call_as(second, "task_claim", **claim)
+    desk.call_as(second, "task_claim", **claim, agent_secret=known["secret"])
+    assert desk.call_as(second, "task_claim", **claim)["success"] is True, "once is enough"
+
+
+def test_of_several_agents_on_one_connection_none_is_meant_by_itself(desk: Desk) -> None:
+    desk.plan({"name": "one"})
+    connection = Client()
+    for name in ("Anna", "Ben"):
+        desk.call_as(connection, "agent_register", name=name, **PERSON)
+    desk.call_as(connection, "task_update_status", id="task_1", status="in_progress")
+    assert desk.store.events("wf_1")[-1].actor == "tester"
+    desk.call_as(connection, "task_claim", task_id="task_1", agent_id="ag_2")
+    assert desk.store.events("wf_1")[-1].actor == "ag_2"
+
+
+def test_what_is_noted_of_a_connection_is_noted_once(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.plan({"name": "one"})
+    anna = desk.call("agent_register", name="Anna", **PERSON)["id"]
+    connection = Client()
+    for _ in range(3):
+        desk.call_as(connection, "task_claim", task_id="task_1", agent_id=anna)
+    assert desk.call("agent_get", id=anna)["unproven_calls"] == 1
+
+
+def test_unread_messages_are_told_with_other_replies_and_only_where_there_are_some(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    anna, ben = (desk.call("agent_register", name=name, **PERSON)["id"] for name in ("Anna", "Ben"))
+    desk.plan({"name": "one"})
+    assert "unread_messages" not in desk.call("task_get", id="task_1", agent_id=ben)
+    desk.call("message_send", sender_id=anna, recipient_id=ben, message_type="query", body="?")
+    assert desk.call("task_get", id="task_1", agent_id=ben)["unread_messages"] == 1
+    assert "unread_messages" not in desk.call("task_get", id="task_1", agent_id=anna)
+    assert "unread_messages" not in desk.call("task_get", id="task_1")
+
+
+def test_a_guide_knows_no_agents(desk: Desk) -> None:
+    with pytest.raises(InvalidParams):
+        desk.call("mcp_info", agent_id="ag_1")
+
+
+def test_a_waiting_call_is_answered_by_what_happens_meanwhile(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    anna, ben = (desk.call("agent_register", name=name, **PERSON)["id"] for name in ("Anna", "Ben"))
+    heard: list[Any] = []
+    waiting = threading.Thread(
+        target=lambda: heard.append(desk.call("message_list", agent_id=ben, wait_ms=25_000)), daemon=True
+    )
+    waiting.start()
+    desk.call("message_send", sender_id=anna, recipient_id=ben, message_type="query", body="there?")
+    waiting.join(20)
+    assert [message["body"] for message in heard[0]["messages"]] == ["there?"]
+
+
+def test_a_waiting_call_that_nobody_wants_any_more_ends(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    ben = desk.call("agent_register", name="Ben", **PERSON)["id"]
+    looked = iter([False, True])
+    answer = desk.call_as(Client(), "message_list", cancelled=lambda: next(looked, True), agent_id=ben, wait_ms=25_000)
+    assert answer["messages"] == []
+
+
+def test_a_refused_call_still_shows_that_its_agent_is_there(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    anna = desk.call("agent_register", name="Anna", **PERSON)["id"]
+    desk.clock.advance(10**6)
+    assert desk.call("agent_get", id=anna)["liveness"]["state"] == "lost"
+    with pytest.raises(Refusal):
+        desk.call("task_claim", task_id="task_9", agent_id=anna)
+    assert desk.call("agent_get", id=anna)["liveness"]["state"] != "lost"
