@@ -10,7 +10,7 @@ from msgspec import Meta
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.claiming import claim, claim_of, give_up
 from handrail.domain.crew.offering import Offered, as_held, missing, offers
-from handrail.domain.crew.posting import post_loss
+from handrail.domain.crew.posting import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED
@@ -127,7 +127,7 @@ def task_release(call: Call, request: ReleaseTask) -> Released:
         )
     freed = give_up(call.work, task, lease, request.reason)
     if lease.holder != agent.id:
-        post_loss(call.work, lease.holder, task, agent, lease.fence)
+        post_released(call.work, agent.id, lease.holder, task, request.reason)
     return Released(True, freed.shown_status)
 
 

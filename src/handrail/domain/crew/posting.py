@@ -82,17 +82,18 @@ def unread_count(unit: UnitOfWork, agent_id: str) -> int:
     return unit.count(Message, unread(agent_id, unit.now_ms()))
 
 
-def post_loss(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
+def post_taken(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
     """Tells an agent, whenever it comes back, that another has its task now."""
-    body = {
-        "event": CLAIM_LOST,
-        "task_id": task.id,
-        "task": task.name,
-        "now_held_by": taker.id,
-        "name": taker.name,
-        "fence": fence,
-        "at": unit.now_ms(),
-    }
+    _post_loss(unit, loser_id, task, {"now_held_by": taker.id, "name": taker.name, "fence": fence})
+
+
+def post_released(unit: UnitOfWork, by_id: str, loser_id: str, task: Task, reason: str | None) -> None:
+    """Tells an agent that somebody else set its task free."""
+    _post_loss(unit, loser_id, task, {"released_by": by_id, **({"reason": reason} if reason else {})})
+
+
+def _post_loss(unit: UnitOfWork, loser_id: str, task: Task, how: dict[str, Any]) -> None:
+    body = {"event": CLAIM_LOST, "task_id": task.id, "task": task.name, **how, "at": unit.now_ms()}
     subject = f'You lost "{task.name}"'
     letter = Letter("notification", body, subject, "high", workflow_id=task.workflow_id, task_id=task.id)
     post(unit, SYSTEM, loser_id, letter)

@@ -8,7 +8,10 @@ from typing import Any
 
 import click
 
+from handrail.domain.crew.agent import Agent
 from handrail.kernel.ledger import Event
+from handrail.store.unit import Unit
+from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_table
 from handrail.wiring import assemble
@@ -27,8 +30,16 @@ def log(stream: str | None, actor: str | None, limit: int, root: Path | None, as
     if as_json:
         echo_json([_document(event) for event in events])
         return
+    names = store.run(person(), lambda unit: {event.actor: _name(unit, event.actor) for event in events})
     rows = [
-        (str(event.position), _time(event.at_ms), event.actor, event.channel, event.kind, f"{event.stream} {event.seq}")
+        (
+            str(event.position),
+            _time(event.at_ms),
+            names[event.actor],
+            event.channel,
+            event.kind,
+            f"{event.stream} {event.seq}",
+        )
         for event in events
     ]
     echo_table(("event", "time (UTC)", "who", "through", "what", "where"), rows)
@@ -44,6 +55,12 @@ def undo(root: Path | None, as_json: bool, **options: Any) -> None:
         echo_json({"undone": _document(event)})
     else:
         click.echo(f"took back {event.kind} ({event.stream} {event.seq}) of {_time(event.at_ms)}")
+
+
+def _name(unit: Unit, actor: str) -> str:
+    """An agent by its name; anybody else by the name they gave."""
+    agent = unit.get(Agent, actor)
+    return f"{one_line(agent.name)} ({actor[-4:]})" if agent is not None else actor
 
 
 def _time(at_ms: int) -> str:
