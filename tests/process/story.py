@@ -4,6 +4,7 @@ A step is one of:
   start: NAME, options: […]     a server process
   kill: NAME                    SIGKILL
   at: NAME, tool, arguments, shows | refused, keep     a call, what its answer must show, values to keep
+  soon: NAME, tool, …           the same, asked again until its answer shows it: for what time brings about
   git: […words…]                a git command in the project
   write: {path: text}, delete: [path]     files, as an agent changes them
 `$name` stands for a kept value.
@@ -14,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,8 @@ from tests.examples import shows
 from tests.process.peer import ServerProcess, handrail_serve
 
 STORIES = Path(__file__).parent.parent / "golden" / "transcripts"
+DEADLINE_S = 30.0
+LOOK_AGAIN_S = 0.05
 SOMEBODY = {
     f"GIT_{role}_{what}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -69,6 +74,8 @@ class Walk:
             case {"delete": paths}:
                 for path in paths:
                     (self._project / path).unlink()
+            case {"soon": name}:
+                self._call_until({**step, "at": name})
             case _:
                 self._call(step)
 
@@ -78,6 +85,18 @@ class Walk:
         server.initialize()
         self._running[name] = server
 
+    def _call_until(self, step: dict[str, Any]) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                self._call(step)
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+                threading.Event().wait(LOOK_AGAIN_S)
+            else:
+                return
+
     def _call(self, step: dict[str, Any]) -> None:
         arguments = self._filled(step.get("arguments", {}))
         reply = self._running[step["at"]].ask("tools/call", {"name": step["tool"], "arguments": arguments})
@@ -86,7 +105,7 @@ class Walk:
             assert answer["error"]["code"] == step["refused"], answer
             return
         assert not reply["result"].get("isError"), answer
-        assert shows(self._filled(step["shows"]), answer), answer
+        assert shows(self._filled(step.get("shows", {})), answer), answer
         for name, path in step.get("keep", {}).items():
             value = answer
             for part in path.split("."):
