@@ -185,7 +185,7 @@ def test_a_step_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
         SqliteEngine(path, version=VERSION)
     connection = apsw.Connection(str(path))
     assert connection.execute("PRAGMA user_version").get == LATEST - 1
-    assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'token'").get == 0
+    assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'reservation'").get == 0
     connection.close()
     monkeypatch.undo()
     SqliteEngine(path, version=VERSION).close()

@@ -13,6 +13,7 @@
     - TemplateNotFound   TEMPLATE_NOT_FOUND
     - AgentNotFound      AGENT_NOT_FOUND
     - MessageNotFound    MESSAGE_NOT_FOUND
+    - WorkspaceNotFound  WORKSPACE_NOT_FOUND
     - NothingOpen        NOTHING_OPEN
   + SeveralOpen          SEVERAL_OPEN
   + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
@@ -24,6 +25,12 @@
   + ClaimHeld            CLAIM_HELD
   + IdentityUnproven     IDENTITY_UNPROVEN
   + NotAllowed           NOT_ALLOWED
+  + WorktreeRefused      WORKTREE_REFUSED
+    - WouldLoseWork      WOULD_LOSE_WORK
+    - MergeConflict      MERGE_CONFLICT
+    - ChecksFailed       CHECKS_FAILED
+    - MergeOrder         MERGE_ORDER
+  + PathsReserved        PATHS_RESERVED
   + MissingOutcome       MISSING_OUTCOME
   + MissingError         MISSING_ERROR
   + InvalidTemplate      INVALID_TEMPLATE
@@ -145,6 +152,12 @@ class MessageNotFound(NotFound):
     code = "MESSAGE_NOT_FOUND"
 
 
+class WorkspaceNotFound(NotFound):
+    """No workspace has that id."""
+
+    code = "WORKSPACE_NOT_FOUND"
+
+
 class NothingOpen(NotFound):
     """An id was left out, and nothing is open that could be meant."""
 
@@ -211,6 +224,42 @@ class NotAllowed(Refusal):
     """The caller has no right to do this."""
 
     code = "NOT_ALLOWED"
+
+
+class WorktreeRefused(Refusal):
+    """Git could not do this with a worktree; nothing was changed."""
+
+    code = "WORKTREE_REFUSED"
+
+
+class WouldLoseWork(WorktreeRefused):
+    """Something that is not committed, or that no other branch has, stands in the way."""
+
+    code = "WOULD_LOSE_WORK"
+
+
+class MergeConflict(WorktreeRefused):
+    """The branches change the same places."""
+
+    code = "MERGE_CONFLICT"
+
+
+class ChecksFailed(WorktreeRefused):
+    """The project's checks fail on the merged result."""
+
+    code = "CHECKS_FAILED"
+
+
+class MergeOrder(WorktreeRefused):
+    """Another workspace comes first: tasks here depend on tasks there."""
+
+    code = "MERGE_ORDER"
+
+
+class PathsReserved(Refusal):
+    """Another agent keeps these paths for itself."""
+
+    code = "PATHS_RESERVED"
 
 
 class MissingOutcome(Refusal):

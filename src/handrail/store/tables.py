@@ -23,6 +23,8 @@ from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
 from handrail.domain.work.template import Template
 from handrail.domain.work.workflow import Workflow
+from handrail.domain.workspaces.reservation import Reservation
+from handrail.domain.workspaces.workspace import Workspace
 from handrail.kernel.errors import InvalidParams, StoreUnusable
 
 _PLAIN: dict[Any, str] = {str: "text", int: "int", bool: "flag", str | None: "text", int | None: "int"}
@@ -112,6 +114,8 @@ TABLES: tuple[Table, ...] = (
     _table("template", Template),
     _table("journal", JournalEntry),
     _table("token", Token),
+    _table("workspace", Workspace),
+    _table("reservation", Reservation),
 )
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
 BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}

@@ -13,6 +13,7 @@ from handrail.store.migrations.step_0001 import STEP_0001
 from handrail.store.migrations.step_0002 import STEP_0002
 from handrail.store.migrations.step_0003 import STEP_0003
 from handrail.store.migrations.step_0004 import STEP_0004
+from handrail.store.migrations.step_0005 import STEP_0005
 
 
 class Step(NamedTuple):
@@ -28,6 +29,7 @@ STEPS: tuple[Step, ...] = (
     Step(2, "0.2.0", STEP_0002),
     Step(3, "0.2.0", STEP_0003),
     Step(4, "0.3.0", STEP_0004),
+    Step(5, "0.3.0", STEP_0005),
 )
 LATEST = STEPS[-1].number
 
