@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from handrail.http_wiring import VIEWS, Views, guard_of, parse_address
+from handrail.domain.crew.tokens import issue, meant, revoke
+from handrail.http_wiring import VIEWS, TokenDesk, Views, guard_of, parse_address
 from handrail.kernel.errors import SettingInvalid
+from handrail.kernel.ledger import Actor
 from handrail.operation import HttpAddress
+from handrail.outside.revocations import note_revocation
+from handrail.protocol.http.guard import LookupFailed
 from handrail.protocol.server import Server
 from handrail.settings import Settings
-from handrail.wiring import Place
+from handrail.wiring import LazyLedger, Place, ledger_at
 
 ADDRESS = HttpAddress("127.0.0.1", 1, "/mcp")
 GUIDE = ["workflow_list", "workflow_get", "workflow_next", "workflow_validate"]
@@ -183,3 +187,85 @@ def test_the_settings_name_the_hosts_beside_loopback() -> None:
 def test_a_host_name_may_be_written_in_any_case() -> None:
     guard = guard_of(Settings(allow_hosts=("Box.Example",)), "T")
     assert guard.check({"host": "box.example", "authorization": "Bearer T"}) is None
+
+
+# -- tokens -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(project=tmp_path, home=tmp_path, environ={})
+
+
+def desk_at(place: Place, settings: Settings) -> tuple[TokenDesk, LazyLedger]:
+    ledger = ledger_at(place, settings)
+    return TokenDesk(place, settings, ledger), ledger
+
+
+def made(ledger: LazyLedger, *rights: str) -> str:
+    return ledger.run(Actor("ann", "cli"), lambda unit: issue(unit, "bot", rights, "secret")).text
+
+
+def test_a_token_of_the_store_stands_for_its_name_and_rights(place: Place) -> None:
+    desk, ledger = desk_at(place, Settings())
+    text = made(ledger, "read", "write")
+    found = desk.find(text)
+    assert found is not None
+    assert (found.name, found.rights, found.agent_id, found.barred) == ("bot", ("read", "write"), None, None)
+    assert desk.find(f"{text}x") is None
+
+
+def test_a_token_that_only_decides_is_told_what_it_is_for(place: Place) -> None:
+    desk, ledger = desk_at(place, Settings())
+    found = desk.find(made(ledger, "decide"))
+    assert found is not None
+    assert found.barred is not None
+    assert "signs its owner in to the page" in found.barred
+    assert "--rights read,write" in found.barred
+
+
+def test_a_token_made_through_one_store_is_found_through_another_on_the_same_data(place: Place) -> None:
+    _, ledger = desk_at(place, Settings())
+    text = made(ledger, "read")
+    other, _ = desk_at(place, Settings())
+    assert other.find(text) is not None
+    ledger.run(Actor("ann", "cli"), lambda unit: revoke(unit, meant(unit, "bot")))
+    assert other.find(text) is None
+
+
+def test_a_strangers_token_makes_no_store(place: Place) -> None:
+    desk, _ = desk_at(place, Settings())
+    assert desk.find("hr_01_secret") is None
+    assert list(place.project.iterdir()) == []
+
+
+def test_a_store_that_cannot_be_asked_is_no_answer_and_is_not_named_to_strangers(place: Place) -> None:
+    desk, _ = desk_at(place, Settings(db="postgresql://ann:password@127.0.0.1:1/handrail"))
+    with pytest.raises(LookupFailed) as failed:
+        desk.find("hr_01_secret")
+    assert "STORE_UNUSABLE" in str(failed.value)
+    assert "127.0.0.1" not in str(failed.value)
+    assert "password" not in str(failed.value)
+
+
+def test_only_what_has_a_tokens_form_is_looked_up(place: Place) -> None:
+    desk, ledger = desk_at(place, Settings())
+    assert desk.has_form(made(ledger, "read"))
+    for other in ("", "T", "tok_1", "hr_01", "hr_01_\u00e9"):
+        assert not desk.has_form(other)
+
+
+def test_the_mark_changes_when_a_token_is_revoked_on_this_machine(place: Place) -> None:
+    desk, _ = desk_at(place, Settings())
+    before = desk.mark()
+    assert desk.mark() == before
+    note_revocation(place.home, "tok_1")
+    assert desk.mark() != before
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/", "/mcp/x/guide,workflow", "/mcp/readonly"])
+def test_who_may_only_read_gets_the_read_only_view_of_the_same_path(views: Views, path: str) -> None:
+    read_only = path if "readonly" in path else path.replace("/mcp", "/mcp/readonly", 1)
+    assert views.server_for(path, read_only=True) is views.server_for(read_only)
+    assert views.server_for("/other", read_only=True) is None
+    assert views.server_for("/mcp") is not views.server_for("/mcp", read_only=True)

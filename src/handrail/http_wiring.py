@@ -1,7 +1,8 @@
 """The composition root for HTTP: which server answers under which path. Loaded only where HTTP is served.
 
 `/mcp` is the configured selection, `/mcp/x/a,b` the toolsets a and b, `/mcp/readonly` and `/mcp/readonly/x/a,b` the
-same without the tools that change anything.
+same without the tools that change anything. A token that may only read is shown the latter under the paths of the
+former.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.domain.crew.token import Token
+from handrail.domain.crew.tokens import find, is_token
 from handrail.kernel import limits
 from handrail.kernel.errors import Refusal, SettingInvalid
+from handrail.kernel.ledger import Actor
 from handrail.operation import HttpAddress
+from handrail.outside.revocations import REVOCATIONS, revocation_mark
 from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
-from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
+from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard, LookupFailed, Principal
 from handrail.protocol.server import Server
 from handrail.settings import Settings
-from handrail.wiring import Place, assemble, build_server, ledger_at
+from handrail.store.opening import POSTGRES, database_path
+from handrail.wiring import LazyLedger, Place, assemble, build_server, ledger_at, store_address
 
 MCP_PATH = "/mcp"
 VIEWS = 64
@@ -49,23 +55,27 @@ class View(NamedTuple):
 class Views:
     """The servers of one process, by path. Made when first asked for."""
 
-    def __init__(self, place: Place, settings: Settings, address: HttpAddress) -> None:
+    def __init__(
+        self, place: Place, settings: Settings, address: HttpAddress, *, ledger: LazyLedger | None = None
+    ) -> None:
         self._place = place
         self._settings = settings
         self._address = address
-        self._ledger = ledger_at(place, settings)  # one store behind all views
+        self._ledger = ledger or ledger_at(place, settings)  # one store behind all views
         self._servers: dict[View, Server] = {}
-        self._by_path: dict[str, Server] = {}
+        self._by_path: dict[tuple[str, bool], Server] = {}
         self._lock = threading.Lock()
 
-    def server_for(self, path: str) -> Server | None:
-        """The server under this path; None where the path names none."""
-        server = self._by_path.get(path)
+    def server_for(self, path: str, *, read_only: bool = False) -> Server | None:
+        """The server under this path; None where the path names none. `read_only` is for who may do no more."""
+        server = self._by_path.get((path, read_only))
         if server is None and (view := _view(path)) is not None:
+            if read_only:
+                view = view._replace(read_only=True)
             with self._lock:
                 server = self._servers.get(view) or self._build(view)
-            if server is not None and len(self._by_path) < 4 * VIEWS:
-                self._by_path[path] = server
+            if server is not None and len(self._by_path) < 8 * VIEWS:
+                self._by_path[path, read_only] = server
         return server
 
     def why_not(self, path: str) -> str:
@@ -112,11 +122,53 @@ def _view(path: str) -> View | None:
     return View(read_only, tuple(dict.fromkeys(parts[1].split(","))))
 
 
+class TokenDesk:
+    """The tokens of the store, behind the protocol's `Lookup`: made on any machine, they work on all that share it."""
+
+    def __init__(self, place: Place, settings: Settings, ledger: LazyLedger) -> None:
+        self._place = place
+        self._address = store_address(place, settings)
+        self._ledger = ledger
+        self._revocations = str(place.home / REVOCATIONS)
+        self._actor = Actor("handrail", "http")
+
+    def has_form(self, token: str) -> bool:
+        return is_token(token)
+
+    def find(self, token: str) -> Principal | None:
+        if not self._has_store():
+            return None
+        try:
+            found = self._ledger.run(self._actor, lambda unit: find(unit, token))
+        except Refusal as refusal:  # its words may name the database, and nobody knows yet who is asking
+            raise LookupFailed(f"tokens cannot be looked up now ({refusal.code}); try again soon") from refusal
+        return principal_of(found) if found is not None else None
+
+    def mark(self) -> object:
+        return revocation_mark(self._revocations)
+
+    def _has_store(self) -> bool:
+        """A stranger's question makes no store where there is none."""
+        return self._address.startswith(POSTGRES) or database_path(self._address, self._place.project).exists()
+
+
+def principal_of(token: Token) -> Principal:
+    why_not = None
+    if "read" not in token.rights:
+        why_not = (
+            f"the token {token.name} signs its owner in to the page and calls no tools; "
+            "one that does is made with: handrail token create NAME --rights read,write"
+        )
+    return Principal(id=token.id, name=token.name, rights=tuple(token.rights), agent_id=token.agent_id, barred=why_not)
+
+
 def build_endpoint(place: Place, settings: Settings, address: HttpAddress, guard: Guard) -> HttpEndpoint:
-    views = Views(place, settings, address)
+    ledger = ledger_at(place, settings)
+    views = Views(place, settings, address, ledger=ledger)
     return HttpEndpoint(
         views.server_for,
-        guard=guard,
+        guard=msgspec.structs.replace(guard, lookup=TokenDesk(place, settings, ledger)),
+        read_only_server_for=lambda path: views.server_for(path, read_only=True),
         why_not=views.why_not,
         limits=HttpLimits(
             body_bytes=settings.max_message_bytes,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
+from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard, Principal, bearer_of
 
 HOST = "localhost:8765"
 
@@ -164,3 +164,43 @@ def test_a_foreign_host_is_not_told_about_tokens() -> None:
 
 def test_an_empty_token_lets_nobody_in() -> None:
     assert status(Guard(token=""), host=HOST, authorization="Bearer") == 401
+
+
+class NobodyKnown:
+    """A lookup; the guard itself never asks it."""
+
+    def has_form(self, token: str) -> bool:
+        raise AssertionError("the guard looks nothing up")
+
+    def find(self, token: str) -> Principal | None:
+        raise AssertionError("the guard looks nothing up")
+
+    def mark(self) -> object:
+        return None
+
+
+def test_with_a_lookup_the_servers_own_token_still_passes_and_others_wait_for_the_lookup() -> None:
+    guard = Guard(token="secret", lookup=NobodyKnown())
+    assert status(guard, host=HOST, authorization="Bearer secret") is None
+    assert status(guard, host=HOST, authorization="Bearer other") == 401
+    assert status(guard, host=HOST) == 401
+    assert status(guard, host="evil.example", authorization="Bearer secret") == 403
+
+
+def test_a_lookup_alone_asks_for_a_token_too() -> None:
+    assert status(Guard(lookup=NobodyKnown()), host=HOST) == 401
+    assert status(Guard(lookup=NobodyKnown()), host=HOST, authorization="Bearer x") == 401
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [("Bearer a.b", "a.b"), ("bearer  a ", "a"), ("Basic a", ""), ("Bearer", ""), ("", ""), ("Bearera", "")],
+)
+def test_a_bearer_token_is_what_follows_the_scheme(header: str, token: str) -> None:
+    assert bearer_of({"authorization": header}) == token
+    assert bearer_of({}) == ""
+
+
+def test_a_principal_writes_only_with_that_right() -> None:
+    assert Principal(id="1", name="a").may_write
+    assert not Principal(id="1", name="a", rights=("read",)).may_write

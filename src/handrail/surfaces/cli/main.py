@@ -23,6 +23,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("handrail.surfaces.cli.report:report", "Tell of a workflow in Markdown."),
     "decisions": ("handrail.surfaces.cli.decisions:decisions", "List decisions, or export them as files."),
     "review": ("handrail.surfaces.cli.review:review", "List what you are asked to look at, and close it."),
+    "message": ("handrail.surfaces.cli.message:message", "Read what agents wrote to you, and write to them."),
+    "agents": (
+        "handrail.surfaces.cli.agents:agents",
+        "Show who works here, on what, and when they were last heard of.",
+    ),
+    "release": ("handrail.surfaces.cli.agents:release", "Set free a task that an agent holds."),
     "done": ("handrail.surfaces.cli.done:done", "End a workflow: completed, or abandoned."),
     "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
     "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),
@@ -31,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "log": ("handrail.surfaces.cli.log:log", "Show who did what, when, through which channel."),
     "undo": ("handrail.surfaces.cli.log:undo", "Take back your last write, while nothing stands on it."),
     "db": ("handrail.surfaces.cli.db:db", "Look after the store: check, verify, back up, restore, prune."),
+    "token": ("handrail.surfaces.cli.token:token", "Make, list and revoke tokens for calls over HTTP."),
     "settings": ("handrail.surfaces.cli.settings:settings", "Show every setting and its value here."),
     "version": ("handrail.surfaces.cli.version:version", "Print the version."),
 }

@@ -11,6 +11,7 @@ import click
 
 from handrail import __version__
 from handrail.protocol.wire import encode
+from handrail.settings import Settings
 from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json
 from handrail.wiring import Handrail, assemble
@@ -43,6 +44,23 @@ def stdio_lines(command: str) -> dict[str, tuple[str, str]]:
     }
 
 
+def client_url(bound: str, settings: Settings) -> str:
+    """The address clients use: one that stands for every interface of this machine is nobody's name."""
+    for everywhere in ("//0.0.0.0:", "//[::]:"):
+        if everywhere in bound and settings.allow_hosts:
+            return bound.replace(everywhere, f"//{settings.allow_hosts[0]}:", 1)
+    return bound
+
+
+def team_line(settings: Settings) -> str:
+    """How others get a token of their own. The store's address is not repeated: it may hold a password."""
+    store = " --global" if settings.global_store else " --db …, as here," if settings.db else ""
+    return (
+        f"The token above is yours alone. For each other person or agent: handrail token create NAME{store} makes\n"
+        "one of its own, to paste in its place. --rights read lets it only look; handrail token revoke NAME ends it.\n"
+    )
+
+
 @click.command()
 @click.option("--http", "address", metavar="HOST:PORT", help="Where to serve.  [default: 127.0.0.1:8765]")
 @click.option("--token", envvar="HANDRAIL_TOKEN", help="The bearer token of HTTP calls.  [default: ~/.handrail/token]")
@@ -58,12 +76,13 @@ def up(address: str | None, token: str | None, root: Path | None, as_json: bool,
     handrail = assemble(place, settings)  # refuses a wrong selection before the port is taken
     secret = token or agent_token(place.home)
 
-    def tell(url: str) -> None:
+    def tell(bound: str) -> None:
+        url = client_url(bound, settings)
         if as_json:
             selection = {"toolsets": handrail.selection.names, "missing": handrail.selection.missing}
             echo_json({"url": url, "token": secret, "version": __version__, **selection})
         else:
-            click.echo(_welcome(url, secret, place.project, _what_is_on(handrail)))
+            click.echo(_welcome(url, secret, place.project, _what_is_on(handrail), team_line(settings)))
 
     run_http(place, settings, address=address or settings.http, token=secret, when_ready=tell)
 
@@ -77,7 +96,7 @@ def _what_is_on(handrail: Handrail) -> str:
     return f"{text} Others: --profile or --toolsets; `handrail tools` lists them."
 
 
-def _welcome(url: str, token: str, project: Path, on: str) -> str:
+def _welcome(url: str, token: str, project: Path, on: str, team: str) -> str:
     lines = [
         f"Handrail {__version__} gives coding agents steps to hold on to. It serves {project}",
         f"at {click.style(url, bold=True)} until you press Ctrl-C.",
@@ -86,6 +105,7 @@ def _welcome(url: str, token: str, project: Path, on: str) -> str:
     ]
     for client, (where, text) in http_lines(url, token).items():
         lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}\n")
+    lines.append(team)
     lines.append("Or let the client start Handrail itself, one process each, with no server running:\n")
     for client, (where, text) in stdio_lines(command_path()).items():
         lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}\n")

@@ -96,7 +96,7 @@ def _waits(operation: Operation[Any, Any] | None, arguments: Mapping[str, Any]) 
     return operation is not None and operation.wait is not None and bool(arguments.get("wait_ms"))
 
 
-def _note_failure(exchange: Exchange, refusal: Refusal) -> None:
+def note_failure(exchange: Exchange, refusal: Refusal) -> None:
     """A store that cannot be opened is fatal: the client gets this answer, then the process ends with 1."""
     if isinstance(refusal, StoreUnusable | StoreTooNew):
         exchange.connection.failed = True
@@ -107,12 +107,16 @@ def operation_named(name: str) -> Operation[Any, Any] | None:
     return _OPERATIONS.get(name)
 
 
-def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Call) -> str:
-    """Why this server does not do what another one would, and where it is done."""
+def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Call, principal: Any = None) -> str:
+    """Why this server does not do what another one would, and where it is done. `principal` is whom the transport has
+    let in."""
     here = next((entry.name for entry in switch.published() if entry.operation is operation), None)
     if here is not None:
         return f"here it is called {here}"
     if switch.read_only and operation.effect is not Effect.READ:
+        if principal is not None and "write" not in principal.rights:
+            able = "handrail token create NAME --rights read,write"
+            return f"it changes something, and the token {principal.name} may only read; one that may write: {able}"
         path = call.server.http.path if call.server.http is not None else ""
         return f"it changes something, and {path} is read-only: call it at {path.replace('/readonly', '', 1)}"
     toolset = operation.toolset
@@ -151,11 +155,11 @@ class CatalogTools:
     def call(self, exchange: Exchange, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         operation = self._switch.find(name)
         if operation is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}{self._why_not(name)}", {"name": name})
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}{self._why_not(exchange, name)}", {"name": name})
         try:
             result = _call(exchange, operation, self._call, arguments)
         except Refusal as refusal:
-            _note_failure(exchange, refusal)
+            note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):
                 raise numbered_error(refusal) from refusal
             return refused_result(refusal)
@@ -164,9 +168,10 @@ class CatalogTools:
             answer["structuredContent"] = result
         return answer
 
-    def _why_not(self, name: str) -> str:
+    def _why_not(self, exchange: Exchange, name: str) -> str:
         if name in _OPERATIONS:
-            return f"; {why_not_here(_OPERATIONS[name], self._switch, self._call)}"
+            principal = exchange.connection.principal
+            return f"; {why_not_here(_OPERATIONS[name], self._switch, self._call, principal)}"
         return did_you_mean(name, [entry.name for entry in self._switch.published()])
 
 
@@ -186,12 +191,12 @@ class CatalogMethods:
     def call(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> Any:
         operation = self._switch.find(method)
         if operation is None:
-            reason = why_not_here(_OPERATIONS[method], self._switch, self._call)
+            reason = why_not_here(_OPERATIONS[method], self._switch, self._call, exchange.connection.principal)
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {reason}", {"method": method})
         try:
             return _call(exchange, operation, self._call, params)
         except Refusal as refusal:
-            _note_failure(exchange, refusal)
+            note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):
                 raise numbered_error(refusal) from refusal
             raise bare_error(refusal, stateless=exchange.stateless) from refusal

@@ -1,0 +1,137 @@
+"""Lets callers in: the guard's rules at once, then the lookup of tokens it does not know itself, off the event loop.
+
+Whom a lookup found is believed for two seconds, so that a token that was taken back on another machine is refused after
+no more than that; one taken back on this machine is refused at once. That a token is unknown is never remembered, but
+only so many are looked up at a time, and those who were let in before do not wait behind strangers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from handrail.protocol.http.guard import UNAUTHORIZED, Guard, Lookup, LookupFailed, Principal, Rejection, bearer_of
+
+BELIEVED_S = 2.0
+"""How long an answer of the lookup holds, from when it was asked."""
+KNOWN = 1000
+"""Principals that are remembered."""
+THREADS = 2
+"""Lookups at a time: so many for callers known from before, and so many for strangers."""
+STRANGERS = 64
+"""Unknown tokens that are looked up or wait for it; more are sent away unread."""
+PATIENCE_S = 10.0
+"""How long a caller waits for a lookup."""
+
+_CHALLENGE = ((b"www-authenticate", b'Bearer realm="handrail", error="invalid_token"'),)
+_UNKNOWN = Rejection(UNAUTHORIZED, "this token is not known here, or it was revoked; ask for another", _CHALLENGE)
+_LATER = ((b"retry-after", b"1"),)
+_CROWDED = Rejection(503, "too many unknown tokens are being looked up; try again soon", _LATER)
+_SLOW = Rejection(503, "the token could not be looked up in time; try again soon", _LATER)
+
+Found = Principal | Rejection | None
+
+
+class _Known(NamedTuple):
+    principal: Principal
+    mark: object
+    asked_at_s: float
+
+
+class _Asking(NamedTuple):
+    task: asyncio.Task[Found]
+    mark: object
+    asked_at_s: float
+
+
+class Admission:
+    """The door of one endpoint. On the event loop only."""
+
+    def __init__(self, guard: Guard, *, now_s: Callable[[], float]) -> None:
+        self._guard = guard
+        self._now_s = now_s
+        self._known: dict[bytes, _Known] = {}
+        """By a hash of the token, so that nothing but the token itself finds it. The newest is last."""
+        self._asking: dict[bytes, _Asking] = {}
+        self._strangers = 0
+        self._pools: dict[bool, ThreadPoolExecutor] = {}
+
+    async def admit(self, headers: Mapping[str, str]) -> Found:
+        """Whom the headers stand for, None for whoever has the server's own token, or why nobody is let in."""
+        rejection = self._guard.check(headers)
+        lookup = self._guard.lookup
+        if rejection is None or rejection.status != UNAUTHORIZED or lookup is None:
+            return rejection
+        token = bearer_of(headers)
+        if not lookup.has_form(token):
+            return rejection
+        key = hashlib.sha256(token.encode()).digest()
+        mark = lookup.mark()
+        known = self._known.get(key)
+        if known is not None and self._holds(known, mark):
+            return known.principal
+        found = await self._asked(lookup, key, token, mark)
+        return _UNKNOWN if found is None else found
+
+    def is_asking(self) -> bool:
+        """True while a lookup has not come back."""
+        return bool(self._asking)
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _holds(self, answer: _Known | _Asking, mark: object) -> bool:
+        return answer.mark == mark and self._now_s() - answer.asked_at_s < BELIEVED_S
+
+    async def _asked(self, lookup: Lookup, key: bytes, token: str, mark: object) -> Found:
+        """What the lookup says. Who asks for the same token meanwhile gets the same answer."""
+        asking = self._asking.get(key)
+        if asking is None or not self._holds(asking, mark):
+            stranger = key not in self._known
+            if stranger and self._strangers >= STRANGERS:
+                return _CROWDED
+            self._strangers += stranger
+            asked_at_s = self._now_s()
+            looking = asyncio.ensure_future(self._looked_up(lookup, token, stranger=stranger))
+            asking = self._asking[key] = _Asking(looking, mark, asked_at_s)
+            looking.add_done_callback(lambda _: self._answered(key, asking, stranger=stranger))
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await asyncio.shield(asking.task)
+        except TimeoutError:
+            return _SLOW
+
+    async def _looked_up(self, lookup: Lookup, token: str, *, stranger: bool) -> Found:
+        pool = self._pools.get(stranger)
+        if pool is None:
+            pool = self._pools[stranger] = ThreadPoolExecutor(THREADS, thread_name_prefix="handrail-token")
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(pool, lookup.find, token)
+        except LookupFailed as problem:
+            return Rejection(503, str(problem), _LATER)
+        if found is not None and found.barred is not None:
+            return Rejection(403, found.barred)
+        return found
+
+    def _answered(self, key: bytes, asking: _Asking, *, stranger: bool) -> None:
+        """Keeps an answer that lets somebody in; a later question may have been answered before this one."""
+        self._strangers -= stranger
+        newest = self._asking.get(key) is asking
+        if newest:
+            del self._asking[key]
+        if asking.task.cancelled() or asking.task.exception() is not None:
+            return
+        found = asking.task.result()
+        if isinstance(found, Principal):
+            before = self._known.pop(key, None)
+            if before is None or before.asked_at_s <= asking.asked_at_s:
+                before = _Known(found, asking.mark, asking.asked_at_s)
+            self._known[key] = before
+            if len(self._known) > KNOWN:
+                del self._known[next(iter(self._known))]
+        elif newest and (found is None or found.status < 500):
+            self._known.pop(key, None)

@@ -1,0 +1,221 @@
+"""Runs handlers and carries their replies to the client: worker threads, then plain JSON or a stream of events.
+
+A reply is plain JSON unless its handler says something first, or takes long. Who may call, and what a request means, is
+`endpoint.py`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from handrail.protocol.answering import answer, cancelled
+from handrail.protocol.exchange import Exchange
+from handrail.protocol.http.reply import Reply
+from handrail.protocol.http.sessions import STANDING, Session
+from handrail.protocol.http.streams import Stream, event_of, priming_event
+from handrail.protocol.revisions import NEWEST_HANDSHAKE, UNSUPPORTED_VERSION
+from handrail.protocol.server import Server
+from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Request
+
+ResultT = TypeVar("ResultT")
+
+_STATELESS_STATUS = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    METHOD_NOT_FOUND: 404,
+    -32020: 400,
+    -32021: 400,
+    UNSUPPORTED_VERSION: 400,
+}
+_WATCH_AFTER_S = 0.02
+"""A reply faster than this is not worth watching the client's connection for."""
+
+
+def stateless_status(error_code: int | None) -> int:
+    """The HTTP status of a stateless reply."""
+    return _STATELESS_STATUS.get(error_code or 0, 200)
+
+
+async def _always() -> bool:
+    return True
+
+
+class Reader:
+    """Who reads a stream: its session where it has one, and what happens when it goes."""
+
+    def __init__(
+        self,
+        session: Session | None = None,
+        *,
+        on_leave: Callable[[], None] = lambda: None,
+        is_welcome: Callable[[], Awaitable[bool]] = _always,
+    ) -> None:
+        self.session = session
+        self.on_leave = on_leave
+        """Called when the reader goes before the end."""
+        self.is_welcome = is_welcome
+        """Asked before anything is said on a stream that has been open for a while."""
+
+
+class Delivery:
+    """The handlers at work in one endpoint, and the streams their replies travel on."""
+
+    def __init__(self, *, workers: int, waiting_calls: int, ping_s: float, retry_ms: int) -> None:
+        self.workers = ThreadPoolExecutor(workers, thread_name_prefix="handrail-call")
+        self._waiters = ThreadPoolExecutor(waiting_calls, thread_name_prefix="handrail-wait")
+        self._ping_s = ping_s
+        self._retry_ms = retry_ms
+        self._open_streams: set[Stream] = set()
+        self.draining = False
+        self._running = 0
+        self._counting = threading.Lock()
+
+    def drain(self) -> None:
+        """Listening streams end with their reply and standing ones end; running calls go on to theirs."""
+        self.draining = True
+        for stream in tuple(self._open_streams):
+            if stream.held:
+                stream.finish(stream.farewell)
+            elif stream.name == STANDING:
+                stream.kick()
+
+    def is_stuck(self) -> bool:
+        """True while a handler has not come back."""
+        return self._running > 0
+
+    def close(self) -> None:
+        """Lets running handlers go."""
+        for pool in (self.workers, self._waiters):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    # -- handlers ---------------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        server: Server,
+        request: Request,
+        exchange: Exchange,
+        stream: Stream,
+        done: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Runs the handler, on a worker thread unless it is quick; the stream hears of its end."""
+
+        def work() -> None:
+            with self._counted():
+                answered = answer(server, exchange)
+            done()
+            if answered.held:
+                stream.hold(server.farewell(exchange))
+                if self.draining:
+                    stream.finish(stream.farewell)
+            elif answered.data is None:
+                stream.finish(cancelled(exchange.request_id))
+            else:
+                stream.finish(answered.data, stateless_status(answered.error_code) if exchange.stateless else 200)
+
+        if server.is_quick(request):
+            work()  # a thread would cost more than the call
+        else:
+            (self._waiters if server.waits(request) else self.workers).submit(work)
+
+    async def run(self, work: Callable[[], ResultT]) -> ResultT:
+        """The result of `work`, which runs on a worker thread."""
+
+        def counted() -> ResultT:
+            with self._counted():
+                return work()
+
+        return await asyncio.get_running_loop().run_in_executor(self.workers, counted)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """A handler at work, for who asks whether one is stuck."""
+        with self._counting:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._running -= 1
+
+    # -- replies ----------------------------------------------------------------------------------------------------
+
+    async def respond(self, reply: Reply, stream: Stream, reader: Reader) -> None:
+        """The reply of a handler that was started, in whichever form it comes."""
+        session = reader.session
+        if stream.finished and not stream.emitted:
+            await _deliver(reply, stream, session)
+            return
+        loop = asyncio.get_running_loop()
+        late = loop.call_later(self._ping_s, stream.wake.set)
+        watch = loop.call_later(_WATCH_AFTER_S, lambda: reply.watch(stream.wake.set))
+        self._open_streams.add(stream)
+        try:
+            await stream.wake.wait()
+            late.cancel()
+            watch.cancel()
+            if stream.finished and not stream.emitted:
+                await _deliver(reply, stream, session)
+                return
+            if not reply.gone:
+                await reply.start_events()
+                if session is not None and (session.connection.revision or "") >= NEWEST_HANDSHAKE:
+                    await reply.write(priming_event(stream, self._retry_ms))
+            await self.pump(reply, stream, 0, reader)
+        finally:
+            late.cancel()
+            watch.cancel()
+            self._open_streams.discard(stream)
+
+    async def pump(self, reply: Reply, stream: Stream, after: int, reader: Reader) -> None:
+        """Events to the reader until the stream ends, the reader leaves or is not welcome any more, or the server
+        leaves."""
+        session = reader.session
+        self._open_streams.add(stream)
+        if session is not None:
+            session.readers += 1
+        reply.watch(stream.wake.set)
+        # A message goes to one reader only: the newest takes over, whoever read before leaves.
+        stream.readers += 1
+        mine = stream.readers
+        stream.wake.set()
+        welcome = True
+        try:
+            while stream.readers == mine:
+                stream.wake.clear()
+                if stream.finished:
+                    stream.seal_reply()
+                if not (welcome := await reader.is_welcome()) or stream.readers != mine:
+                    break
+                for number, data in stream.after(after):
+                    await reply.write(event_of(stream, number, data, resumable=session is not None))
+                    after = stream.delivered = number
+                leaving = self.draining and stream.name == STANDING
+                if stream.finished or stream.kicked or reply.gone or leaving:
+                    break
+                try:
+                    async with asyncio.timeout(self._ping_s):
+                        await stream.wake.wait()
+                except TimeoutError:
+                    await reply.write(b": still here\n\n")
+        finally:
+            if stream.readers == mine:
+                self._open_streams.discard(stream)
+            if session is not None:
+                session.readers -= 1
+            if (reply.gone or not welcome) and not stream.finished:
+                reader.on_leave()
+            await reply.end()
+
+
+async def _deliver(reply: Reply, stream: Stream, session: Session | None) -> None:
+    """A reply that comes alone, as plain JSON."""
+    await reply.json(stream.status, stream.reply or b"")
+    if session is not None:
+        session.forget(stream)  # delivered whole: nothing to come back for
