@@ -25,6 +25,7 @@ from handrail.toolsets import (
     task,
     template,
     workflow,
+    workspace,
 )
 
 CATALOG: tuple[Operation[Any, Any], ...] = (
@@ -37,6 +38,7 @@ CATALOG: tuple[Operation[Any, Any], ...] = (
     *checkpoint.OPERATIONS,
     *context.OPERATIONS,
     *orchestration.OPERATIONS,
+    *workspace.OPERATIONS,
     *repository.OPERATIONS,
     *template.OPERATIONS,
     *agent.OPERATIONS,
@@ -54,6 +56,7 @@ TOOLSETS: tuple[Toolset, ...] = (
     checkpoint.CHECKPOINT,
     context.CONTEXT,
     orchestration.ORCHESTRATION,
+    workspace.WORKSPACE,
     repository.REPOSITORY,
     template.TEMPLATE,
     agent.AGENT,
@@ -63,7 +66,6 @@ TOOLSETS: tuple[Toolset, ...] = (
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "pipeline": ("pipeline",),
-    "plan": ("workspace",),
     "registry": (
         "resources",
         "events",

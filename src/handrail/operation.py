@@ -18,6 +18,7 @@ from handrail.domain.guides.shelf import GuideShelf
 from handrail.domain.journal.checking import Checks
 from handrail.domain.journal.tracking import Tracker
 from handrail.domain.work.template_shelf import TemplateShelf
+from handrail.domain.workspaces.worktrees import Worktrees
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -141,6 +142,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger
     tracker: Callable[[], Tracker]
     checks: Callable[[], Checks]
+    worktrees: Callable[[str], Worktrees]
+    """The worktrees of the repository with this root."""
     crew: CrewRules = CrewRules()
     writer: Writer = Writer()
     """Who calls, where that is known."""

@@ -230,6 +230,17 @@ def test_a_replan_of_the_workflow_leaves_claimed_tasks_alone(desk: Desk) -> None
     assert (answer["removed"], desk.task("task_1")["assigned_agent_id"]) == (["two"], anna)
 
 
+def test_what_is_over_is_nobodys_claim_any_more(desk: Desk) -> None:
+    first = desk.plan({"name": "one"}, {"name": "two"})
+    anna = register(desk, "Anna")
+    claim(desk, "task_1", anna)
+    desk.call("workflow_update_status", id=first, status="abandoned")
+    back = desk.call("agent_heartbeat", agent_id=anna)
+    assert "holding" not in back
+    desk.clock.advance(LEASE_MS)
+    assert "lapsed" not in desk.call("agent_heartbeat", agent_id=anna)
+
+
 # -- offers -----------------------------------------------------------------------------------------------------------
 
 

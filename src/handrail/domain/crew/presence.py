@@ -14,6 +14,8 @@ import msgspec
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.lease import Lease, free_lease
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import AgentNotFound
 from handrail.kernel.lease import Holding, acquire, release
 from handrail.kernel.query import Query, where
@@ -104,14 +106,21 @@ def depart(unit: UnitOfWork, agent: Agent) -> None:
 
 
 def claims_of(unit: UnitOfWork, agent_id: str) -> tuple[list[Lease], list[Lease]]:
-    """The leases on tasks that an agent holds, and those that have run out and nobody has taken; newest first."""
+    """The leases on unfinished tasks that an agent holds, and those that have run out and nobody has taken; newest
+    first."""
     now = unit.now_ms()
-    held = [lease for lease in unit.select(Lease, where(holder=agent_id)) if lease.id != agent_id]
+    held = [lease for lease in unit.select(Lease, where(holder=agent_id)) if _is_open(unit, lease.id)]
     held.sort(key=lambda lease: (lease.since_ms, lease.id), reverse=True)
     return (
         [lease for lease in held if lease.holding.is_held(now)][:HELD],
         [lease for lease in held if not lease.holding.is_held(now)][:HELD],
     )
+
+
+def _is_open(unit: UnitOfWork, task_id: str) -> bool:
+    task = unit.get(Task, task_id)
+    workflow = unit.get(Workflow, task.workflow_id) if task is not None and not task.is_finished else None
+    return workflow is not None and workflow.status not in CLOSED
 
 
 def liveness(unit: UnitOfWork, agent: Agent, rules: CrewRules, *, holds: bool) -> Liveness:

@@ -103,6 +103,16 @@ def bar(done: int, total: int, size: int = 20) -> str:
     return f"[{'#' * filled}{'-' * (size - filled)}]"
 
 
+def spoken_bytes(count: int) -> str:
+    """A size for people: `1.5 MB`."""
+    size, unit = float(count), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
 def mark(status: str) -> str:
     return paint(_LOOKS.get(status, (" ", None))[0], status)
 

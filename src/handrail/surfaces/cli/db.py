@@ -10,6 +10,7 @@ import click
 
 from handrail import __version__
 from handrail.kernel.errors import InvalidParams, StoreRefused
+from handrail.surfaces.cli.columns import spoken_bytes
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.refusals import EXIT_REFUSED
@@ -145,16 +146,6 @@ def upgrade(root: Path | None, as_json: bool, **options: Any) -> None:
         echo_json({"schema": info.schema, "location": info.location})
     else:
         click.echo(f"{info.location}: schema {info.schema}, current")
-
-
-def spoken_bytes(count: int) -> str:
-    """A size for people: `1.5 MB`."""
-    size, unit = float(count), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
 
 
 def _snapshot_bytes(place: Place) -> int:

@@ -55,6 +55,15 @@ def toolset_options(command: CommandT) -> CommandT:
     return command
 
 
+class ListFirst(click.Group):
+    """A group whose `list` is meant where no command is named; options then are the listing's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def person() -> Actor:
     """Whoever sits at this terminal, by login name."""
     import getpass  # noqa: PLC0415 - only commands that write need it

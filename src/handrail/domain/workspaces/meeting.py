@@ -1,0 +1,98 @@
+"""Where two declared scopes meet: `overlap` of the journal's areas, asked only about what could meet at all.
+
+A plan declares mostly plain paths and file names, and those meet in few ways. So many scopes can be held against many
+others without asking about every pair of areas. What is found, and what is not, is exactly what `overlap` says; a test
+holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from handrail.domain.journal.globs import WILDCARDS
+from handrail.domain.journal.scope import Area, Overlap, overlap
+
+Kind = Literal["path", "glob", "name", "loose", "back"]
+
+
+class _Read(NamedTuple):
+    """One area as far as it takes to see what it can never meet."""
+
+    area: str
+    kind: Kind
+    """A plain path from the root, a glob below one, a file's name, anything else; or one that takes back."""
+    start: str = ""
+    """What every path in it begins with; for a name, the name."""
+
+
+class Reach:
+    """Areas, read once, to be compared with many others."""
+
+    def __init__(self, areas: Iterable[str]) -> None:
+        self._read = [_read(area) for area in areas if area.strip()]
+        self.claims = any(one.kind != "back" for one in self._read)
+        """False where nothing is declared, or only taken back."""
+        self._kinds = {one.kind for one in self._read}
+        self._starts = {one.start for one in self._read if one.kind in ("path", "glob")}
+        self._above = {above for start in self._starts for above in _beginnings(start)}
+        self._names = {one.start for one in self._read if one.kind == "name"}
+        plain = (one.start for one in self._read if one.kind == "path")
+        self._segments = {segment for start in plain for segment in start.split("/")}
+
+    def pairs(self, other: Reach) -> int:
+        """How many pairs of areas have to be looked at closely to tell whether two scopes meet."""
+        return len(self._near(other)) * len(other._near(self))
+
+    def meets(self, other: Reach) -> Overlap | None:
+        """Two areas that cover a common path, this one's first; None where no such path is found."""
+        found = self.all_meetings(other)
+        return found[0] if found else None
+
+    def all_meetings(self, other: Reach) -> list[Overlap]:
+        mine, theirs = self._near(other), other._near(self)
+        return overlap(mine, theirs) if mine and theirs else []
+
+    def _near(self, other: Reach) -> Sequence[str]:
+        """The areas that could meet one of the other's; with them whatever takes back. None where nothing could."""
+        near = [one for one in self._read if one.kind == "back" or other._may_meet(one)]
+        return [one.area for one in near] if any(one.kind != "back" for one in near) else []
+
+    def _may_meet(self, theirs: _Read) -> bool:
+        if theirs.kind == "loose":
+            return self.claims
+        if "loose" in self._kinds:
+            return True
+        if theirs.kind == "name":
+            return "glob" in self._kinds or theirs.start in self._names or theirs.start in self._segments
+        if theirs.kind == "glob" and self._names:
+            return True
+        if theirs.kind == "path" and not self._names.isdisjoint(theirs.start.split("/")):
+            return True
+        return theirs.start in self._above or not self._starts.isdisjoint(_beginnings(theirs.start))
+
+
+def _read(area: str) -> _Read:
+    """Whatever is not sure to be one of the simple kinds is loose: that costs time, and is never wrong."""
+    text = area.strip()
+    if text.startswith("!"):
+        return _Read(area, "back")
+    while text.startswith("./"):
+        text = text[2:].lstrip("/")
+    if "\\" in text or "//" in text or not text.isascii():
+        return _Read(area, "loose")
+    if "/" in text.rstrip("/"):
+        plain = text.strip("/").split("/")
+        wild = next((at for at, segment in enumerate(plain) if not WILDCARDS.isdisjoint(segment)), None)
+        if wild == 0:
+            return _Read(area, "loose")
+        return _Read(area, "path" if wild is None else "glob", "/".join(plain[:wild]))
+    if WILDCARDS.isdisjoint(text) and Area(text).rule == "name":
+        return _Read(area, "name", text)
+    return _Read(area, "loose")
+
+
+def _beginnings(path: str) -> list[str]:
+    """A path and every directory above it."""
+    segments = path.split("/")
+    return ["/".join(segments[:end]) for end in range(1, len(segments) + 1)]

@@ -1,0 +1,254 @@
+"""`handrail worktrees`: the working copies of parallel tasks for people. What state they are in, what will not merge,
+what they take, and clearing up, which says first what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+
+from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.work.workflow import Workflow
+from handrail.domain.workspaces.keeping import end_workspace, find_workspace
+from handrail.domain.workspaces.ordering import in_order, tasks_of, waits_for
+from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.worktrees import Looked, Removal
+from handrail.kernel.errors import Refusal
+from handrail.kernel.query import Query
+from handrail.operation import Call
+from handrail.surfaces.calling import run
+from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, spoken_bytes, wrapped
+from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of
+from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.mcp.tools import operation_named
+from handrail.toolsets.workspace import Seen, look, shown_clash
+from handrail.wiring import assemble
+
+MOST = 500
+SHOWN_FILES = 5
+
+
+class Found(NamedTuple):
+    """The workspaces of this repository, with their workflows and task names."""
+
+    spaces: list[Workspace]
+    workflows: dict[str, str]
+    tasks: dict[str, list[str]]
+    before: dict[str, tuple[str, ...]]
+
+
+@click.group(cls=ListFirst)
+def worktrees() -> None:
+    """Show worktrees and end them; no commit is ever lost by it. Without a command, list them."""
+
+
+@worktrees.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also those that are merged or abandoned.")
+@common_options
+def list_(everything: bool, root: Path | None, as_json: bool, **options: Any) -> None:
+    """List worktrees: state, foreseen conflicts, disk."""
+    call = _call(root, options)
+    found = _looked_up(call, everything=everything)
+    seen = look(call, call.here.repository, found.spaces) if found.spaces else Seen({})
+    if as_json:
+        echo_json(_document(found, seen))
+        return
+    for line in _lines(found, seen, columns()):
+        click.echo(line)
+
+
+@worktrees.command()
+@click.argument("workspace", required=False)
+@common_options
+def merge(workspace: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Merge WORKSPACE, or all that are active, one after the other: first what others build on.
+
+    The project's checks run on each result before it counts. The first that conflicts or fails ends it; what was merged
+    before stays merged.
+    """
+    call = _call(root, options)
+    if workspace is not None:
+        order = [workspace]
+    else:
+        found = _looked_up(call, everything=False)
+        order = [space.id for space in in_order(found.spaces, found.before)]
+    update = operation_named("workspace_update")
+    assert update is not None, "the catalog has it"
+    done: list[dict[str, Any]] = []
+    for space_id in order:
+        try:
+            answer = run(update, call, {"id": space_id, "status": "merged", "merge": True}, actor=person())
+        except Refusal:
+            if as_json:
+                echo_json({"merged": done})
+            raise
+        done.append({"id": space_id, **answer})
+        if not as_json:
+            click.echo(f"merged {space_id} as {answer['merge_commit'][:12]}")
+    if as_json:
+        echo_json({"merged": done})
+    elif not done:
+        click.echo("There is nothing to merge.")
+
+
+@worktrees.command()
+@click.option("--yes", is_flag=True, help="Do it. Without this, only say what would be done.")
+@click.option("--ignored", is_flag=True, help="Also where files lie that git ignores; they go with the folder.")
+@common_options
+def clean(yes: bool, ignored: bool, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Take away the folders of worktrees that are merged or abandoned. Says what it would do unless --yes is given.
+
+    Nothing is lost: what is not committed is committed to its branch first, and a branch goes only when its base has
+    all of it.
+    """
+    call = _call(root, options)
+    found = _looked_up(call, everything=True)
+    trees = call.worktrees(call.here.repository)
+    over = [space for space in found.spaces if space.status != "active" and space.managed]
+    there = trees.look({space.path: space.base_branch for space in over}) if over else {}
+    done = [
+        (
+            space,
+            trees.remove(
+                space.path,
+                base=space.base_branch,
+                delete_branch=space.status == "merged",
+                ignored=ignored,
+                dry_run=not yes,
+            ),
+        )
+        for space in over
+        if there[space.path].exists
+    ]
+    if as_json:
+        echo_json([{"id": space.id, **msgspec.to_builtins(removal)} for space, removal in done])
+        return
+    if not done:
+        click.echo("There is nothing to clear up.")
+    for space, removal in done:
+        for line in wrapped(_said(space, removal, yes=yes), columns()):
+            click.echo(line)
+    if done and not yes:
+        click.echo("Nothing was done. `handrail worktrees clean --yes` does it.")
+
+
+@worktrees.command()
+@click.argument("workspace")
+@common_options
+def abandon(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Give WORKSPACE up. Its branch and its folder stay; `clean` takes the folder away."""
+    call = _call(root, options)
+
+    def end(space_id: str) -> Workspace:
+        return call.ledger.run(person(), lambda unit: end_workspace(unit, find_workspace(unit, space_id), "abandoned"))
+
+    space = end(workspace)
+    if as_json:
+        echo_json({"id": space.id, "status": space.status})
+    else:
+        click.echo(f"{space.id} is abandoned; its work stays on the branch {one_line(space.branch)}.")
+
+
+def _call(root: Path | None, options: dict[str, Any]) -> Call:
+    place = place_of(root)
+    return assemble(place, settings_of(place, {**options, "profile": "all"})).call
+
+
+def _looked_up(call: Call, *, everything: bool) -> Found:
+    return call.ledger.run(
+        LOOKING, lambda unit: _found(msgspec.structs.replace(call, unit=unit), everything=everything)
+    )
+
+
+def _found(call: Call, *, everything: bool) -> Found:
+    conditions: tuple[tuple[str, Any], ...] = () if everything else (("status", "active"),)
+    newest = call.work.select(Workspace, Query(conditions, ("-created_at", "-id"), MOST))
+    workflows = {space.workflow_id: call.work.get(Workflow, space.workflow_id) for space in newest}
+    here = [space for space in newest if _is_here(call, workflows[space.workflow_id])]
+    active = [space for space in here if space.status == "active"]
+    names = {key: workflow.name for key, workflow in workflows.items() if workflow is not None}
+    tasks = {space.id: [task.name for task in tasks_of(call.work, space.id)] for space in here}
+    return Found(here, names, tasks, waits_for(call.work, active))
+
+
+def _is_here(call: Call, workflow: Workflow | None) -> bool:
+    repository = workflow.repository_path if workflow is not None else None
+    return not call.here.shared or repository == call.here.repository
+
+
+def _document(found: Found, seen: Seen) -> dict[str, Any]:
+    return {
+        "workspaces": [
+            {
+                **msgspec.to_builtins(space),
+                "tasks": found.tasks[space.id],
+                "state": msgspec.to_builtins(seen.looked.get(space.path)),
+                "merge_after": list(found.before.get(space.id, ())),
+            }
+            for space in found.spaces
+        ],
+        "conflicts": [shown_clash(clash) for clash in seen.clashes],
+        "problem": seen.problem,
+    }
+
+
+def _lines(found: Found, seen: Seen, room: int) -> Iterator[str]:
+    if not found.spaces:
+        yield "There is no worktree here. workspace_create with create makes one."
+        return
+    branches = {space.id: space.branch for space in found.spaces}
+    for space in found.spaces:
+        looked = seen.looked.get(space.path)
+        yield f"{bold(fit(space.branch, room - 30))}  {space.status}{_against(space, looked)}"
+        yield f"  {dim(fit(space.path, room - 2))}"
+        yield f"  {fit(', '.join(found.tasks[space.id]) or found.workflows[space.workflow_id], room - 2)}"
+        for line in _state(looked):
+            yield from wrapped(line, room, "  ")
+        if first := found.before.get(space.id):
+            yield f"  merge after {', '.join(one_line(branches.get(other, other)) for other in first)}"
+        yield dim(f"  {space.id}")
+    for clash in seen.clashes:
+        one, other = (one_line(branches.get(side, side)) or "its base" for side in (clash.one, clash.other))
+        paths = ", ".join(map(one_line, clash.paths[:SHOWN_FILES]))
+        yield from wrapped(f"{one} and {other} will not merge: {paths}", room)
+    if seen.problem:
+        yield from wrapped(f"git could not be asked: {seen.problem}", room)
+
+
+def _against(space: Workspace, looked: Looked | None) -> str:
+    if looked is None or not looked.exists:
+        return ""
+    return f", {looked.ahead} ahead and {looked.behind} behind {one_line(space.base_branch or 'its base')}"
+
+
+def _state(looked: Looked | None) -> Iterator[str]:
+    if looked is None:
+        return
+    if not looked.exists:
+        yield "the folder is gone"
+    if looked.dirty_count:
+        names = ", ".join(map(one_line, looked.dirty[:SHOWN_FILES]))
+        yield f"{looked.dirty_count} files not committed: {names}"
+    if looked.bytes_used is not None:
+        ignored = f", {looked.ignored_count} of it ignored by git" if looked.ignored_count else ""
+        yield f"{spoken_bytes(looked.bytes_used)} on disk{ignored}"
+    if looked.problem:
+        yield looked.problem
+
+
+def _said(space: Workspace, removal: Removal, *, yes: bool) -> str:
+    """What was done with one worktree, or would be."""
+    if removal.kept_because:
+        return f"{space.branch} {'stays' if yes else 'would stay'}: {removal.kept_because}"
+    words = [f"{space.branch}: the folder {'is gone' if yes else 'would go'}"]
+    if removal.bytes_freed:
+        words.append(f"{spoken_bytes(removal.bytes_freed)} {'freed' if yes else 'would be freed'}")
+    if removal.ignored_files:
+        words.append(f"{removal.ignored_files} ignored files {'went' if yes else 'would go'} with it")
+    if removal.kept_commit:
+        words.append(f"what was not committed is on the branch as {removal.kept_commit[:12]}")
+    branch = "its branch too, which is merged" if removal.branch_deleted else "its branch stays"
+    return "; ".join((*words, branch))

@@ -1,0 +1,445 @@
+"""Toolset `workspace`: plan.md's workspaces. Worktrees in which tasks are done apart, and how they come together again.
+
+With `create`, `merge` and `remove` git does it; without them only the record is kept, for callers that manage worktrees
+themselves. What takes git time happens before the unit of work; paths that agents keep for themselves are in
+`reservations.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.work.moving import check_open, workflow_of
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.domain.workspaces.keeping import (
+    BRANCHES,
+    FOLDER,
+    active_in,
+    check_free,
+    check_same_workflow,
+    end_workspace,
+    find_workspace,
+    name_for,
+    put_into,
+    record_workspace,
+)
+from handrail.domain.workspaces.ordering import in_order, tasks_of, waits_for
+from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.worktrees import Clash, Looked, Made, MergeDone, Removal, Worktrees
+from handrail.kernel.errors import (
+    ClaimHeld,
+    IllegalTransition,
+    InvalidParams,
+    InvalidPlan,
+    MergeOrder,
+    Refusal,
+    RunNotFound,
+    TaskNotFound,
+    WorkflowClosed,
+    WorkspaceNotFound,
+    WorktreeRefused,
+)
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.toolsets.here import find_task, find_workflow, task_to_write
+from handrail.toolsets.workflow import CREATED, HELD, PLANNED, Done
+from handrail.toolsets.workspace_shapes import (
+    AssignWorkspace,
+    CreatedWorkspace,
+    CreateWorkspace,
+    ListWorkspaces,
+    UpdatedWorkspace,
+    UpdateWorkspace,
+    WorkspacesFound,
+)
+
+WORKSPACE = Toolset(
+    name="workspace",
+    family="plan",
+    purpose="Worktrees for parallel tasks, foreseen conflicts, paths kept for oneself.",
+)
+
+SHOWN_CLASHES = 10
+SHOWN_PATHS = 5
+
+
+class Seen(NamedTuple):
+    """What git said before the unit of work."""
+
+    looked: Mapping[str, Looked]
+    clashes: Sequence[Clash] = ()
+    problem: str | None = None
+
+
+class Ended(NamedTuple):
+    """What git did before the unit of work."""
+
+    merged: MergeDone | None = None
+    removed: Removal | None = None
+
+
+# -- create -----------------------------------------------------------------------------------------------------------
+
+
+def make_worktree(call: Call, request: CreateWorkspace) -> Made:
+    """The worktree, made where that is asked for."""
+    if not request.create:
+        if request.path is None or request.branch is None:
+            raise InvalidParams(
+                "a workspace that is only recorded has a path and a branch",
+                hint="name both, or let create make them",
+            )
+        path = request.path if PurePath(request.path).is_absolute() else str(PurePath(call.here.folder, request.path))
+        return Made(path=path, branch=request.branch, base_branch=request.base_branch, base_commit="")
+
+    def checked(unit: UnitOfWork) -> tuple[Workflow, list[Task]]:
+        workflow = find_workflow(unit, request.workflow_id)
+        check_open(workflow, starting=False)
+        tasks = [find_task(unit, task_id) for task_id in request.task_ids]
+        for task in tasks:
+            check_same_workflow(task, workflow.id)
+        if request.path is not None:
+            check_free(unit, request.path)
+        return workflow, tasks
+
+    workflow, tasks = call.ledger.run(LOOKING, checked)
+    repository = workflow.repository_path or call.here.repository
+    key = tasks[0].id if tasks else workflow.id
+    name = name_for(tasks[0].name if tasks else workflow.name, key)
+    return call.worktrees(repository).make(
+        request.path or str(PurePath(repository, FOLDER, name)),
+        request.branch or f"{BRANCHES}/{name}",
+        request.base_branch,
+    )
+
+
+def workspace_create(call: Call, request: CreateWorkspace) -> CreatedWorkspace:
+    workflow = find_workflow(call.work, request.workflow_id)
+    check_open(workflow, starting=False)
+    tasks = [task_to_write(call, task_id) for task_id in dict.fromkeys(request.task_ids)]
+    space = record_workspace(call.work, workflow, call.prepared, tasks, managed=request.create)
+    return CreatedWorkspace(space.id, space.path, space.branch, space.base_branch, space.base_commit)
+
+
+# -- update -----------------------------------------------------------------------------------------------------------
+
+
+def let_git_do_it(call: Call, request: UpdateWorkspace) -> Ended:
+    """Merges and takes away, where that is asked for."""
+    if request.merge and request.status != "merged":
+        raise InvalidParams("merge goes with status merged", hint='say "status": "merged"')
+    if request.remove and request.status not in ("merged", "abandoned"):
+        raise InvalidParams("remove goes with status merged or abandoned", hint="say which")
+    if not (request.merge or request.remove):
+        return Ended()
+
+    def checked(unit: UnitOfWork) -> tuple[Workspace, Workflow]:
+        space = find_workspace(unit, request.id)
+        if request.merge and space.status == "active":
+            _check_order(unit, space)
+        return space, find_workflow(unit, space.workflow_id)
+
+    space, workflow = call.ledger.run(LOOKING, checked)
+    trees = call.worktrees(workflow.repository_path or call.here.repository)
+    merged = _merged(call, trees, space, workflow) if request.merge else None
+    removed = None
+    if request.remove:
+        removed = trees.remove(
+            space.path,
+            base=space.base_branch,
+            delete_branch=request.status == "merged" and space.managed,
+            ignored=False,
+            dry_run=False,
+        )
+    return Ended(merged, removed)
+
+
+def _merged(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) -> MergeDone:
+    if space.base_branch is None:
+        raise WorktreeRefused(
+            f"workspace {space.id} has no base branch to be merged into", hint="make workspaces with base_branch"
+        )
+    checks = call.checks()
+
+    def verdicts(folder: str) -> list[dict[str, Any]]:
+        return [{**result, "passed": result["exit_code"] == 0} for result in checks.run(folder)]
+
+    message = f"Merge {space.branch}: {workflow.name}"
+    return trees.merge(space.branch, space.base_branch, message=message, checks=verdicts)
+
+
+def _check_order(unit: UnitOfWork, space: Workspace) -> None:
+    active = active_in(unit, space.workflow_id)
+    first = waits_for(unit, active).get(space.id, ())
+    if first:
+        names = ", ".join(f"{other.id} ({other.branch})" for other in active if other.id in first)
+        raise MergeOrder(
+            f"tasks of workspace {space.id} depend on tasks in {names}",
+            hint="merge those first, or abandon them",
+            first=list(first),
+        )
+
+
+def workspace_update(call: Call, request: UpdateWorkspace) -> UpdatedWorkspace:
+    space = find_workspace(call.work, request.id)
+    ended: Ended = call.prepared
+    commit = ended.merged.commit if ended.merged is not None else request.merge_commit
+    values = {"merge_commit": commit} if commit is not None else {}
+    status = request.status or space.status
+    if status != space.status or values:
+        space = end_workspace(call.work, space, status, **values)
+    return UpdatedWorkspace(
+        True,
+        space.status,
+        space.merge_commit,
+        tuple(dict(check) for check in ended.merged.checks) if ended.merged is not None else (),
+        msgspec.to_builtins(ended.removed) if ended.removed is not None else None,
+    )
+
+
+# -- list -------------------------------------------------------------------------------------------------------------
+
+
+def look_at_worktrees(call: Call, request: ListWorkspaces) -> Seen:
+    """What git says of the workspaces, and which of them would not merge."""
+    if not request.look:
+        return Seen({})
+
+    def found(unit: UnitOfWork) -> tuple[Workflow, list[Workspace]]:
+        return find_workflow(unit, request.workflow_id), _asked(unit, request)
+
+    workflow, spaces = call.ledger.run(LOOKING, found)
+    if not spaces:
+        return Seen({})
+    return look(call, workflow.repository_path or call.here.repository, spaces)
+
+
+def look(call: Call, repository: str, spaces: Sequence[Workspace]) -> Seen:
+    """What git says of these workspaces of one repository. Where there is no git, that is said."""
+    try:
+        trees = call.worktrees(repository)
+        looked = trees.look({space.path: space.base_branch for space in spaces})
+        clashes: list[Clash] = []
+        for base in dict.fromkeys(space.base_branch for space in spaces if space.base_branch is not None):
+            there = {
+                space.id: space.path
+                for space in spaces
+                if space.status == "active" and space.base_branch == base and looked[space.path].exists
+            }
+            clashes += trees.foresee(there, base) if there else []
+    except Refusal as refusal:
+        return Seen({}, problem=refusal.message)
+    return Seen(looked, clashes)
+
+
+def workspace_list(call: Call, request: ListWorkspaces) -> WorkspacesFound:
+    find_workflow(call.work, request.workflow_id)
+    spaces = _asked(call.work, request)
+    seen: Seen = call.prepared
+    active = active_in(call.work, request.workflow_id)
+    before = waits_for(call.work, active)
+    return WorkspacesFound(
+        tuple(shown_workspace(call.work, space, seen.looked.get(space.path), before) for space in spaces),
+        tuple(shown_clash(clash) for clash in seen.clashes[:SHOWN_CLASHES]),
+        tuple(space.id for space in in_order(active, before)) if len(active) > 1 else (),
+        seen.problem,
+    )
+
+
+def _asked(unit: UnitOfWork, request: ListWorkspaces) -> list[Workspace]:
+    states = ("active", "merged", "abandoned") if request.status is UNSET else tuple(request.status)
+    return active_in(unit, request.workflow_id, states)
+
+
+def shown_workspace(
+    unit: UnitOfWork, space: Workspace, looked: Looked | None, before: dict[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """The workspace as plan.md's type has it, with what git says of it."""
+    shown: dict[str, Any] = msgspec.to_builtins(space)
+    shown["task_ids"] = [task.id for task in tasks_of(unit, space.id)]
+    if looked is not None:
+        shown["state"] = {key: value for key, value in msgspec.to_builtins(looked).items() if key != "path"}
+    if before.get(space.id):
+        shown["merge_after"] = list(before[space.id])
+    return shown
+
+
+def shown_clash(clash: Clash) -> dict[str, Any]:
+    shown: dict[str, Any] = {"one": clash.one or "base", "other": clash.other or "base"}
+    shown["paths"] = list(clash.paths[:SHOWN_PATHS])
+    if len(clash.paths) > SHOWN_PATHS:
+        shown["more_paths"] = len(clash.paths) - SHOWN_PATHS
+    return shown
+
+
+# -- assign -----------------------------------------------------------------------------------------------------------
+
+
+def task_assign_workspace(call: Call, request: AssignWorkspace) -> Done:
+    task = task_to_write(call, request.task_id)
+    space = find_workspace(call.work, request.workspace_id)
+    workflow = workflow_of(call.work, task)
+    check_open(workflow, starting=False)
+    put_into(call.work, workflow, task, space)
+    return Done(True)
+
+
+_SPACE = {"workflow_id": "wf_1", "path": "/srv/copies/one", "branch": "fix/one", "base_branch": "main"}
+_MADE = (*PLANNED, ("workspace_create", _SPACE))
+_MERGED = (*_MADE, ("workspace_update", {"id": "ws_1", "status": "merged", "merge_commit": "4f1c"}))
+_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
+_OTHER = (*_MADE, ("workflow_create", {**CREATED[0][1], "name": "Other"}))
+_UNKNOWN_WORKFLOW = "an unknown workflow is refused"
+_UNKNOWN_SPACE = "an unknown workspace is refused"
+_OTHERS = "a task that another holds is refused"
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="workspace_create",
+        toolset=WORKSPACE,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Records a worktree for parallel work, or makes one",
+        request=CreateWorkspace,
+        response=CreatedWorkspace,
+        prepare=make_worktree,
+        handler=workspace_create,
+        refusals=(RunNotFound, TaskNotFound, WorkflowClosed, WorktreeRefused, InvalidPlan, ClaimHeld),
+        examples=(
+            Example(
+                title="a worktree that its owner manages is only recorded",
+                given=PLANNED,
+                request={**_SPACE, "task_ids": ["task_1"]},
+                response={"id": "ws_...", "path": "/srv/copies/one", "branch": "fix/one"},
+            ),
+            Example(title="a place that is taken is refused", given=_MADE, request=_SPACE, refused=WorktreeRefused),
+            Example(title=_UNKNOWN_WORKFLOW, request=_SPACE, refused=RunNotFound),
+            Example(
+                title="an unknown task is refused",
+                given=PLANNED,
+                request={**_SPACE, "task_ids": ["task_9"]},
+                refused=TaskNotFound,
+            ),
+            Example(
+                title="a task of another workflow is refused",
+                given=_OTHER,
+                request={**_SPACE, "workflow_id": "wf_2", "path": "/srv/copies/two", "task_ids": ["task_1"]},
+                refused=InvalidPlan,
+            ),
+            Example(
+                title="a workflow that has ended is refused", given=_ABANDONED, request=_SPACE, refused=WorkflowClosed
+            ),
+            Example(title=_OTHERS, given=HELD, request={**_SPACE, "task_ids": ["task_1"]}, refused=ClaimHeld),
+        ),
+    ),
+    Operation(
+        name="workspace_update",
+        toolset=WORKSPACE,
+        effect=Effect.DESTRUCTIVE,
+        stored=True,
+        summary="Ends a workspace: merged or abandoned; its commits stay",
+        request=UpdateWorkspace,
+        response=UpdatedWorkspace,
+        prepare=let_git_do_it,
+        handler=workspace_update,
+        refusals=(WorkspaceNotFound, IllegalTransition),
+        examples=(
+            Example(
+                title="a merge that its owner made is recorded",
+                given=_MADE,
+                request={"id": "ws_1", "status": "merged", "merge_commit": "4f1c"},
+                response={"success": True, "status": "merged", "merge_commit": "4f1c"},
+            ),
+            Example(
+                title="what is merged stays merged",
+                given=_MERGED,
+                request={"id": "ws_1", "status": "abandoned"},
+                refused=IllegalTransition,
+            ),
+            Example(title=_UNKNOWN_SPACE, request={"id": "ws_9", "status": "merged"}, refused=WorkspaceNotFound),
+        ),
+    ),
+    Operation(
+        name="workspace_list",
+        toolset=WORKSPACE,
+        effect=Effect.READ,
+        stored=True,
+        summary="Lists a workflow's workspaces: state, foreseen conflicts, merge order",
+        request=ListWorkspaces,
+        response=WorkspacesFound,
+        prepare=look_at_worktrees,
+        handler=workspace_list,
+        refusals=(RunNotFound,),
+        examples=(
+            Example(
+                title="those that are active, without asking git",
+                given=(*_MADE, ("task_assign_workspace", {"task_id": "task_1", "workspace_id": "ws_1"})),
+                request={"workflow_id": "wf_1", "status": ["active"], "look": False},
+                response={"workspaces": [{"id": "ws_1", "branch": "fix/one", "task_ids": ["task_1"]}]},
+            ),
+            Example(title=_UNKNOWN_WORKFLOW, request={"workflow_id": "wf_9"}, refused=RunNotFound),
+        ),
+    ),
+    Operation(
+        name="task_assign_workspace",
+        toolset=WORKSPACE,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Says in which workspace a task is done",
+        request=AssignWorkspace,
+        response=Done,
+        handler=task_assign_workspace,
+        refusals=(TaskNotFound, WorkspaceNotFound, WorktreeRefused, WorkflowClosed, InvalidPlan, ClaimHeld),
+        examples=(
+            Example(
+                title="a task is put into a workspace",
+                given=_MADE,
+                request={"task_id": "task_1", "workspace_id": "ws_1"},
+                response={"success": True},
+            ),
+            Example(
+                title="nothing more is done in one that is merged",
+                given=_MERGED,
+                request={"task_id": "task_1", "workspace_id": "ws_1"},
+                refused=WorktreeRefused,
+            ),
+            Example(
+                title="a workspace of another workflow is refused",
+                given=(*_OTHER, ("workspace_create", {**_SPACE, "workflow_id": "wf_2", "path": "/srv/copies/two"})),
+                request={"task_id": "task_1", "workspace_id": "ws_2"},
+                refused=InvalidPlan,
+            ),
+            Example(
+                title="a workflow that has ended is refused",
+                given=(*_MADE, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"})),
+                request={"task_id": "task_1", "workspace_id": "ws_1"},
+                refused=WorkflowClosed,
+            ),
+            Example(
+                title="an unknown task is refused",
+                given=_MADE,
+                request={"task_id": "task_9", "workspace_id": "ws_1"},
+                refused=TaskNotFound,
+            ),
+            Example(
+                title=_UNKNOWN_SPACE,
+                given=PLANNED,
+                request={"task_id": "task_1", "workspace_id": "ws_9"},
+                refused=WorkspaceNotFound,
+            ),
+            Example(
+                title=_OTHERS,
+                given=(*HELD, ("workspace_create", _SPACE)),
+                request={"task_id": "task_1", "workspace_id": "ws_1"},
+                refused=ClaimHeld,
+            ),
+        ),
+    ),
+)
