@@ -26,6 +26,8 @@ BUDGETS = {
     "template": 585,
     "dynamic": 125,
     "agent": 850,
+    "message": 910,
+    "workspace": 640,
 }
 """o200k tokens of each toolset's `tools/list` entries."""
 

@@ -14,6 +14,7 @@ from handrail import __version__
 from handrail.domain.crew.presence import CrewRules
 from handrail.domain.journal.checking import Checks
 from handrail.domain.journal.tracking import Snapshot, Tracker
+from handrail.domain.workspaces.worktrees import Worktrees
 from handrail.kernel import limits
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -29,7 +30,9 @@ from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
+from handrail.surfaces.mcp.resources import Inboxes, touched
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
+from handrail.surfaces.mcp.watching import Follower
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
@@ -95,6 +98,12 @@ def _checks(settings: Settings) -> Checks:
     from handrail.outside.check_runner import CheckRunner  # noqa: PLC0415 - only for tasks that verify
 
     return CheckRunner(settings.checks, timeout_s=settings.check_timeout_s)
+
+
+def _worktrees(repository: str) -> Worktrees:
+    from handrail.outside.worktrees import worktrees_at  # noqa: PLC0415 - only where worktrees are used
+
+    return worktrees_at(Path(repository))
 
 
 def _new_secret() -> str:
@@ -184,6 +193,7 @@ def assemble(
         ledger=ledger,
         tracker=lambda: _tracker(place, settings, ledger),
         checks=lambda: _checks(settings),
+        worktrees=_worktrees,
         crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
         new_secret=_new_secret,
     )
@@ -208,6 +218,8 @@ def build_server(handrail: Handrail) -> Server:
     settings, selection = handrail.settings, handrail.selection
     lookup = _is_lookup(settings)
     tools = CatalogTools(handrail.switch, handrail.call, whole=settings.output_schemas or selection.names == ("guide",))
+    follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), touched)
+    inboxes = Inboxes(handrail.call, follower) if "message" in selection.names else None
     server = Server(
         Offer(
             name=handrail.call.server.name,
@@ -215,14 +227,16 @@ def build_server(handrail: Handrail) -> Server:
             description=LOOKUP_DESCRIPTION if lookup else HANDRAIL_DESCRIPTION,
             instructions=None if lookup else instructions(selection),
             tools=tools,
-            changing=Changing(tools=settings.dynamic),
+            changing=Changing(tools=settings.dynamic, resource_updates=inboxes is not None),
             is_quick=tools.is_quick,
             methods=CatalogMethods(handrail.switch, handrail.call),
-            resources=NoResources(),
+            resources=inboxes or NoResources(),
+            watching=inboxes,
             extra_capabilities={"tools": {"notifyProgress": False}},
             page_size=limits.TOOLS_PER_PAGE,
         )
     )
+    follower.tells(server.subscribers)
     handrail.switch.when_changed = lambda: server.subscribers.list_changed("toolsListChanged")
     return server
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Changing
 from handrail.protocol.revisions import META_CAPABILITIES, META_LOG_LEVEL, META_SUBSCRIPTION, META_VERSION, NEWEST
 from handrail.protocol.server import Held, Server
@@ -250,3 +253,61 @@ def test_a_server_with_log_lines_says_so_in_both_eras(logs: bool) -> None:
     client = Client(Server(toy_offer(logs=logs)))
     assert ("logging" in client.initialize()["capabilities"]) is logs
     assert ("logging" in client.ask_stateless("server/discover")["capabilities"]) is logs
+
+
+class Watchman:
+    """Lets nobody hear of what is secret, and keeps what it saw while subscriptions were made."""
+
+    def __init__(self) -> None:
+        self.server: Server | None = None
+        self.watched: list[tuple[bool, bool]] = []
+        """Whether somebody was listening, before and after each subscription."""
+
+    def check(self, exchange: Exchange, uri: str) -> None:
+        if uri == "toy://secret":
+            raise RpcError(INVALID_PARAMS, "Resource not found", {"asked": exchange.method})
+
+    @contextmanager
+    def opening(self, exchange: Exchange) -> Iterator[None]:
+        assert self.server is not None
+        before = self.server.subscribers.is_watched()
+        yield
+        self.watched.append((before, self.server.subscribers.is_watched()))
+
+
+@pytest.fixture
+def watchman() -> Watchman:
+    found = Watchman()
+    found.server = Server(toy_offer(changing=ALL_CHANGES, watching=found))
+    return found
+
+
+def test_who_may_not_hear_of_a_resource_is_refused_or_not_granted_it(watchman: Watchman) -> None:
+    assert watchman.server is not None
+    old, new = old_client(watchman.server), Client(watchman.server)
+    with pytest.raises(RpcError):
+        old.ask("resources/subscribe", {"uri": "toy://secret"})
+    assert listen(new, "L", resourceSubscriptions=["toy://secret", "toy://a"]) == {"resourceSubscriptions": ["toy://a"]}
+    assert listen(new, "M", resourceSubscriptions=["toy://secret"]) == {}
+    for client in (old, new):
+        client.heard.clear()
+    watchman.server.subscribers.resource_updated("toy://secret")
+    assert (methods(old), methods(new)) == ([], [])
+
+
+def test_whoever_tells_updates_is_there_before_a_subscription_and_sees_when_none_is_left(watchman: Watchman) -> None:
+    server = watchman.server
+    assert server is not None
+    new = Client(server)
+    listen(new, "L", toolsListChanged=True)
+    assert watchman.watched == [], "no resource, nothing to watch"
+    old = old_client(server, "toy://a")
+    listen(new, "M", resourceSubscriptions=["toy://b"])
+    assert watchman.watched == [(False, True), (True, True)]
+    old.ask("resources/unsubscribe", {"uri": "toy://a"})
+    assert server.subscribers.is_watched()
+    del new.connection.listeners["M"]
+    assert not server.subscribers.is_watched()
+    old.ask("resources/subscribe", {"uri": "toy://a"})
+    server.subscribers.detach(old.connection)
+    assert not server.subscribers.is_watched()

@@ -7,6 +7,7 @@ unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any, Protocol
 
@@ -61,6 +62,18 @@ class Resources(Protocol):
 
     def read(self, exchange: Exchange, uri: str) -> Sequence[Mapping[str, Any]] | None:
         """The contents, or None where nothing has that address."""
+        ...
+
+
+class Watching(Protocol):
+    """Behind resource updates: who may hear of which resource, and since when somebody wants to."""
+
+    def check(self, exchange: Exchange, uri: str) -> None:
+        """Raises RpcError where this client cannot hear of the resource."""
+        ...
+
+    def opening(self, exchange: Exchange) -> AbstractContextManager[None]:
+        """Open while a subscription is being made: no update is missed from here on."""
         ...
 
 
@@ -121,6 +134,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     prompts: Prompts | None = None
     completions: Completions | None = None
     changing: Changing = Changing()
+    watching: Watching | None = None
+    """Left as None, everybody may subscribe to everything, and updates are told by whoever makes them."""
     logs: bool = False
     """True when handlers send log lines."""
     tasks: bool = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from typing import Any, Final
 
@@ -240,7 +241,10 @@ class Server:
             require_tasks(exchange)
         listener = Listener(exchange, asked, offer=self.offer)
         granted = {"_meta": {META_SUBSCRIPTION: exchange.request_id}, "notifications": listener.granted()}
-        self.subscribers.listen(listener, lambda: exchange.notify("notifications/subscriptions/acknowledged", granted))
+        with self._opening(exchange) if listener.resources else nullcontext():
+            self.subscribers.listen(
+                listener, lambda: exchange.notify("notifications/subscriptions/acknowledged", granted)
+            )
         return Held.OPEN
 
     def farewell(self, exchange: Exchange) -> bytes:
@@ -250,8 +254,16 @@ class Server:
         return encode(result_of(exchange.request_id, result))
 
     def _subscribe(self, exchange: Exchange) -> dict[str, Any]:
-        exchange.connection.subscribed.add(required(exchange.params, "uri", str))
+        uri = required(exchange.params, "uri", str)
+        if self.offer.watching is not None:
+            self.offer.watching.check(exchange, uri)
+        with self._opening(exchange):
+            exchange.connection.subscribed.add(uri)
         return {}
+
+    def _opening(self, exchange: Exchange) -> AbstractContextManager[None]:
+        watching = self.offer.watching
+        return watching.opening(exchange) if watching is not None else nullcontext()
 
     def _unsubscribe(self, exchange: Exchange) -> dict[str, Any]:
         exchange.connection.subscribed.discard(required(exchange.params, "uri", str))

@@ -13,7 +13,7 @@ from typing import Any
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.offer import Offer
 from handrail.protocol.revisions import META_SUBSCRIPTION
-from handrail.protocol.wire import notification_of
+from handrail.protocol.wire import RpcError, notification_of
 
 LIST_CHANGES = {
     "toolsListChanged": "notifications/tools/list_changed",
@@ -34,7 +34,7 @@ class Listener:
         }
         self.lists = frozenset(change for change in LIST_CHANGES if can_change[change] and asked.get(change) is True)
         updates = _texts(asked.get("resourceSubscriptions")) if offer.changing.resource_updates else []
-        self.resources = frozenset(updates)
+        self.resources = frozenset(uri for uri in updates if _may_hear(offer, exchange, uri))
         self.tasks = frozenset(_texts(asked.get("taskIds")) if offer.tasks else [])
 
     def granted(self) -> dict[str, Any]:
@@ -75,6 +75,12 @@ class Subscribers:
             connection.listeners[listener.exchange.request_id] = listener
             self._connections.add(connection)
 
+    def is_watched(self) -> bool:
+        """True while somebody wants to hear of some resource."""
+        return any(connection.subscribed for connection in self._all()) or any(
+            listener.resources for listener in self._listeners()
+        )
+
     def list_changed(self, change: str) -> None:
         """`change` is a key of LIST_CHANGES."""
         method = LIST_CHANGES[change]
@@ -104,6 +110,15 @@ class Subscribers:
 
     def _listeners(self) -> list[Listener]:
         return [listener for connection in self._all() for listener in tuple(connection.listeners.values())]
+
+
+def _may_hear(offer: Offer, exchange: Exchange, uri: str) -> bool:
+    try:
+        if offer.watching is not None:
+            offer.watching.check(exchange, uri)
+    except RpcError:
+        return False
+    return True
 
 
 def _texts(value: object) -> list[str]:

@@ -18,11 +18,11 @@ from handrail.domain.crew.presence import (
     claims_of,
     depart,
     find_agent,
-    is_present,
     liveness,
     presence_of,
     present,
     secret_hash,
+    status_of,
 )
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, TaskNotFound
@@ -203,13 +203,6 @@ def agent_list(call: Call, request: ListAgents) -> AgentPage:
 
 def agent_unregister(call: Call, request: OfAgent) -> Unregistered:
     return Unregistered(True, _leave(call.work, find_agent(call.work, request.id)))
-
-
-def status_of(unit: UnitOfWork, agent: Agent) -> str:
-    """offline, busy or online: by its presence and its claims, then by what it said last."""
-    if not is_present(unit, agent.id):
-        return "offline"
-    return "busy" if agent.status == "busy" or claims_of(unit, agent.id)[0] else "online"
 
 
 def shown_agent(call: Call, agent: Agent) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from handrail.domain.work.moving import needed_tasks
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import FINISHED, RUNNING, SHOWN_STATES, TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.domain.workspaces.forecast import MOST_RUNNING, Conflict, Forecast, forecast
+from handrail.domain.workspaces.reserving import shortened
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
@@ -36,6 +38,9 @@ SHOWN_RUNNING = 20
 SHOWN_GROUP = 8
 SHOWN_BLOCKED = 20
 SHOWN_GROUPS = 50
+SHOWN_CONFLICTS = 10
+NAME = 60
+"""Characters of a name or a path in a conflict."""
 DESCRIPTION = 300
 _UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
 
@@ -66,6 +71,8 @@ class NextTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it failed before."""
     begun_by: str | None = None
     """The agent that began it and has not been heard of since."""
+    unknown_scope: bool = False
+    """True where a batch is proposed and nothing says what this task will touch."""
 
 
 class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -80,6 +87,15 @@ class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
     running: tuple[dict[str, str], ...]
     open_reviews: tuple[dict[str, str | None], ...] = ()
     """What a person has been asked to look at and has not yet."""
+    batch: tuple[str, ...] | None = None
+    """Which of the tasks to begin together: nothing they declare meets, nor what is under way or reserved by others.
+    Only where more than one could run, or something is in the way of one."""
+    conflicts: tuple[dict[str, Any], ...] = ()
+    """Why two are not safe together: a path in both, and how each declares it."""
+    conflicts_total: int | None = None
+    """Where not all of them are shown."""
+    unchecked: tuple[str, ...] = ()
+    """Tasks that declare too much to be compared with everything."""
 
 
 class OfWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,22 +136,62 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
     workflow = workflow_here(call, request.workflow_id)
     tally = tally_of(call.work, workflow.id)
     found = [] if workflow.status in (*CLOSED, "paused") else _startable(call.work, workflow, request)
-    running = tasks_in(call.work, workflow.id, ("planning", "in_progress"), SHOWN_RUNNING)
+    running = tasks_in(call.work, workflow.id, ("planning", "in_progress"), MOST_RUNNING)
     deserted = sum(not task.open_children for task in found if task.status in ("planning", "in_progress"))
     free = max(0, workflow.max_parallel_tasks - places_taken(call.work, workflow.id) + deserted)
+    foreseen = _foreseen(call, workflow, found, running, free)
+    unknown = foreseen.unknown if foreseen is not None else frozenset()
     return NextTasksFound(
-        tasks=tuple(_next_task(call.work, task) for task in found),
+        tasks=tuple(_next_task(call.work, task, unknown_scope=task.id in unknown) for task in found),
         max_parallel=workflow.max_parallel_tasks,
         recommended_count=min(len(found), free),
         workflow_status=workflow.status,
         all_complete=tally.total > 0 and tally.unfinished == 0,
         workflow_id=workflow.id,
-        running=tuple({"id": task.id, "name": task.name, "status": task.status} for task in running),
+        running=tuple({"id": task.id, "name": task.name, "status": task.status} for task in running[:SHOWN_RUNNING]),
         open_reviews=tuple(
             {"id": gate.id, "task_id": gate.task_id, "question": cut(gate.question, DESCRIPTION)}
             for gate in open_reviews(call.work, workflow.id, SHOWN_RUNNING)
         ),
+        **_told(foreseen),
     )
+
+
+def _foreseen(call: Call, workflow: Workflow, found: list[Task], running: list[Task], free: int) -> Forecast | None:
+    """What can be begun together; None where there is nothing to choose, and nothing in the way."""
+    if not found or not free:
+        return None
+    foreseen = forecast(
+        call.work,
+        workflow,
+        found,
+        running,
+        places=free,
+        agent_id=call.writer.agent_id,
+        repository=call.here.repository,
+    )
+    is_choice = min(len(found), free) > 1
+    return foreseen if is_choice or foreseen.conflicts or foreseen.unchecked else None
+
+
+def _told(foreseen: Forecast | None) -> dict[str, Any]:
+    if foreseen is None:
+        return {}
+    count = len(foreseen.conflicts)
+    return {
+        "batch": foreseen.batch,
+        "conflicts": tuple(map(_shown_conflict, foreseen.conflicts[:SHOWN_CONFLICTS])),
+        "conflicts_total": count if count > SHOWN_CONFLICTS else None,
+        "unchecked": foreseen.unchecked,
+    }
+
+
+def _shown_conflict(conflict: Conflict) -> dict[str, Any]:
+    """One reason, in a line's worth of text."""
+    shown: dict[str, Any] = msgspec.structs.asdict(conflict)
+    for name in ("name", "other_name", "path", "declared", "other_declared"):
+        shown[name] = shortened(shown[name], NAME)
+    return {name: value for name, value in shown.items() if value is not None}
 
 
 def _startable(unit: UnitOfWork, workflow: Workflow, request: NextTasks) -> list[Task]:
@@ -145,7 +201,7 @@ def _startable(unit: UnitOfWork, workflow: Workflow, request: NextTasks) -> list
     return sorted(found, key=in_order)[: request.limit]
 
 
-def _next_task(unit: UnitOfWork, task: Task) -> NextTask:
+def _next_task(unit: UnitOfWork, task: Task, *, unknown_scope: bool) -> NextTask:
     return NextTask(
         id=task.id,
         name=task.name,
@@ -160,6 +216,7 @@ def _next_task(unit: UnitOfWork, task: Task) -> NextTask:
         unblocks=task.unblocks,
         error=cut(task.error, DESCRIPTION) if task.error else None,
         begun_by=task.assigned_agent_id if task.status in RUNNING else None,
+        unknown_scope=unknown_scope,
     )
 
 

@@ -89,7 +89,13 @@ def refused(project: Path, *argv: str) -> str:
 def test_looking_makes_no_store(project: Path) -> None:
     assert "No workflow is open here." in shown(project, "status")
     assert "workflow_create" in shown(project, "status")
-    assert run_json(project, "status") == {"workflows": [], "questions": [], "more_workflows": 0, "elsewhere": 0}
+    assert run_json(project, "status") == {
+        "workflows": [],
+        "questions": [],
+        "more_workflows": 0,
+        "elsewhere": 0,
+        "unread_messages": 0,
+    }
     assert "NOTHING_OPEN" in refused(project, "next")
     assert "NOT_FOUND" in refused(project, "show", "x")
     assert "NOT_FOUND" in refused(project, "why", "x")

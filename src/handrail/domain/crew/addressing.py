@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.posting import HUMAN
-from handrail.domain.crew.presence import SHOWN, claims_of, find_agent, is_present
+from handrail.domain.crew.presence import SHOWN, find_agent, status_of
 from handrail.kernel.errors import AgentNotFound, InvalidParams
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
@@ -68,11 +68,5 @@ def audience(unit: UnitOfWork, wanted: Audience, sender_id: str) -> list[Agent]:
 
 
 def _fits(unit: UnitOfWork, agent: Agent, status: str | None) -> bool:
-    if not is_present(unit, agent.id):
-        return False
-    return status is None or status == _standing(unit, agent)
-
-
-def _standing(unit: UnitOfWork, agent: Agent) -> str:
-    """What an agent that is there does: it is busy when it says so, or has a task."""
-    return "busy" if agent.status == "busy" or claims_of(unit, agent.id)[0] else "online"
+    standing = status_of(unit, agent)
+    return standing != "offline" if status is None else standing == status

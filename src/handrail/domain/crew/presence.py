@@ -123,6 +123,13 @@ def _is_open(unit: UnitOfWork, task_id: str) -> bool:
     return workflow is not None and workflow.status not in CLOSED
 
 
+def status_of(unit: UnitOfWork, agent: Agent) -> str:
+    """offline, busy or online: by its presence and its claims, then by what it said last."""
+    if not is_present(unit, agent.id):
+        return "offline"
+    return "busy" if agent.status == "busy" or claims_of(unit, agent.id)[0] else "online"
+
+
 def liveness(unit: UnitOfWork, agent: Agent, rules: CrewRules, *, holds: bool) -> Liveness:
     lease, now = presence_of(unit, agent.id), unit.now_ms()
     last = unit.last_event(agent.id)

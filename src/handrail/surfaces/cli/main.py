@@ -29,6 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show who works here, on what, and when they were last heard of.",
     ),
     "release": ("handrail.surfaces.cli.agents:release", "Set free a task that an agent holds."),
+    "worktrees": (
+        "handrail.surfaces.cli.worktrees:worktrees",
+        "Show worktrees: state, conflicts, disk; merge, clear up.",
+    ),
     "done": ("handrail.surfaces.cli.done:done", "End a workflow: completed, or abandoned."),
     "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
     "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.work.causes import STARTED
@@ -95,6 +96,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Open here, and not among those shown."""
     elsewhere: int
     """Open in other repositories of the same store."""
+    unread_messages: int = 0
+    """What agents wrote to the person and the person has not read."""
 
 
 @click.command()
@@ -132,6 +135,7 @@ def look(call: Call, workflow: str | None, *, everywhere: bool = False) -> Statu
         questions=_questions(call, found, named=workflow is not None, everywhere=everywhere),
         more_workflows=0 if workflow is not None else here - len(found),
         elsewhere=everything - here,
+        unread_messages=unread_count(unit, HUMAN),
     )
 
 
@@ -213,6 +217,9 @@ def drawn(found: Status, room: int, *, repositories: bool = False) -> Iterator[s
         if repositories and workflow.repository_path:
             yield f"  {dim(fit(f'in {workflow.repository_path}', room - 2))}"
     yield from _drawn_questions(found.questions, room)
+    if found.unread_messages:
+        messages = "message" if found.unread_messages == 1 else "messages"
+        yield f"\n{found.unread_messages} unread {messages}: `handrail message`"
     if found.more_workflows:
         yield f"\n{found.more_workflows} more are open; name one to see it."
     if found.elsewhere:
