@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.posting import HUMAN
-from handrail.domain.crew.presence import SHOWN, find_agent, status_of
+from handrail.domain.crew.presence import SHOWN, find_agent, is_present, status_of
 from handrail.kernel.errors import AgentNotFound, InvalidParams
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork

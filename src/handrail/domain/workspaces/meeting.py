@@ -44,14 +44,14 @@ class Reach:
         """How many pairs of areas have to be looked at closely to tell whether two scopes meet."""
         return len(self._near(other)) * len(other._near(self))
 
-    def meets(self, other: Reach) -> Overlap | None:
-        """Two areas that cover a common path, this one's first; None where no such path is found."""
-        found = self.all_meetings(other)
-        return found[0] if found else None
-
-    def all_meetings(self, other: Reach) -> list[Overlap]:
+    def meetings(self, other: Reach) -> list[Overlap]:
+        """Every two areas that cover a common path, this one's first."""
         mine, theirs = self._near(other), other._near(self)
         return overlap(mine, theirs) if mine and theirs else []
+
+    def meets(self, other: Reach) -> Overlap | None:
+        """The first of them, or None."""
+        return next(iter(self.meetings(other)), None)
 
     def _near(self, other: Reach) -> Sequence[str]:
         """The areas that could meet one of the other's; with them whatever takes back. None where nothing could."""

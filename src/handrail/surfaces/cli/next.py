@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.work.explaining import explain_workflow, why_before
+from handrail.domain.work.explaining import explain_workflow, spoken_time, why_before
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, mark, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options
@@ -30,6 +30,7 @@ class Startable(msgspec.Struct, frozen=True, kw_only=True):
     """For each task, what puts it before the one after it."""
     why: str
     """How the workflow stands, in a sentence."""
+    now: int
 
 
 @click.command("next")
@@ -71,10 +72,21 @@ def _startable(call: Call, workflow_id: str, limit: int) -> Startable:
     return Startable(
         workflow_id=workflow.id,
         name=workflow.name,
-        found=msgspec.structs.replace(found, tasks=found.tasks[:limit]),
+        found=_first_of(found, limit),
         reasons=tuple(reasons[: min(limit, len(found.tasks))]),
         why=explain_workflow(call.work, workflow).sentence,
+        now=call.work.now_ms(),
     )
+
+
+def _first_of(found: NextTasksFound, limit: int) -> NextTasksFound:
+    """What was found about the first so many tasks."""
+    hidden = {task.id for task in found.tasks[limit:]}
+    if not hidden:
+        return found
+    about = [one for one in found.conflicts if hidden.isdisjoint((one["task_id"], one["other_id"]))]
+    batch = found.batch if found.batch is None else tuple(one for one in found.batch if one not in hidden)
+    return msgspec.structs.replace(found, tasks=found.tasks[:limit], batch=batch, conflicts=tuple(about))
 
 
 def _document(one: Startable) -> dict[str, Any]:
@@ -96,6 +108,8 @@ def drawn(one: Startable, room: int) -> Iterator[str]:
         status = "ready" if task.status == "pending" else task.status
         yield f"{number:>3} {mark(status)} {pad(task.name, names)}  {task.id}"
         yield f"      {dim(fit(_because(task, reason), room - 6))}"
+    for conflict in one.found.conflicts:
+        yield from wrapped(_in_the_way(conflict, one.now), room, "  ")
 
 
 def _places(found: NextTasksFound) -> str:
@@ -103,13 +117,34 @@ def _places(found: NextTasksFound) -> str:
     places = f"{found.max_parallel} may run at once, {running} {'is' if running == 1 else 'are'} under way"
     if not found.recommended_count:
         return f"{places}: wait until one ends"
-    return f"{places}: start {'the first' if found.recommended_count == 1 else f'the first {found.recommended_count}'}"
+    if found.batch is None:
+        return f"{places}: start the first"
+    numbers = [at for at, task in enumerate(found.tasks, start=1) if task.id in found.batch]
+    if not numbers:
+        return f"{places}: none is safe to start now"
+    if numbers == list(range(1, len(numbers) + 1)):
+        return f"{places}: start the first{f' {len(numbers)}' if len(numbers) > 1 else ''}"
+    *most, last = map(str, numbers)
+    return f"{places}: start {', '.join(most)}{' and ' if most else ''}{last}{' together' if most else ''}"
+
+
+def _in_the_way(conflict: dict[str, Any], now: int) -> str:
+    """Why two things are not safe together, in a sentence."""
+    first, other, path = f'"{conflict["name"]}"', conflict["other_name"], conflict["path"]
+    how = f"({conflict['declared']}; {conflict['other_declared']})"
+    if conflict["other"] == "reserved":
+        return f"{first} has to wait: {other} keeps {path} for another {spoken_time(conflict['until'] - now)} {how}"
+    if conflict["other"] == "running":
+        return f'{first} has to wait: "{other}" is under way, and both touch {path} {how}'
+    return f'{first} not together with "{other}": both touch {path} {how}'
 
 
 def _because(task: NextTask, reason: str) -> str:
     words = [reason]
     if task.unblocks and "unblocks" not in reason:
         words.append(f"unblocks {task.unblocks}")
+    if task.unknown_scope:
+        words.append("does not say what it touches")
     if task.error:
         words.append(f"failed before: {task.error}")
     elif task.description:
