@@ -102,7 +102,9 @@ class Switchboard(Protocol):
 class Ledger(Protocol):
     """Where operations that use the store run: one unit of work each, all or nothing."""
 
-    def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT: ...
+    def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT], *, writing: bool = False) -> ResultT:
+        """`writing` says that it will write: where many do, it then waits for its turn before it reads."""
+        ...
 
     def renew(self, holder: str, ttl_ms: int) -> None:
         """Puts off the expiry of what `holder` still holds."""
@@ -185,6 +187,9 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     prepare: Callable[[Call, RequestT], Any] | None = None
     """What takes long or looks at the world: done once, before the unit of work, however often that is run. Its result
     is the handler's `call.prepared`."""
+    follow: Callable[[Call, RequestT, ResponseT], Callable[[Call], ResponseT] | None] | None = None
+    """What the world must do once the result stands: done after the unit of work. What it returns, if anything, is run
+    in a unit of its own and gives the answer in place of the first."""
     stored: bool = False
     """True when it reads or writes the store: its handler then runs in one unit of work."""
     wait: Wait[RequestT, ResponseT] | None = None

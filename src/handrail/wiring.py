@@ -67,8 +67,8 @@ class LazyLedger:
                 self._store = self._opening()
             return self._store
 
-    def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
-        return self.open().run(actor, work)
+    def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT], *, writing: bool = False) -> ResultT:
+        return self.open().run(actor, work, writing=writing)
 
     def renew(self, holder: str, ttl_ms: int) -> None:
         self.open().renew(holder, ttl_ms)

@@ -5,8 +5,9 @@ A step is one of:
   kill: NAME                    SIGKILL
   at: NAME, tool, arguments, shows | refused, keep     a call, what its answer must show, values to keep
   soon: NAME, tool, …           the same, asked again until its answer shows it: for what time brings about
-  git: […words…]                a git command in the project
-  write: {path: text}, delete: [path]     files, as an agent changes them
+  git: […words…]                a git command in the project, or in the folder that `in` names
+  write: {path: text}, delete: [path]     files, as an agent changes them, there too
+  reads: {path: text}           files as they must be, there too
 `$name` stands for a kept value.
 """
 
@@ -66,18 +67,24 @@ class Walk:
                 server.process.wait()
             case {"git": words}:
                 env = {**os.environ, **SOMEBODY, "HOME": str(self._project.parent)}
-                subprocess.run(["git", *words], cwd=self._project, env=env, check=True, capture_output=True)
+                subprocess.run(["git", *words], cwd=self._folder(step), env=env, check=True, capture_output=True)
             case {"write": files}:
                 for path, text in files.items():
-                    (self._project / path).parent.mkdir(parents=True, exist_ok=True)
-                    (self._project / path).write_text(text, encoding="utf-8")
+                    (self._folder(step) / path).parent.mkdir(parents=True, exist_ok=True)
+                    (self._folder(step) / path).write_text(text, encoding="utf-8")
             case {"delete": paths}:
                 for path in paths:
-                    (self._project / path).unlink()
+                    (self._folder(step) / path).unlink()
+            case {"reads": files}:
+                for path, text in files.items():
+                    assert (self._folder(step) / path).read_text(encoding="utf-8") == text
             case {"soon": name}:
                 self._call_until({**step, "at": name})
             case _:
                 self._call(step)
+
+    def _folder(self, step: dict[str, Any]) -> Path:
+        return Path(self._filled(step["in"])) if "in" in step else self._project
 
     def _start(self, name: str, options: list[str]) -> None:
         env = {"HOME": str(self._project.parent)}
@@ -100,6 +107,7 @@ class Walk:
     def _call(self, step: dict[str, Any]) -> None:
         arguments = self._filled(step.get("arguments", {}))
         reply = self._running[step["at"]].ask("tools/call", {"name": step["tool"], "arguments": arguments})
+        assert "result" in reply, reply
         answer = reply["result"]["structuredContent"]
         if "refused" in step:
             assert answer["error"]["code"] == step["refused"], answer

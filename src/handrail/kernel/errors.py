@@ -18,6 +18,8 @@
   + SeveralOpen          SEVERAL_OPEN
   + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
   + InvalidPlan          INVALID_PLAN
+  + InvalidFlow          INVALID_FLOW
+  + ArtefactMissing      ARTEFACT_MISSING
   + IllegalTransition    ILLEGAL_TRANSITION
     - TaskBlocked        TASK_BLOCKED
     - TasksOpen          TASKS_OPEN
@@ -174,6 +176,18 @@ class InvalidPlan(Refusal):
     """The plan has a mistake and was not taken."""
 
     code = "INVALID_PLAN"
+
+
+class InvalidFlow(Refusal):
+    """The flow has a mistake and cannot be followed."""
+
+    code = "INVALID_FLOW"
+
+
+class ArtefactMissing(Refusal):
+    """A phase was reported whose file is not there, or is not what it must be."""
+
+    code = "ARTEFACT_MISSING"
 
 
 class InvalidWorkflow(Refusal):

@@ -25,6 +25,8 @@ POLITE_TRIES = 1
 """Runs of a unit before it asks to be alone. Who has lost once will lose again while the others go on: on a hot
 workflow waiting for one's turn is twice as fast."""
 TRIES = 8
+CROWDED = 16
+"""Writing units that wait for their turn at once, after one was in another's way."""
 RENEWALS = 30
 """Renewals of a lease in the time it lasts: more would write and change nothing."""
 PAGE = 1000
@@ -39,20 +41,29 @@ class Store:
         self._clock = clock
         self._ids = ids
         self._renewed: dict[str, int] = {}
+        self._crowded = 0
+        """Units to come that had better wait for their turn: somebody was in the way a moment ago."""
 
     def info(self) -> EngineInfo:
         return self.engine.info()
 
-    def run(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
-        """Runs `work` and commits what it recorded, all or nothing; again from the top when somebody else was first."""
+    def run(self, actor: Actor, work: Callable[[Unit], ResultT], *, writing: bool = False) -> ResultT:
+        """Runs `work` and commits what it recorded, all or nothing; again from the top when somebody else was first.
+
+        `writing` says that it will write: where writers have been in each other's way lately, it waits for its turn
+        before it reads, instead of reading in vain.
+        """
         for attempt in range(TRIES):
             try:
-                if attempt < POLITE_TRIES:
+                if attempt < POLITE_TRIES and not (writing and self._crowded > 0):
                     return self._once(actor, work)
                 with self.engine.alone():
                     return self._once(actor, work)
             except Conflict:
+                self._crowded = CROWDED
                 continue
+            finally:
+                self._crowded -= writing and self._crowded > 0
         raise StoreBusy("too many others write to the same thing at once", hint="call again; nothing was written")
 
     def _once(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:

@@ -117,10 +117,16 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
     def once() -> Answered:
         if agent_id is not None:
             call.ledger.renew(agent_id, call.crew.lease_ms)
-        return call.ledger.run(actor, lambda unit: _in_unit(operation, call, unit, request, asking))
+        writing = operation.effect is not Effect.READ
+        return call.ledger.run(actor, lambda unit: _in_unit(operation, call, unit, request, asking), writing=writing)
 
     try:
         answer = _awaited(operation, call, request, once, asking.cancelled)
+        if operation.follow is not None and (then := operation.follow(call, request, answer.result)) is not None:
+            result = call.ledger.run(
+                actor, lambda unit: then(msgspec.structs.replace(call, unit=unit, writer=answer.writer)), writing=True
+            )
+            answer = answer._replace(result=result)
     except (IdentityUnproven, StoreRefused):
         raise
     except Refusal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Annotated, Any
 
@@ -9,17 +10,15 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import claim, claim_of, give_up, holder_of
+from handrail.domain.crew.claiming import claim, claim_of, give_up
 from handrail.domain.crew.offering import Offered, as_held, missing, offers
 from handrail.domain.crew.posting import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.journal.keeping import LOOKING
-from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.keeping import BRANCHES, FOLDER, name_for, record_workspace
 from handrail.domain.workspaces.workspace import Workspace
-from handrail.domain.workspaces.worktrees import Made
 from handrail.kernel.errors import (
     AgentNotFound,
     ClaimHeld,
@@ -100,30 +99,6 @@ class AvailableTasks(msgspec.Struct, frozen=True, omit_defaults=True):
     """Some of what is ready and asks for more than the agent can do."""
 
 
-def make_room(call: Call, request: ClaimTask) -> Made | str | None:
-    """A worktree for a task that is begun, where its workflow wants one each; or why there is none.
-
-    Its place follows from the task, so whoever gets the task finds what another made for it.
-    """
-
-    def wanted(unit: UnitOfWork) -> tuple[Task, Workflow] | None:
-        task = find_task(unit, request.task_id)
-        workflow = find_workflow(unit, task.workflow_id)
-        free = holder_of(unit, task) is None and not (task.is_finished or task.unmet)
-        return (task, workflow) if workflow.auto_create_workspaces and task.workspace_id is None and free else None
-
-    found = call.ledger.run(LOOKING, wanted) if request.start else None
-    if found is None:
-        return None
-    task, workflow = found
-    repository = workflow.repository_path or call.here.repository
-    name = name_for(task.name, task.id)
-    try:
-        return call.worktrees(repository).make(str(PurePath(repository, FOLDER, name)), f"{BRANCHES}/{name}", None)
-    except Refusal as refusal:
-        return f"no worktree was made: {refusal.message}"
-
-
 def task_claim(call: Call, request: ClaimTask) -> ClaimedTask:
     agent = find_agent(call.work, request.agent_id)
     task = find_task(call.work, request.task_id)
@@ -134,25 +109,53 @@ def task_claim(call: Call, request: ClaimTask) -> ClaimedTask:
         name = holder.name if holder is not None else None
         return ClaimedTask(False, lease.holder, name, lease.since_ms, expires_at=lease.expires_ms)
     lacking = missing(task, agent)
-    warnings = [f"it asks for {', '.join(lacking)}, which {agent.name} has not named"] if lacking else []
-    warnings += [call.prepared] if isinstance(call.prepared, str) else []
+    warnings = (f"it asks for {', '.join(lacking)}, which {agent.name} has not named",) if lacking else ()
     return ClaimedTask(
         True,
         fence=lease.fence,
         expires_at=lease.expires_ms,
         status=done.task.shown_status,
         taken_from=done.taken_from,
-        workspace=_workspace(call, done.task),
-        warnings=tuple(warnings),
+        workspace=_workspace(call.work, done.task),
+        warnings=warnings,
     )
 
 
-def _workspace(call: Call, task: Task) -> dict[str, Any] | None:
-    """The workspace of a task that is the caller's now, with one made for it where there was none."""
-    space = call.work.get(Workspace, task.workspace_id) if task.workspace_id is not None else None
-    if space is None and isinstance(call.prepared, Made):
-        space = record_workspace(call.work, workflow_of(call.work, task), call.prepared, [task], managed=True)
+def _workspace(unit: UnitOfWork, task: Task) -> dict[str, Any] | None:
+    space = unit.get(Workspace, task.workspace_id) if task.workspace_id is not None else None
     return {"id": space.id, "path": space.path, "branch": space.branch} if space is not None else None
+
+
+def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Call], ClaimedTask] | None:
+    """Makes a worktree for a task that was just begun, where its workflow wants one each.
+
+    Its place follows from the task, so that whoever gets the task finds what another made for it.
+    """
+    if not (done.success and request.start and done.workspace is None):
+        return None
+
+    def wanted(unit: UnitOfWork) -> tuple[Task, Workflow]:
+        task = find_task(unit, request.task_id)
+        return task, find_workflow(unit, task.workflow_id)
+
+    task, workflow = call.ledger.run(LOOKING, wanted)
+    if not workflow.auto_create_workspaces:
+        return None
+    repository = workflow.repository_path or call.here.repository
+    name = name_for(task.name, task.id)
+    try:
+        made = call.worktrees(repository).make(str(PurePath(repository, FOLDER, name)), f"{BRANCHES}/{name}", None)
+    except Refusal as refusal:
+        told = msgspec.structs.replace(done, warnings=(*done.warnings, f"no worktree was made: {refusal.message}"))
+        return lambda _: told
+
+    def keep(call: Call) -> ClaimedTask:
+        task = find_task(call.work, request.task_id)
+        if task.workspace_id is None:
+            record_workspace(call.work, workflow, made, [task], managed=True)
+        return msgspec.structs.replace(done, workspace=_workspace(call.work, find_task(call.work, task.id)))
+
+    return keep
 
 
 def task_release(call: Call, request: ReleaseTask) -> Released:
@@ -223,8 +226,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Makes a task yours, and begins it where asked; send the fence with later writes to it",
         request=ClaimTask,
         response=ClaimedTask,
-        prepare=make_room,
         handler=task_claim,
+        follow=make_room,
         refusals=(AgentNotFound, TaskNotFound, TaskBlocked, IllegalTransition, WorkflowClosed),
         examples=(
             Example(

@@ -321,6 +321,20 @@ _DONE = (
     *_STARTED,
     ("task_update_status", {"id": "task_1", "status": "completed", "outcome": "Retries five times"}),
 )
+_BESIDE = (
+    *PLANNED,
+    ("workflow_set_parallelism", {"id": "wf_1", "max_parallel_tasks": 3}),
+    (
+        "workflow_add_tasks",
+        {
+            "id": "wf_1",
+            "tasks": [
+                {"name": "log", "description": "", "sequence": 3, "files_likely_affected": ["src/fetch.py"]},
+                {"name": "count", "description": "", "sequence": 4, "files_likely_affected": ["src/"]},
+            ],
+        },
+    ),
+)
 _HERE = (RunNotFound, NothingOpen, SeveralOpen)
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
@@ -351,6 +365,23 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 given=_DONE,
                 request={"workflow_id": "wf_1"},
                 response={"tasks": [{"name": "test", "dependencies_completed": ["wrap"]}]},
+            ),
+            Example(
+                title="two that touch the same file are not begun together",
+                given=_BESIDE,
+                request={},
+                response={
+                    "batch": ["task_1", "task_3"],
+                    "conflicts": [
+                        {
+                            "task_id": "task_4",
+                            "other": "ready",
+                            "other_id": "task_3",
+                            "path": "src/fetch.py",
+                            "declared": "files_likely_affected: src/",
+                        }
+                    ],
+                },
             ),
             Example(title="without an open workflow there is nothing next", request={}, refused=NothingOpen),
             Example(title="an unknown workflow is refused", request={"workflow_id": "wf_9"}, refused=RunNotFound),

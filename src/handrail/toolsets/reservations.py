@@ -33,8 +33,8 @@ from handrail.toolsets.workflow import PLANNED
 from handrail.toolsets.workspace import WORKSPACE
 
 SHOWN_CONFLICTS = 10
-SHOWN_PATHS = 5
-TEXT = 100
+SHOWN_PATHS = 3
+TEXT = 80
 
 Paths = Annotated[list[Annotated[str, Meta(max_length=PATH_LENGTH)]], Meta(min_length=1, max_length=MOST_PATHS)]
 
@@ -162,7 +162,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 title="paths that nobody keeps",
                 given=(*PLANNED, ANNA),
                 request={"agent_id": "ag_1", "paths": ["src/fetch/"], "task_id": "task_1"},
-                response={"granted": True, "id": "rsv_1"},
+                response={"granted": True, "id": "rsv_..."},
             ),
             Example(
                 title="another is there first",

@@ -227,16 +227,20 @@ def look(call: Call, repository: str, spaces: Sequence[Workspace]) -> Seen:
         trees = call.worktrees(repository)
         looked = trees.look({space.path: space.base_branch for space in spaces})
         clashes: list[Clash] = []
+        untold: list[str] = []
         for base in dict.fromkeys(space.base_branch for space in spaces if space.base_branch is not None):
             there = {
                 space.id: space.path
                 for space in spaces
                 if space.status == "active" and space.base_branch == base and looked[space.path].exists
             }
-            clashes += trees.foresee(there, base) if there else []
+            if there:
+                foreseen = trees.foresee(there, base)
+                clashes += foreseen.clashes
+                untold += [f"{name or 'no conflict was foreseen'}: {why}" for name, why in foreseen.problems.items()]
     except Refusal as refusal:
         return Seen({}, problem=refusal.message)
-    return Seen(looked, clashes)
+    return Seen(looked, clashes, "; ".join(untold) or None)
 
 
 def workspace_list(call: Call, request: ListWorkspaces) -> WorkspacesFound:
@@ -265,7 +269,9 @@ def shown_workspace(
     shown: dict[str, Any] = msgspec.to_builtins(space)
     shown["task_ids"] = [task.id for task in tasks_of(unit, space.id)]
     if looked is not None:
-        shown["state"] = {key: value for key, value in msgspec.to_builtins(looked).items() if key != "path"}
+        always = {"dirty_count": looked.dirty_count, "ahead": looked.ahead, "behind": looked.behind}
+        shown["state"] = {**msgspec.to_builtins(looked), **always}
+        del shown["state"]["path"]
     if before.get(space.id):
         shown["merge_after"] = list(before[space.id])
     return shown

@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "handrail.surfaces.cli.worktrees:worktrees",
         "Show worktrees: state, conflicts, disk; merge, clear up.",
     ),
+    "hook": ("handrail.surfaces.cli.hook:hook", "Warn, from hooks, where others keep files for themselves."),
     "done": ("handrail.surfaces.cli.done:done", "End a workflow: completed, or abandoned."),
     "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
     "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),

@@ -109,7 +109,7 @@ def drawn(one: Startable, room: int) -> Iterator[str]:
         yield f"{number:>3} {mark(status)} {pad(task.name, names)}  {task.id}"
         yield f"      {dim(fit(_because(task, reason), room - 6))}"
     for conflict in one.found.conflicts:
-        yield from wrapped(_in_the_way(conflict, one.now), room, "  ")
+        yield from wrapped(in_the_way(conflict, one.now), room, "  ")
 
 
 def _places(found: NextTasksFound) -> str:
@@ -128,12 +128,12 @@ def _places(found: NextTasksFound) -> str:
     return f"{places}: start {', '.join(most)}{' and ' if most else ''}{last}{' together' if most else ''}"
 
 
-def _in_the_way(conflict: dict[str, Any], now: int) -> str:
+def in_the_way(conflict: dict[str, Any], now: int) -> str:
     """Why two things are not safe together, in a sentence."""
     first, other, path = f'"{conflict["name"]}"', conflict["other_name"], conflict["path"]
     how = f"({conflict['declared']}; {conflict['other_declared']})"
     if conflict["other"] == "reserved":
-        return f"{first} has to wait: {other} keeps {path} for another {spoken_time(conflict['until'] - now)} {how}"
+        return f"{first} has to wait: {other} keeps {path} for {spoken_time(conflict['until'] - now)} more {how}"
     if conflict["other"] == "running":
         return f'{first} has to wait: "{other}" is under way, and both touch {path} {how}'
     return f'{first} not together with "{other}": both touch {path} {how}'

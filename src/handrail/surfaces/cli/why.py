@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+from handrail.domain.work.editing import tasks_in
 from handrail.domain.work.explaining import Explanation, explain_task, explain_workflow
+from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
+from handrail.domain.workspaces.forecast import MOST_RUNNING, forecast
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import columns, dim, mark, pad, widest, wrapped
+from handrail.surfaces.cli.next import in_the_way
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json
@@ -40,4 +45,21 @@ def why(thing: str, root: Path | None, as_json: bool, **options: Any) -> None:
 
 def look(call: Call, thing: str) -> Explanation:
     meant = thing_meant(call, thing)
-    return explain_task(call.work, meant) if isinstance(meant, Task) else explain_workflow(call.work, meant)
+    if not isinstance(meant, Task):
+        return explain_workflow(call.work, meant)
+    found = explain_task(call.work, meant)
+    return _with_what_is_in_the_way(call, meant, found) if found.status == "ready" else found
+
+
+def _with_what_is_in_the_way(call: Call, task: Task, found: Explanation) -> Explanation:
+    """A ready task may still be unsafe to start: somebody else has its files."""
+    running = tasks_in(call.work, task.workflow_id, ("planning", "in_progress"), MOST_RUNNING)
+    workflow = workflow_of(call.work, task)
+    foreseen = forecast(call.work, workflow, [task], running, places=1, repository=call.here.repository)
+    if not foreseen.conflicts:
+        return found
+    first = msgspec.structs.asdict(foreseen.conflicts[0])
+    others = len(foreseen.conflicts) - 1
+    more = f"; {others} more {'is' if others == 1 else 'are'} in its way" if others else ""
+    words = f"{found.sentence} But {in_the_way(first, call.work.now_ms())}{more}."
+    return msgspec.structs.replace(found, sentence=words)

@@ -1,0 +1,330 @@
+"""Moves a base to a merge commit, and its working copy with it where it is checked out.
+
+In a working copy git's own lock on the index is taken, and what is being done is written into it. So no other git meets
+a half-changed copy, and whoever finds such a lock after its process died knows what it was: if the branch had not moved
+yet, the files go back to what they were; if it had, the index follows. Local changes elsewhere stay as they are; where
+they are in the way, nothing is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.domain.journal.paths import path_text
+from handrail.kernel.errors import WorktreeRefused, WouldLoseWork
+from handrail.known_types import make_known
+from handrail.outside.tracking.discovery import Repository
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.private_index import joined, names
+from handrail.outside.worktrees.keeping import ref_of, under_way
+from handrail.outside.worktrees.looking import worktree_at
+from handrail.outside.worktrees.making import is_beginning
+from handrail.outside.worktrees.registered import Entry, entry_on, registered
+from handrail.outside.worktrees.writing_git import Git
+
+MARK = b"handrail\n"
+LINK = 0o120000
+SUBMODULE = 0o160000
+SHOWN = 10
+
+
+class BaseMovedError(Exception):
+    """The base is no longer where it was."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What a lock on an index says is being done."""
+
+    ref: str
+    old: str
+    new: str
+
+
+class Change(NamedTuple):
+    """A path that differs between two commits; a mode of 0 is a file that is not there."""
+
+    path: bytes
+    old_mode: int
+    new_mode: int
+    new: str
+
+
+def advance(git: Git, base: str, old: str, new: str, words: str) -> None:
+    """Moves the branch from one commit to another. The place must be locked."""
+    entry = entry_on(registered(git), base)
+    if entry is None:
+        _move(git, base, old, new, words)
+        return
+    repository = worktree_at(git, entry) if entry.exists else None
+    if repository is None or entry.branch != base:
+        raise WorktreeRefused(
+            f"{base} is in use at {entry.path}, where it cannot be moved",
+            hint="let whoever works there end it, then try again",
+        )
+    here = git.at(repository)
+    changes = _changes(here, old, new)
+    _check_not_in_the_way(here, entry, changes)
+    step = Step(ref_of(base), old, new)
+    _take_lock(repository, step)
+    if here.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)) != step.ref or here.branch_tip(base) != old:
+        _drop(f"{repository.git_dir}/index.lock")
+        raise BaseMovedError
+    try:
+        _update_files(here, step)
+        _move(here, base, old, new, words)
+    finally:
+        _settle(here)
+
+
+def settle(git: Git) -> None:
+    """Ends what a process that died had begun in any working copy. The place must be locked."""
+    common = git.repository.common_dir
+    try:
+        linked = [entry.path for entry in os.scandir(f"{common}/worktrees")]
+    except OSError:
+        linked = []
+    if not any(_step_in(folder) for folder in (common, *linked)):
+        return
+    for entry in registered(git):
+        repository = worktree_at(git, entry)
+        if repository is not None:
+            _settle(git.at(repository))
+
+
+def _move(git: Git, base: str, old: str, new: str, words: str) -> None:
+    try:
+        git.run("update-ref", "-m", words, ref_of(base), new, old)
+    except GitTimedOut:
+        raise
+    except GitFailed:
+        if git.branch_tip(base) != old:
+            raise BaseMovedError from None
+        raise
+
+
+def _check_not_in_the_way(git: Git, entry: Entry, changes: Sequence[Change]) -> None:
+    busy = under_way(git.repository)
+    if busy is not None:
+        raise WouldLoseWork(f"{busy}: {entry.path}", hint="let whoever works there end it first")
+    dirty = set(names(git.run("diff-index", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty", "HEAD")))
+    dirty |= set(names(git.run("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")))
+    dirty -= _same_after_all(git, dirty)
+    touched = [change.path for change in changes]
+    found = {path for path in touched if path in dirty}
+    found |= {path for path in dirty if any(path.startswith(other + b"/") for other in touched)}
+    added = [change for change in changes if change.old_mode == 0]
+    tracked = set(names(git.run("ls-files", "-z")))
+    top = os.fsencode(git.repository.top)
+    for change in added:
+        blocking = _blocking(top, change.path)
+        if blocking is not None and blocking not in tracked and not _only_tracked_below(top, blocking, tracked):
+            found.add(blocking)
+    if found:
+        shown = sorted(map(path_text, found))
+        raise WouldLoseWork(
+            f"in {entry.path} these are in the way and not committed: {', '.join(shown[:SHOWN])}",
+            hint="commit them there, or let whoever works there put them aside, then merge again",
+            paths=shown[:SHOWN],
+        )
+    _check_filters(git, entry, changes)
+
+
+def _same_after_all(git: Git, dirty: set[bytes]) -> set[bytes]:
+    """Files that only seem changed: git compares times first, and may not write down here what it finds."""
+    if not dirty:
+        return set()
+    copied = f"{git.repository.git_dir}/index.handrail"
+    try:
+        _copy_index(git.repository, copied)
+        private = {"GIT_INDEX_FILE": copied}
+        git.run("update-index", "-q", "--refresh", allowed=(0, 1), environment=private)
+        asked = ("--name-only", "-z", "--ignore-submodules=dirty")
+        still = set(names(git.run("diff-files", *asked, environment=private)))
+        still |= set(names(git.run("diff-index", "--cached", *asked, "--no-renames", "HEAD", environment=private)))
+    finally:
+        _drop(copied)
+    return dirty - still
+
+
+def _blocking(top: bytes, path: bytes) -> bytes | None:
+    """What lies where a new file is to be: itself, or a file where it needs a folder."""
+    parts = path.split(b"/")
+    for end in range(1, len(parts) + 1):
+        part = b"/".join(parts[:end])
+        full = top + b"/" + part
+        if not os.path.lexists(full):
+            return None
+        if end < len(parts) and os.path.isdir(full) and not os.path.islink(full):  # noqa: PTH112, PTH114
+            continue
+        return part
+    return None
+
+
+def _only_tracked_below(top: bytes, folder: bytes, tracked: set[bytes]) -> bool:
+    """True for a folder with nothing in it that git does not have; a file is to take its place."""
+    full = top + b"/" + folder
+    if os.path.islink(full) or not os.path.isdir(full):  # noqa: PTH112, PTH114
+        return False
+    for above, folders, files in os.walk(full):
+        here = above[len(top) + 1 :]
+        linked = [name for name in folders if os.path.islink(above + b"/" + name)]  # noqa: PTH114
+        if any(here + b"/" + name not in tracked for name in (*files, *linked)):
+            return False
+    return True
+
+
+def _check_filters(git: Git, entry: Entry, changes: Sequence[Change]) -> None:
+    """A filter that is not run would leave stored content in somebody's working copy."""
+    drivers = {os.fsencode(name) for name in git.repository.filters - {"lfs"}}
+    paths = [change.path for change in changes if change.new_mode]
+    if not drivers or not paths:
+        return
+    words = git.run("check-attr", "-z", "--stdin", "filter", given=joined(paths)).split(b"\0")
+    found = [path_text(path) for path, value in zip(words[0::3], words[2::3], strict=False) if value in drivers]
+    if found:
+        raise WorktreeRefused(
+            f"{entry.path} has {found[0]} under a content filter of the repository, which is not run here",
+            hint="merge there by hand, then record the merge",
+            paths=found[:SHOWN],
+        )
+
+
+def _changes(git: Git, old: str, new: str) -> list[Change]:
+    words = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new).split(b"\0")
+    found = []
+    for facts, path in zip(words[0::2], words[1::2], strict=False):
+        old_mode, new_mode, _, oid, _ = facts.removeprefix(b":").split(b" ")
+        found.append(Change(path, int(old_mode, 8), int(new_mode, 8), oid.decode()))
+    return found
+
+
+def _take_lock(repository: Repository, step: Step) -> None:
+    """Git's lock on the index, with the step in it from its first moment: made beside, then linked into place."""
+    lock, beside = f"{repository.git_dir}/index.lock", f"{repository.git_dir}/index.handrail-step"
+    with open(beside, "wb") as file:  # noqa: PTH123
+        file.write(MARK + msgspec.json.encode(step))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(beside, lock)
+    except FileExistsError:
+        raise WorktreeRefused(
+            f"another git is at work in {repository.top}, or was killed there: {lock} exists",
+            hint="try again when it is done; if none runs, let a person look at that file",
+        ) from None
+    finally:
+        _drop(beside)
+
+
+def _step_in(git_dir: str) -> Step | None:
+    try:
+        with open(f"{git_dir}/index.lock", "rb") as file:  # noqa: PTH123
+            content = file.read(4096)
+        if not content.startswith(MARK):
+            return None
+        make_known(Step)
+        return msgspec.json.decode(content.removeprefix(MARK), type=Step)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _update_files(git: Git, step: Step) -> None:
+    private = _copied(git)
+    git.run("update-index", "-q", "--refresh", allowed=(0, 1), environment=private)
+    try:
+        git.run("read-tree", "-m", "-u", step.old, step.new, environment=private)
+    except GitTimedOut:
+        raise
+    except GitFailed as failed:
+        raise WouldLoseWork(
+            f"git will not change the files in {git.repository.top}: {failed.complaint}",
+            hint="commit what is in the way there, then merge again",
+        ) from failed
+
+
+def _follow(git: Git, step: Step) -> None:
+    """Lets the index follow the branch, which has moved; what was staged of other files stays staged."""
+    index = f"{git.repository.git_dir}/index.handrail"
+    private = _copied(git)
+    git.run("read-tree", "-m", "-i", step.old, step.new, environment=private)
+    git.run("update-index", "-q", "--refresh", allowed=(0, 1), environment=private)
+    os.replace(index, f"{git.repository.git_dir}/index")  # noqa: PTH105
+
+
+def _settle(git: Git) -> None:
+    """Ends a step, forwards or backwards, and lets go of the index."""
+    step = _step_in(git.repository.git_dir)
+    if step is None:
+        return
+    if git.branch_tip(step.ref.removeprefix(ref_of(""))) == step.new:
+        _follow(git, step)
+    else:
+        _go_back(git, step)
+    for name in ("index.handrail", "index.handrail.lock", "index.lock"):
+        _drop(f"{git.repository.git_dir}/{name}")
+
+
+def _go_back(git: Git, step: Step) -> None:
+    """Puts files back that were changed or cut short on the way to the new commit. What anybody wrote since is left."""
+    top = git.repository.top
+    ours = []
+    for change in _changes(git, step.old, step.new):
+        if SUBMODULE in (change.old_mode, change.new_mode):
+            continue
+        full = f"{top}/{os.fsdecode(change.path)}"
+        if change.new_mode == 0:
+            if not os.path.lexists(full):
+                ours.append(change.path)
+        elif not os.path.lexists(full):
+            if change.old_mode:
+                ours.append(change.path)
+        elif _is_of(git, full, change):
+            os.unlink(full)  # noqa: PTH108
+            _drop_empty_above(top, full)
+            if change.old_mode:
+                ours.append(change.path)
+    free = [path for path in ours if _blocking(os.fsencode(top), path) is None]
+    git.run("checkout-index", "--force", "--quiet", "-z", "--stdin", given=joined(free), allowed=(0, 1, 128))
+
+
+def _is_of(git: Git, full: str, change: Change) -> bool:
+    if change.new_mode == LINK:
+        linked = os.fsencode(os.readlink(full)) if os.path.islink(full) else None  # noqa: PTH114, PTH115
+        return linked == git.run("cat-file", "blob", change.new)
+    if not stat.S_ISREG(os.lstat(full).st_mode):
+        return False
+    return is_beginning(git, os.fsdecode(change.path), change.new)
+
+
+def _drop_empty_above(top: str, full: str) -> None:
+    folder = os.path.dirname(full)  # noqa: PTH120
+    with contextlib.suppress(OSError):
+        while folder != top:
+            os.rmdir(folder)  # noqa: PTH106
+            folder = os.path.dirname(folder)  # noqa: PTH120
+
+
+def _copied(git: Git) -> dict[str, str]:
+    index = f"{git.repository.git_dir}/index.handrail"
+    _drop(f"{index}.lock")
+    _copy_index(git.repository, index)
+    return {"GIT_INDEX_FILE": index}
+
+
+def _copy_index(repository: Repository, copied: str) -> None:
+    """With its time: git compares that with the files' times, to find those changed in the moment it was written."""
+    shutil.copyfile(f"{repository.git_dir}/index", copied)
+    facts = os.stat(f"{repository.git_dir}/index")  # noqa: PTH116
+    os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _drop(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108

@@ -1,0 +1,80 @@
+"""Which worktrees would not merge with each other or with their base, as they are now, with what is not committed.
+
+Every worktree becomes a commit in a store that is thrown away afterwards; the user's repository is only read. Merge
+drivers of the repository are not run: where one would decide, a conflict is foreseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handrail.domain.workspaces.worktrees import Clash, Foreseen
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.state import Busy
+from handrail.outside.worktrees.keeping import uncommitted
+from handrail.outside.worktrees.looking import worktree_at
+from handrail.outside.worktrees.merge_tree import can_merge, merge_trees
+from handrail.outside.worktrees.naming import real_path
+from handrail.outside.worktrees.pairing import pairs_to_merge
+from handrail.outside.worktrees.registered import Entry, entry_at, registered
+from handrail.outside.worktrees.writing_git import MERGE_TREE, Git
+
+BASE = ""
+
+
+def foresee(git: Git, scratch: str, worktrees: Mapping[str, str], base: str) -> Foreseen:
+    """The forecast; what it could not look at, or not to the end, is among its problems."""
+    if not can_merge():
+        needed = ".".join(map(str, MERGE_TREE))
+        return Foreseen(problems={BASE: f"conflicts are foreseen with git {needed} or newer; this one is older"})
+    against = git.resolved(base)
+    if against is None:
+        return Foreseen(problems={BASE: f"there is no {base} to merge with"})
+    beside = git.beside(f"{scratch}/objects")
+    problems: dict[str, str] = {}
+    tips = {BASE: against}
+    entries = registered(git)
+    for number, (name, path) in enumerate(worktrees.items()):
+        try:
+            tips[name] = _tip(beside, entry_at(entries, real_path(path)), scratch, str(number), problems, name)
+        except (GitFailed, Busy, OSError) as problem:
+            problems[name] = f"it could not be read: {problem}"
+        except _LeftOutError as reason:
+            problems[name] = str(reason)
+    return Foreseen(clashes=tuple(_clashes(beside, tips, problems)), problems=problems)
+
+
+class _LeftOutError(Exception):
+    """A worktree that cannot be part of the forecast."""
+
+
+def _tip(git: Git, entry: Entry | None, scratch: str, key: str, problems: dict[str, str], name: str) -> str:
+    """A commit that is what the worktree is now."""
+    repository = worktree_at(git, entry) if entry is not None else None
+    if repository is None:
+        raise _LeftOutError("there is no worktree of this repository at its path")
+    here = git.at(repository)
+    found = uncommitted(here, scratch, key)
+    if found.stuck is not None:
+        problems[name] = found.stuck
+    if found.head is None:
+        raise _LeftOutError("it has no commit yet")
+    if found.tree == here.tree_of(found.head):
+        return found.head
+    return here.commit(found.tree, [found.head], "as it is\n")
+
+
+def _clashes(git: Git, tips: dict[str, str], problems: dict[str, str]) -> list[Clash]:
+    names, commits = list(tips), list(tips.values())
+    found = []
+    try:
+        pairs = [pair for pair in pairs_to_merge(git, commits) if commits[pair[0]] != commits[pair[1]]]
+        merges = merge_trees(git, [(commits[one], commits[other]) for one, other in pairs], unrelated=True)
+        for (one, other), merged in zip(pairs, merges, strict=True):
+            if merged.conflicts is not None:
+                found.append(Clash(names[one], names[other], merged.conflicts))
+    except GitTimedOut:
+        problems[BASE] = "it took too long; not every pair was tried"
+    except (GitFailed, ValueError) as problem:
+        problems[BASE] = f"not every pair could be tried: {problem}"
+    return found

@@ -1,0 +1,106 @@
+"""The worktrees of one repository: implements `handrail.domain.workspaces.worktrees.Worktrees` with git.
+
+Whatever writes holds the lock of the place, and first clears up what a process that died left half done. What git
+refuses becomes a refusal with its words; nothing is ever forced upon it that could lose work. LFS files come as
+pointers, submodules stay empty, and no filter or merge driver of the repository is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from handrail.domain.workspaces.worktrees import CheckRun, Foreseen, Looked, Made, MergeDone, Removal
+from handrail.kernel.errors import WorktreeRefused
+from handrail.outside.tracking.discovery import Repository, discover
+from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut, git_program
+from handrail.outside.worktrees.advancing import settle
+from handrail.outside.worktrees.foreseeing import foresee
+from handrail.outside.worktrees.looking import look
+from handrail.outside.worktrees.making import make
+from handrail.outside.worktrees.merging import Merging, clear_checks
+from handrail.outside.worktrees.place import Place
+from handrail.outside.worktrees.registered import registered
+from handrail.outside.worktrees.removing import Removing
+from handrail.outside.worktrees.writing_git import Git
+
+WRITING_S = 600.0
+LOOKING_S = 60.0
+AT_ONCE = 4
+"""Worktrees that are looked at side by side."""
+
+
+class GitWorktrees:
+    """The worktrees of the repository a project lies in."""
+
+    def __init__(self, project: Path, *, writing_s: float = WRITING_S, looking_s: float = LOOKING_S) -> None:
+        self._place = Place(project)
+        self._place.check()
+        self._writing_s = writing_s
+        self._looking_s = looking_s
+
+    def make(self, path: str, branch: str, base: str | None) -> Made:
+        with self._writing() as git:
+            return make(git, self._place, path, branch, base)
+
+    def look(self, paths: Mapping[str, str | None]) -> dict[str, Looked]:
+        with self._reading() as git:
+            entries = registered(git)
+            with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="handrail-look") as pool:
+                started = {path: pool.submit(look, git, path, base, entries) for path, base in paths.items()}
+                return {path: future.result() for path, future in started.items()}
+
+    def foresee(self, worktrees: Mapping[str, str], base: str) -> Foreseen:
+        with self._reading() as git, self._place.scratch() as scratch:
+            return foresee(git, scratch, worktrees, base)
+
+    def merge(self, branch: str, base: str, *, message: str, checks: CheckRun | None) -> MergeDone:
+        return Merging(self._place, branch, base, message, checks).merge(self._writing)
+
+    def remove(self, path: str, *, base: str | None, delete_branch: bool, ignored: bool, dry_run: bool) -> Removal:
+        with self._reading() if dry_run else self._writing() as git:
+            removing = Removing(git, self._place, path, base, is_trial=dry_run)
+            return removing.remove(delete_branch=delete_branch, ignored=ignored)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Git]:
+        with _told():
+            deadline = Deadline(self._looking_s)
+            yield Git(self._repository(deadline), deadline)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Git]:
+        with _told():
+            deadline = Deadline(self._writing_s)
+            repository = self._repository(deadline)
+            with self._place.locked(deadline) as lock:
+                git = Git(repository, deadline, lock=lock)
+                clear_checks(git, self._place)
+                settle(git)
+                yield git
+
+    def _repository(self, deadline: Deadline) -> Repository:
+        if git_program() is None:
+            raise WorktreeRefused("there is no git on this machine", hint="install git, or record worktrees only")
+        found = discover(self._place.project, deadline)
+        if found is None:
+            raise WorktreeRefused(
+                f"{self._place.project} is in no git repository that can be used",
+                hint="a bare repository, another owner's, or a home folder will not do; record worktrees only",
+            )
+        return found
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """What git or the disk says becomes a refusal."""
+    try:
+        yield
+    except GitTimedOut as late:
+        raise WorktreeRefused(f"git took too long: {late}", hint="the same call again goes on where it ended") from late
+    except (GitFailed, OSError) as problem:
+        raise WorktreeRefused(str(problem), hint="what git says names the cause; the same call again goes on") from (
+            problem
+        )

@@ -1,0 +1,225 @@
+"""Makes a worktree, or takes up one that an earlier try left half made.
+
+Before anything is made, the place remembers what was asked: a branch that is there already is taken only if Handrail
+made it. A worktree that git was killed over is finished: files that lie there must be what git was writing, whole or
+cut short; anything else is somebody's work and is left alone. What a removal left half done is put back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+
+from handrail.domain.journal.paths import path_text
+from handrail.domain.workspaces.worktrees import Made
+from handrail.kernel.errors import WorktreeRefused
+from handrail.outside.tracking.discovery import Repository
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.private_index import names
+from handrail.outside.worktrees.keeping import keep_staged, ref_of
+from handrail.outside.worktrees.looking import worktree_at
+from handrail.outside.worktrees.naming import OTHER_NAME, OTHER_PATH, check_branch, check_free, check_path
+from handrail.outside.worktrees.place import Origin, Place
+from handrail.outside.worktrees.registered import HEADS, INITIALIZING, Entry, entry_at, entry_on, registered
+from handrail.outside.worktrees.writing_git import Git
+
+SUBMODULES = "submodules are not checked out"
+LFS = "files of git-lfs are pointers until `git lfs pull`"
+
+
+def make(git: Git, place: Place, path: str, branch: str, base: str | None) -> Made:
+    """A worktree at `path` on `branch`. The place must be locked."""
+    check_branch(git, branch)
+    entries = registered(git)
+    path = check_path(place, path, entries, git)
+    origin = _origin(git, place, path, branch, base)
+    there, holder = entry_at(entries, path), entry_on(entries, branch)
+    if holder is not None and holder.path != path:
+        raise WorktreeRefused(f"the branch {branch} is checked out at {holder.path}", hint=OTHER_NAME)
+    if there is not None and there.branch != branch:
+        found = f"the branch {there.branch}" if there.branch else "no branch"
+        raise WorktreeRefused(f"at {path} is a worktree already, on {found}", hint=OTHER_PATH)
+    existed = git.branch_tip(branch) is not None
+    if there is not None:
+        _take_up(git, place, there, origin)
+    else:
+        _clear_a_broken_start(git, path)
+        check_free(path)
+        place.remember(origin)
+        _add(git, path, branch, None if existed else origin.base_commit)
+    return Made(
+        path=path,
+        branch=branch,
+        base_branch=origin.base_branch,
+        base_commit=origin.base_commit,
+        existed=existed,
+        notes=_notes(git, branch),
+    )
+
+
+def _origin(git: Git, place: Place, path: str, branch: str, base: str | None) -> Origin:
+    """Where the branch begins, or began when Handrail made it."""
+    if git.branch_tip(branch) is not None:
+        origin = place.origin(branch)
+        if origin is None or origin.path != path:
+            raise WorktreeRefused(f"there is a branch {branch} already", hint=OTHER_NAME)
+        return origin
+    if base is None:
+        commit = git.resolved("HEAD")
+        current = git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1))
+        base_branch = current.removeprefix(HEADS) if current.startswith(HEADS) else None
+    else:
+        commit = git.resolved(base)
+        base_branch = base if git.branch_tip(base) is not None else None
+    if commit is None and git.resolved("HEAD") is None:
+        raise WorktreeRefused("the repository has no commit yet", hint="commit something first")
+    if commit is None:
+        raise WorktreeRefused(f"there is no branch or commit {str(base)[:80]!r}", hint="name a branch that exists")
+    return Origin(path=path, branch=branch, base_branch=base_branch, base_commit=commit)
+
+
+def _add(git: Git, path: str, branch: str, base: str | None) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
+    asked = ("-b", branch, path, base) if base is not None else (path, branch)
+    try:
+        git.run("worktree", "add", "--quiet", *(("--no-track",) if base is not None else ()), *asked)
+    except GitTimedOut:
+        raise
+    except GitFailed as failed:
+        if base is not None and git.branch_tip(branch) is None:
+            parts = branch.split("/")
+            above = ["/".join(parts[:end]) for end in range(1, len(parts)) if git.branch_tip("/".join(parts[:end]))]
+            below = git.line("for-each-ref", "--count=1", "--format=%(refname:short)", f"refs/heads/{branch}/")
+            if above or below:
+                raise WorktreeRefused(
+                    f"{branch} cannot be a branch beside {above[0] if above else below}", hint=OTHER_NAME
+                ) from None
+        raise WorktreeRefused(f"git made no worktree: {failed.complaint}", hint=OTHER_PATH) from failed
+
+
+def _take_up(git: Git, place: Place, there: Entry, origin: Origin) -> None:
+    """A worktree that is on record: whole, half made, half removed, or without its folder."""
+    if not os.path.lexists(there.path) and os.path.lexists(leaving(there.path)):
+        os.rename(leaving(there.path), there.path)  # noqa: PTH104
+        _put_back(git, there)
+        return
+    if not there.exists:
+        with place.scratch() as scratch:
+            keep_gone_index(git, there, scratch)
+        unlocked(git, there)
+        git.run("worktree", "add", "--quiet", "--force", there.path, origin.branch)
+        return
+    finish(git, there)
+    if worktree_at(git, there) is None:
+        raise WorktreeRefused(
+            f"the worktree at {there.path} is not linked to this repository",
+            hint="`git worktree repair` mends the link when one of the two was moved",
+        )
+
+
+def keep_gone_index(git: Git, there: Entry, scratch: str) -> str | None:
+    """Commits what was staged in a worktree whose folder is gone."""
+    if there.git_dir is None or there.branch is None:
+        return None
+    gone = git.at(git.repository._replace(top=there.path, git_dir=there.git_dir))
+    return keep_staged(gone, there.head, ref_of(there.branch), scratch)
+
+
+def leaving(path: str) -> str:
+    """What a worktree is called while it is being removed."""
+    above, name = os.path.split(path)
+    return f"{above}/.{name}.handrail-removing"
+
+
+def unlocked(git: Git, there: Entry) -> None:
+    """Lets go of a worktree that git locked while it made it."""
+    if there.locked == INITIALIZING:
+        git.run("worktree", "unlock", there.path, allowed=(0, 128))
+
+
+def finish(git: Git, there: Entry) -> None:
+    """Checks out what is missing in a worktree whose making was cut short. Any other is left alone."""
+    if there.locked != INITIALIZING or there.git_dir is None:
+        return
+    link = f"{there.path}/.git"
+    if not os.path.lexists(link):
+        with open(link, "x", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+            file.write(f"gitdir: {there.git_dir}\n")
+    here = git.at(git.repository._replace(top=there.path, git_dir=there.git_dir))
+    branch = there.branch
+    if branch is None:
+        raise WorktreeRefused(f"the worktree at {there.path} was not made to the end", hint=OTHER_PATH)
+    _drop_locks(there.git_dir)
+    here.run("read-tree", "HEAD")
+    for path in names(here.run("diff-files", "-z", "--name-only", "--diff-filter=M")):
+        if not _is_cut_short(here, path):
+            raise WorktreeRefused(
+                f"{path_text(path)} at {there.path} is not what git was writing there", hint=OTHER_PATH
+            )
+    here.run("checkout-index", "--all", "--force", "--quiet", "--index")
+    unlocked(git, there)
+
+
+def _put_back(git: Git, there: Entry) -> None:
+    """After a removal that was cut short: everything was committed by then, so what is missing comes from there."""
+    assert there.git_dir is not None
+    here = git.at(git.repository._replace(top=there.path, git_dir=there.git_dir))
+    here.run("worktree", "unlock", there.path, allowed=(0, 128))
+    here.run("read-tree", "HEAD")
+    here.run("checkout-index", "--all", "--quiet", "--index", allowed=(0, 1, 128))
+
+
+def _drop_locks(git_dir: str) -> None:
+    """What a killed git left in a worktree that nobody has used yet. Every git of ours holds the place's lock, so none
+    is at work."""
+    for name in ("index.lock", "HEAD.lock"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{git_dir}/{name}")  # noqa: PTH108
+
+
+def _is_cut_short(git: Git, path: bytes) -> bool:
+    """True when a file is the beginning of what HEAD has there."""
+    name = os.fsdecode(path)
+    return is_beginning(git, name, git.line("rev-parse", f":./{name}"))
+
+
+def is_beginning(git: Git, path: str, content_id: str) -> bool:
+    """True when a file is the beginning of an object's content, as a checkout would write it, or all of it."""
+    file = f"{git.repository.top}/{path}"
+    try:
+        if not stat.S_ISREG(os.lstat(file).st_mode):
+            return False
+        with open(file, "rb") as opened:  # noqa: PTH123
+            content = opened.read()
+    except OSError:
+        return False
+    return git.run("cat-file", "--filters", f"--path={path}", content_id).startswith(content)
+
+
+def _clear_a_broken_start(git: Git, path: str) -> None:
+    """Git was killed before the worktree was on record: all there can be is a link to a folder git does not know."""
+    try:
+        if os.listdir(path) != [".git"]:  # noqa: PTH208
+            return
+        with open(f"{path}/.git", "rb") as file:  # noqa: PTH123
+            link = os.fsdecode(file.read(1 << 16)).removeprefix("gitdir: ").rstrip("\n")
+    except OSError:
+        return
+    above = os.path.realpath(f"{git.repository.common_dir}/worktrees")
+    if os.path.dirname(os.path.realpath(link)) == above and not os.path.exists(f"{link}/HEAD"):  # noqa: PTH110, PTH120
+        os.unlink(f"{path}/.git")  # noqa: PTH108
+
+
+def _notes(git: Git, branch: str) -> tuple[str, ...]:
+    repository: Repository = git.repository
+    found = []
+    tip = git.branch_tip(branch)
+    if tip is not None and git.run("ls-tree", "--name-only", tip, "--", ".gitmodules"):
+        found.append(SUBMODULES)
+    if "lfs" in repository.filters:
+        found.append(LFS)
+    others = sorted(repository.filters - {"lfs"})
+    if others:
+        found.append(f"files stand as they are stored: the filter {', '.join(others)} was not run")
+    return tuple(found)

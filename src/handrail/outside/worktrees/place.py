@@ -1,0 +1,206 @@
+"""The folder `.handrail/worktrees/` of a project: the worktrees that were given no other place, and what is kept about
+all of them. Git is told to ignore it.
+
+    .lock           held while something is written, by the process and by every git that it starts
+    .made/KEY.json  a worktree that Handrail made: written before it is made, gone when its branch is
+    .scratch-ID/    objects and indexes for one question, thrown away after it
+    .checks-ID/     a worktree of a merged commit while the checks run in it
+    NAME/           a worktree
+
+A process that is killed leaves the last two behind; the next call that writes clears them up, when nobody holds their
+lock any more. Not for worktrees elsewhere: those are folders like any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from handrail.kernel.errors import PlaceUnusable, WorktreeRefused
+from handrail.known_types import make_known
+from handrail.outside.tracking.git_process import Deadline
+from handrail.outside.tracking.state import write_whole
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # no such lock on this system
+    fcntl = None
+
+SCRATCH, CHECKS = ".scratch-", ".checks-"
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a worktree's branch began. Kept before there is anything, so that a second try knows its own."""
+
+    path: str
+    branch: str
+    base_branch: str | None
+    base_commit: str
+
+
+class Place:
+    """The folder of one project."""
+
+    def __init__(self, project: Path) -> None:
+        self.project = os.path.realpath(project)
+        self.folder = f"{self.project}/.handrail/worktrees"
+
+    def check(self) -> None:
+        for folder in (f"{self.project}/.handrail", self.folder, f"{self.folder}/.made"):
+            if os.path.islink(folder):  # noqa: PTH114 - it may have come with the repository, and lead anywhere
+                raise PlaceUnusable(f"{folder} is a symbolic link", hint="remove it; what is kept there must lie there")
+
+    def prepare(self) -> None:
+        self.check()
+        os.makedirs(f"{self.folder}/.made", exist_ok=True)  # noqa: PTH103 - names need not be UTF-8
+        with contextlib.suppress(FileExistsError), Path(self.folder, ".gitignore").open("x", encoding="utf-8") as file:
+            file.write("*\n")
+
+    @contextlib.contextmanager
+    def locked(self, deadline: Deadline) -> Iterator[int]:
+        """Nobody else writes meanwhile; yields the lock's descriptor, for git to hold it too."""
+        self.prepare()
+        lock = FileLock(f"{self.folder}/.lock")
+        try:
+            if not lock.taken_within(deadline.left()):
+                raise WorktreeRefused(
+                    "another process has worked on the worktrees for too long",
+                    hint="try again when it is done",
+                )
+            yield lock.descriptor
+        finally:
+            lock.leave()
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[str]:
+        """A folder for one question: in this one if it is there, else where the system keeps such things."""
+        self.check()
+        above = self.folder if os.path.isdir(self.folder) else None  # noqa: PTH112
+        with self._held(SCRATCH, above) as folder:
+            os.makedirs(f"{folder}/objects/pack")  # noqa: PTH103
+            os.makedirs(f"{folder}/objects/info")  # noqa: PTH103
+            yield folder
+
+    @contextlib.contextmanager
+    def checks(self) -> Iterator[str]:
+        """A folder to put a worktree into; whoever enters takes the worktree away before leaving."""
+        with self._held(CHECKS, self.folder) as folder:
+            yield folder
+
+    @contextlib.contextmanager
+    def _held(self, prefix: str, above: str | None) -> Iterator[str]:
+        unheld = tempfile.mkdtemp(prefix=".new-" if above else "handrail-", dir=above)
+        lock = FileLock(f"{unheld}/lock")
+        lock.taken_within(0)
+        folder = unheld.replace(".new-", prefix) if above else unheld
+        try:
+            os.rename(unheld, folder)  # noqa: PTH104 - under its own name only once it is held
+            yield folder
+        finally:
+            clear_away(folder)
+            lock.leave()
+
+    def abandoned(self) -> list[str]:
+        """Folders for one question whose process is no more. Only while the place is locked."""
+        found = []
+        for entry in os.scandir(self.folder):
+            if entry.name.startswith((SCRATCH, CHECKS)) and entry.is_dir(follow_symlinks=False):
+                lock = FileLock(f"{entry.path}/lock")
+                if lock.taken_within(0):
+                    found.append(entry.path)
+                lock.leave()
+        return found
+
+    def origin(self, branch: str) -> Origin | None:
+        """How a branch began, if Handrail made it."""
+        return self._read(self._origin(branch))
+
+    def origin_at(self, path: str) -> Origin | None:
+        """The worktree that Handrail made at a path."""
+        try:
+            files = sorted(Path(self.folder, ".made").glob("*.json"))
+        except OSError:
+            return None
+        return next((origin for origin in map(self._read, files) if origin is not None and origin.path == path), None)
+
+    def remember(self, origin: Origin) -> None:
+        write_whole(self._origin(origin.branch), msgspec.json.encode(origin))
+
+    def forget(self, branch: str) -> None:
+        self._origin(branch).unlink(missing_ok=True)
+
+    def _origin(self, branch: str) -> Path:
+        return Path(self.folder, ".made", f"{hashlib.sha256(os.fsencode(branch)).hexdigest()[:24]}.json")
+
+    @staticmethod
+    def _read(file: Path) -> Origin | None:
+        try:
+            make_known(Origin)
+            return msgspec.json.decode(file.read_bytes(), type=Origin)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+
+class FileLock:
+    """A file lock that is waited for no longer than allowed: the kernel's queue knows no limit, so a thread stands in
+    it, and gives the lock back if it comes too late. The kernel opens it when the last holder dies."""
+
+    def __init__(self, path: str) -> None:
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        self._state = threading.Lock()
+        self._waiting = self._left = False
+
+    def taken_within(self, seconds: float) -> bool:
+        if fcntl is None:
+            return True
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if seconds <= 0:
+                return False
+        else:
+            return True
+        self._waiting = True
+        thread = threading.Thread(target=self._stand, name="handrail-worktrees-lock", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        return not self._waiting
+
+    def _stand(self) -> None:
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        with self._state:
+            self._waiting = False
+            if self._left:
+                os.close(self.descriptor)
+
+    def leave(self) -> None:
+        with self._state:
+            if self._waiting:
+                self._left = True
+            else:
+                os.close(self.descriptor)
+
+
+def clear_away(folder: str) -> None:
+    """Deletes a folder, also where someone has made parts of it read-only. Links are not followed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not os.path.lexists(folder):
+        return
+    for path, names, _ in os.walk(folder):
+        for name in (".", *names):
+            below = f"{path}/{name}"
+            with contextlib.suppress(OSError):
+                if stat.S_ISDIR(os.lstat(below).st_mode):
+                    os.chmod(below, 0o700)  # noqa: PTH101
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,117 @@
+"""The worktrees that git has on record: `git worktree list`, read into entries, each with the folder git keeps for it.
+
+Not a judgement about them: a folder may be gone, or its link broken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from handrail.outside.tracking.discovery import Repository
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.worktrees.writing_git import Git
+
+HEADS = "refs/heads/"
+INITIALIZING = "initializing"
+"""The reason git locks a worktree with while it makes one."""
+
+
+class Entry(NamedTuple):
+    """One worktree on record."""
+
+    path: str
+    head: str | None
+    branch: str | None
+    """Its short name; None for a detached HEAD."""
+    is_main: bool
+    locked: str | None
+    git_dir: str | None
+    """The folder git keeps for it; None where that could not be found."""
+
+    @property
+    def exists(self) -> bool:
+        return os.path.isdir(self.path)  # noqa: PTH112
+
+
+def registered(git: Git) -> list[Entry]:
+    """All of them, the main one first."""
+    try:
+        words = git.run("worktree", "list", "--porcelain", "-z").split(b"\0")
+    except GitTimedOut:
+        raise
+    except GitFailed:  # before 2.36: a name with a newline cannot be told apart there
+        words = git.run("worktree", "list", "--porcelain").split(b"\n")
+    folders = _folders(git.repository)
+    found: list[Entry] = []
+    facts: dict[str, str] = {}
+    for word in words:
+        if word:
+            key, _, value = os.fsdecode(word).partition(" ")
+            facts[key] = value
+        elif facts:
+            found.append(_entry(facts, folders, git.repository, is_main=not found))
+            facts = {}
+    return found
+
+
+def _entry(facts: dict[str, str], folders: dict[str, str], repository: Repository, *, is_main: bool) -> Entry:
+    path = os.path.realpath(facts["worktree"])
+    head = facts.get("HEAD")
+    branch = facts.get("branch")
+    return Entry(
+        path=path,
+        head=head if head and head.strip("0") else None,
+        branch=branch.removeprefix(HEADS) if branch else None,
+        is_main=is_main,
+        locked=facts.get("locked"),
+        git_dir=repository.common_dir if is_main else folders.get(path),
+    )
+
+
+def _folders(repository: Repository) -> dict[str, str]:
+    """The folders of linked worktrees, by the worktree's path."""
+    found = {}
+    try:
+        entries = [entry.path for entry in os.scandir(f"{repository.common_dir}/worktrees")]
+    except OSError:
+        return {}
+    for folder in entries:
+        path = linked_path(folder)
+        if path is not None:
+            found[path] = folder
+    return found
+
+
+def linked_path(folder: str) -> str | None:
+    """The worktree that one of git's folders is for."""
+    try:
+        with open(f"{folder}/gitdir", "rb") as file:  # noqa: PTH123 - names need not be UTF-8
+            link = os.fsdecode(file.read(1 << 16).rstrip(b"\n"))
+    except OSError:
+        return None
+    return os.path.realpath(os.path.join(folder, os.path.dirname(link))) if link else None  # noqa: PTH118, PTH120
+
+
+def entry_at(entries: Iterable[Entry], path: str) -> Entry | None:
+    return next((entry for entry in entries if entry.path == path), None)
+
+
+def entry_on(entries: Iterable[Entry], branch: str) -> Entry | None:
+    """The worktree that has a branch checked out, or that is in the middle of rebasing or bisecting it."""
+    for entry in entries:
+        if entry.branch == branch or (entry.git_dir is not None and branch in _being_moved(entry.git_dir)):
+            return entry
+    return None
+
+
+def _being_moved(git_dir: str) -> set[str]:
+    found = set()
+    for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
+        try:
+            with open(f"{git_dir}/{name}", "rb") as file:  # noqa: PTH123
+                found.add(os.fsdecode(file.read(4096).strip()).removeprefix(HEADS))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,322 @@
+"""Takes a worktree away when nothing is lost by it.
+
+First everything is decided; where the folder has to stay, nothing is changed. Then what is not committed becomes a
+commit on the branch. The folder gets another name, so that nobody writes into it any more, is looked through once more,
+and only then deleted; then git's record of it; then the branch, if its base has all of it. A process that dies on the
+way leaves a state that the same call goes on from.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from handrail.domain.workspaces.worktrees import Removal
+from handrail.kernel.errors import WorktreeRefused
+from handrail.outside.tracking.discovery import Repository, discover
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.worktrees.keeping import (
+    Uncommitted,
+    holds_work,
+    keep,
+    own_files,
+    ref_of,
+    uncommitted,
+)
+from handrail.outside.worktrees.looking import status_of, worktree_at
+from handrail.outside.worktrees.making import finish, keep_gone_index, leaving, unlocked
+from handrail.outside.worktrees.measuring import Measured, measure
+from handrail.outside.worktrees.merge_tree import can_merge, merge_trees
+from handrail.outside.worktrees.naming import is_below, real_path
+from handrail.outside.worktrees.place import Place, clear_away
+from handrail.outside.worktrees.registered import INITIALIZING, Entry, entry_at, entry_on, registered
+from handrail.outside.worktrees.stray import stray_commits
+from handrail.outside.worktrees.writing_git import Git
+
+TRIES = 3
+KEPT = "handrail/kept-"
+MESSAGE = "Work that was not committed when its worktree was removed"
+LOCK_REASON = "handrail: being removed"
+
+
+class Decided(NamedTuple):
+    """What is to be done with a worktree."""
+
+    found: Uncommitted
+    branch: str | None
+    """The branch its work is on, or will be: a new one where HEAD is detached."""
+    kept_branch: str | None
+    stray: list[str]
+    """Other commits that no branch holds."""
+    ignored: int
+    measured: Measured
+    because: str | None
+    """Why the folder stays."""
+
+
+class _WrittenToError(Exception):
+    """Something was written to the folder while it was being removed."""
+
+
+class Removing:
+    """One worktree being taken away, or a trial of it that changes nothing."""
+
+    def __init__(self, git: Git, place: Place, path: str, base: str | None, *, is_trial: bool) -> None:
+        self._git = git
+        self._place = place
+        self._path = real_path(path)
+        self._shown = path
+        self._base = base
+        self._is_trial = is_trial
+
+    def remove(self, *, delete_branch: bool, ignored: bool) -> Removal:
+        entries = registered(self._git)
+        entry = entry_at(entries, self._path)
+        self._check_allowed(entries, entry)
+        with self._place.scratch() as scratch:
+            if entry is None:
+                return self._of_none(scratch, delete_branch=delete_branch)
+            if entry.locked not in (None, INITIALIZING, LOCK_REASON):
+                because = f"it is locked: {entry.locked}".rstrip(": ")
+                return Removal(path=self._shown, removed=False, kept_because=because)
+            if not entry.exists:
+                return self._of_gone(entry, scratch, delete_branch=delete_branch, ignored=ignored)
+            for number in range(TRIES):
+                try:
+                    return self._of_whole(entry, scratch, str(number), delete_branch=delete_branch, ignored=ignored)
+                except _WrittenToError:
+                    entry = entry_at(registered(self._git), self._path) or entry
+        return Removal(path=self._shown, removed=False, kept_because="somebody is writing to it")
+
+    def _check_allowed(self, entries: list[Entry], entry: Entry | None) -> None:
+        if entry is not None and entry.is_main:
+            raise WorktreeRefused(
+                f"{self._shown} is the main working copy of the repository", hint="only linked worktrees are removed"
+            )
+        if is_below(self._place.project, self._path):
+            raise WorktreeRefused(f"the project itself lies in {self._shown}", hint="remove it from elsewhere")
+        inner = [other for other in entries if other.path != self._path and is_below(other.path, self._path)]
+        if inner:
+            raise WorktreeRefused(f"the working copy {inner[0].path} lies in {self._shown}", hint="remove that first")
+
+    def _of_whole(self, entry: Entry, scratch: str, key: str, *, delete_branch: bool, ignored: bool) -> Removal:
+        """A worktree with its folder."""
+        if entry.locked == INITIALIZING and self._is_trial:
+            removed = measure(entry.path, self._git.deadline).bytes_used
+            deleted = delete_branch and self._without(entry.branch, entry, scratch)
+            return Removal(path=self._shown, removed=True, branch_deleted=deleted, bytes_freed=removed)
+        if not self._is_trial:
+            finish(self._git, entry)
+        repository = worktree_at(self._git, entry)
+        if repository is None:
+            because = "its link to the repository is broken; `git worktree repair` mends links"
+            return Removal(path=self._shown, removed=False, kept_because=because)
+        decided = self._decided(repository, entry, scratch, key, ignored=ignored)
+        if decided.because is not None:
+            return Removal(path=self._shown, removed=False, ignored_files=decided.ignored, kept_because=decided.because)
+        commit = None
+        if not self._is_trial:
+            self._keep_strays(decided)
+            commit = self._kept(repository, decided)
+            self._take_away(entry, repository, decided, scratch, f"{key}-again", ignored=ignored)
+        return Removal(
+            path=self._shown,
+            removed=True,
+            branch_deleted=delete_branch and self._without_branch(decided, entry, scratch),
+            kept_commit=commit,
+            committed_files=len(decided.found.files),
+            kept_branch=decided.kept_branch,
+            ignored_files=decided.ignored,
+            bytes_freed=decided.measured.bytes_used,
+        )
+
+    def _decided(self, repository: Repository, entry: Entry, scratch: str, key: str, *, ignored: bool) -> Decided:
+        here = self._git.at(repository)
+        if self._is_trial:
+            here = here.beside(f"{scratch}/objects")
+        found = uncommitted(here, scratch, key)
+        measured = measure(entry.path, here.deadline)
+        count = len(status_of(here).ignored) + own_files(entry.path)
+        stray = stray_commits(here, found.branch)
+        kept_branch = None
+        if found.branch is None and found.head is not None:
+            is_held = bool(here.run("for-each-ref", "--count=1", "--contains", found.head, "refs/heads/"))
+            if found.files or not is_held:
+                kept_branch = f"{KEPT}{found.head[:12]}"
+        because = found.stuck
+        if not measured.is_whole:
+            because = because or "it is too large to be looked through in time"
+        working = [folder for folder in measured.nested if holds_work(folder, here.deadline)]
+        if working:
+            inner = os.path.relpath(working[0], entry.path)
+            because = because or f"{inner} is a repository of its own with work that is nowhere else"
+        if count and not ignored:
+            because = because or f"{count} files or folders in it are ignored by git and would go with it"
+        return Decided(found, found.branch or kept_branch, kept_branch, stray, count, measured, because)
+
+    def _keep_strays(self, decided: Decided) -> None:
+        """Commits that only this worktree's own log knows get a branch each."""
+        for commit in decided.stray:
+            self._hold(f"{KEPT}{commit[:12]}", commit)
+        if decided.kept_branch is not None and decided.found.head is not None:
+            self._hold(decided.kept_branch, decided.found.head)
+
+    def _hold(self, branch: str, commit: str) -> None:
+        tip = self._git.branch_tip(branch)
+        if tip is None:
+            none = "0" * len(commit)
+            self._git.run("update-ref", "-m", "handrail: kept", ref_of(branch), commit, none)
+        elif not self._git.contains(tip, commit):
+            raise WorktreeRefused(f"there is another branch {branch}", hint="rename it, then try again")
+
+    def _kept(self, repository: Repository, decided: Decided) -> str | None:
+        found = decided.found
+        if not found.files:
+            return None
+        here = self._git.at(repository)
+        branch = decided.branch
+        assert branch is not None, "a detached HEAD gets a branch"
+        if found.branch is None:  # a kept branch may have grown already, in a try that was cut short
+            tip = here.branch_tip(branch)
+            if tip is not None and tip != found.head and here.tree_of(tip) == found.tree:
+                return tip
+            found = found._replace(head=tip)
+        try:
+            return keep(here, found, ref_of(branch), MESSAGE)
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            if here.branch_tip(branch) != found.head:  # somebody has just committed there
+                raise _WrittenToError from None
+            raise
+
+    def _take_away(
+        self, entry: Entry, repository: Repository, decided: Decided, scratch: str, key: str, *, ignored: bool
+    ) -> None:
+        """The folder under another name, looked through, deleted; then git's record of it."""
+        away = leaving(entry.path)
+        if os.path.lexists(away):
+            raise WorktreeRefused(f"{away} is in the way", hint="let a person look at it")
+        self._git.run("worktree", "lock", "--reason", LOCK_REASON, entry.path, allowed=(0, 128))
+        os.rename(entry.path, away)  # noqa: PTH104
+        moved = self._git.at(repository._replace(top=away))
+        again = uncommitted(moved, scratch, key)
+        if again.tree != decided.found.tree or (not ignored and (status_of(moved).ignored or own_files(away))):
+            os.rename(away, entry.path)  # noqa: PTH104
+            self._git.run("worktree", "unlock", entry.path, allowed=(0, 128))
+            raise _WrittenToError
+        self._delete(entry, away)
+
+    def _delete(self, entry: Entry, away: str) -> None:
+        clear_away(away)
+        if os.path.lexists(away):
+            raise WorktreeRefused(f"{away} could not be deleted to the end", hint="see who holds it, then try again")
+        if os.path.lexists(entry.path):
+            raise WorktreeRefused(
+                f"something new was put at {entry.path} while the worktree was removed",
+                hint="it was left alone; move it elsewhere, then try again",
+            )
+        self._git.run("worktree", "remove", "--force", "--force", entry.path)
+
+    def _of_gone(self, entry: Entry, scratch: str, *, delete_branch: bool, ignored: bool) -> Removal:
+        """A worktree whose folder is not there: deleted by hand, or by a removal that was cut short."""
+        away = leaving(entry.path)
+        repository = discover(away, self._git.deadline) if os.path.isdir(away) else None  # noqa: PTH112
+        if os.path.lexists(away) and repository is not None and repository.git_dir == entry.git_dir:
+            again = self._written_since(repository, scratch)
+            if again or (not ignored and status_of(self._git.at(repository)).ignored):
+                if not self._is_trial:
+                    os.rename(away, entry.path)  # noqa: PTH104
+                    self._git.run("worktree", "unlock", entry.path, allowed=(0, 128))
+                because = f"something was written to it: {again[0]}" if again else "files in it are ignored by git"
+                return Removal(path=self._shown, removed=False, kept_because=because)
+        measured = measure(away, self._git.deadline)
+        commit = None
+        if not self._is_trial:
+            if entry.branch is not None:
+                commit = keep_gone_index(self._git, entry, scratch)
+            elif entry.head is not None and not self._git.run(
+                "for-each-ref", "--count=1", "--contains", entry.head, "refs/heads/"
+            ):
+                self._hold(f"{KEPT}{entry.head[:12]}", entry.head)
+            unlocked(self._git, entry)
+            if os.path.lexists(away):
+                self._delete(entry, away)
+            else:
+                self._git.run("worktree", "remove", "--force", "--force", entry.path)
+        return Removal(
+            path=self._shown,
+            removed=True,
+            branch_deleted=delete_branch and self._without(entry.branch, entry, scratch),
+            kept_commit=commit,
+            bytes_freed=measured.bytes_used,
+        )
+
+    def _written_since(self, repository: Repository, scratch: str) -> list[str]:
+        """Files in a half-deleted folder that HEAD does not have as they are; what is missing was deleted by us."""
+        here = self._git.at(repository)
+        if self._is_trial:
+            here = here.beside(f"{scratch}/objects")
+        found = uncommitted(here, scratch, "half")
+        if found.head is None:
+            return found.files
+        there = here.run(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d", found.head, found.tree
+        )
+        return [os.fsdecode(path) for path in there.split(b"\0") if path]
+
+    def _of_none(self, scratch: str, *, delete_branch: bool) -> Removal:
+        """Git has no worktree on record there."""
+        if os.path.lexists(self._path):
+            because = "it is no worktree of this repository, or its link is broken; `git worktree repair` mends links"
+            return Removal(path=self._shown, removed=False, kept_because=because)
+        if os.path.lexists(leaving(self._path)):
+            because = f"git has no record of it; what is left of it is at {leaving(self._path)}"
+            return Removal(path=self._shown, removed=False, kept_because=because)
+        origin = self._place.origin_at(self._path)
+        deleted = origin is not None and delete_branch and self._without(origin.branch, None, scratch)
+        return Removal(path=self._shown, removed=True, branch_deleted=deleted)
+
+    def _without_branch(self, decided: Decided, entry: Entry, scratch: str) -> bool:
+        if decided.found.branch is None:
+            return False
+        if self._is_trial and decided.found.files:
+            beside = self._git.beside(f"{scratch}/objects")
+            tip = beside.commit(decided.found.tree, [decided.found.head] if decided.found.head else [], MESSAGE)
+            return self._without(decided.found.branch, entry, scratch, tip=tip)
+        return self._without(decided.found.branch, entry, scratch)
+
+    def _without(self, branch: str | None, entry: Entry | None, scratch: str, *, tip: str | None = None) -> bool:
+        """Deletes a branch if its base has all of it and nobody else uses it; or tells whether it would."""
+        base = self._git.branch_tip(self._base) if self._base is not None else None
+        if branch is None or base is None or branch == self._base:
+            return False
+        tip = tip or self._git.branch_tip(branch)
+        if tip is None:
+            return False
+        others = [other for other in registered(self._git) if entry is None or other.path != entry.path]
+        if entry_on(others, branch) is not None:
+            return False
+        beside = self._git.beside(f"{scratch}/objects")
+        is_merged = beside.contains(base, tip)
+        if not is_merged and not self._is_squashed(beside, base, tip):
+            return False
+        if not self._is_trial:
+            if not is_merged:  # the content is in the base, the commits are not: they stay, out of sight
+                self._git.run("update-ref", "-m", "handrail: kept", f"refs/handrail/kept/{branch}-{tip[:12]}", tip)
+            self._git.run("update-ref", "-d", ref_of(branch), tip)
+            self._place.forget(branch)
+        return True
+
+    @staticmethod
+    def _is_squashed(git: Git, base: str, tip: str) -> bool:
+        """True when merging would change nothing: the base has the branch's content by other commits."""
+        if not can_merge():
+            return False
+        try:
+            merged = next(merge_trees(git, [(base, tip)]))
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            return False
+        return merged.conflicts is None and merged.tree == git.tree_of(base)

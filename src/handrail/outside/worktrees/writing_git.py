@@ -1,0 +1,222 @@
+"""Git on the user's own repository: disarmed as everywhere, but what it writes is meant to last.
+
+Objects and refs are brought to the disk, reflogs are written as the user has them, commits carry the user's name. Every
+git holds the lock of the place as long as it lives: when our process is killed, its git may still be at work, and
+nobody must take up the pieces before it ends. Nothing of the repository is run: no hook, no filter, no merge driver;
+commits are not signed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from handrail.outside.tracking.discovery import Repository
+from handrail.outside.tracking.git_process import FORCED_SETTINGS, Deadline, GitCall, GitFailed, git_program
+from handrail.outside.tracking.git_process import _environment as disarmed_environment
+
+NAME, EMAIL = "Handrail", "handrail@localhost"
+MERGE_TREE = (2, 39)
+"""The first git that merges many pairs without a working tree in one process."""
+
+
+class HeldCall(GitCall):
+    """A git process that inherits some descriptors."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        folder: str,
+        deadline: Deadline,
+        settings: Mapping[str, str],
+        environment: Mapping[str, str],
+        given: bytes | None,
+        held: Sequence[int],
+    ) -> None:
+        program = git_program()
+        if program is None:
+            raise GitFailed(arguments, 127, b"there is no git on this machine")
+        self._arguments = arguments
+        self._deadline = deadline
+        self._given = given
+        self._process = subprocess.Popen(  # noqa: S603 - an argument list, and git by its absolute path
+            [program, "--no-pager", *arguments],
+            cwd=folder,
+            env={**disarmed_environment(settings), **environment},
+            stdin=subprocess.PIPE if given else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=tuple(held),
+        )
+
+
+class Git:
+    """Git in one working tree of the repository."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        deadline: Deadline,
+        *,
+        lock: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.repository = repository
+        self.deadline = deadline
+        self.lock = lock
+        self.environment = dict(environment or {})
+
+    def at(self, repository: Repository) -> Git:
+        """Git in another working tree."""
+        return Git(repository, self.deadline, lock=self.lock, environment=self.environment)
+
+    def beside(self, objects: str) -> Git:
+        """Git that writes objects to a folder of ours and reads those of the repository too."""
+        places = {
+            "GIT_OBJECT_DIRECTORY": objects,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(self.repository.objects),
+        }
+        return Git(self.repository, self.deadline, lock=self.lock, environment={**self.environment, **places})
+
+    @property
+    def objects(self) -> str:
+        """Where objects are written to."""
+        return self.environment.get("GIT_OBJECT_DIRECTORY", self.repository.objects)
+
+    def start(
+        self, *arguments: str, given: bytes | None = None, environment: Mapping[str, str] | None = None
+    ) -> GitCall:
+        repository = self.repository
+        return HeldCall(
+            (f"--git-dir={repository.git_dir}", f"--work-tree={repository.top}", *arguments),
+            folder=repository.top if os.path.isdir(repository.top) else repository.git_dir,  # noqa: PTH112
+            deadline=self.deadline,
+            settings=self.settings,
+            environment={**self.environment, **(environment or {})},
+            given=given,
+            held=() if self.lock is None else (self.lock,),
+        )
+
+    def run(
+        self,
+        *arguments: str,
+        given: bytes | None = None,
+        allowed: Sequence[int] = (0,),
+        environment: Mapping[str, str] | None = None,
+    ) -> bytes:
+        return self.start(*arguments, given=given, environment=environment).output(allowed=allowed)
+
+    def line(self, *arguments: str, allowed: Sequence[int] = (0,), given: bytes | None = None) -> str:
+        return os.fsdecode(self.run(*arguments, allowed=allowed, given=given)).strip()
+
+    def tells(self, *arguments: str) -> bool:
+        """For commands that answer yes or no by their exit code."""
+        call = self.start(*arguments)
+        try:
+            call.output(allowed=(0,))
+        except GitFailed as failed:
+            if failed.code == 1:
+                return False
+            raise
+        return True
+
+    @functools.cached_property
+    def settings(self) -> dict[str, str]:
+        """What is forced upon every git, with the two settings that writing needs otherwise."""
+        logged = self._configured.get("core.logallrefupdates", "true")
+        is_lasting = self.objects == self.repository.objects
+        lasting = {"core.fsync": "committed" if is_lasting else "none", "core.logAllRefUpdates": logged or "true"}
+        return {**FORCED_SETTINGS, **self.repository.overrides, **lasting}
+
+    @functools.cached_property
+    def _configured(self) -> dict[str, str]:
+        """The configuration that is the user's and the repository's, the last value of each key."""
+        repository = self.repository
+        listed = GitCall(
+            (f"--git-dir={repository.git_dir}", "config", "--list", "--show-scope", "-z"),
+            folder=repository.git_dir,
+            deadline=self.deadline,
+            overrides=repository.overrides,
+        ).output()
+        words = listed.split(b"\0")
+        found = {}
+        for scope, setting in zip(words[0::2], words[1::2], strict=False):
+            name, _, value = setting.partition(b"\n")
+            if scope != b"command":
+                found[os.fsdecode(name)] = os.fsdecode(value)
+        return found
+
+    def identity(self) -> dict[str, str]:
+        """Variables for whoever commits: empty where the user's configuration has a name and an address."""
+        names = {}
+        for role in ("author", "committer"):
+            for part, fallback in (("name", NAME), ("email", EMAIL)):
+                if not (self._configured.get(f"{role}.{part}") or self._configured.get(f"user.{part}")):
+                    names[f"GIT_{role.upper()}_{part.upper()}"] = fallback
+        return names
+
+    def commit(self, tree: str, parents: Sequence[str], message: str) -> str:
+        """A commit object; no ref knows it yet."""
+        words = [word for parent in parents for word in ("-p", parent)]
+        made = self.run(
+            "commit-tree",
+            tree,
+            *words,
+            given=message.encode("utf-8", "replace") or b"\n",
+            environment=self.identity(),
+        )
+        return made.decode().strip()
+
+    def resolved(self, name: str) -> str | None:
+        """The commit that a name stands for; a branch comes before a tag of the same name."""
+        if not _is_askable(name):
+            return None
+        tip = self.branch_tip(name)
+        if tip is not None or name.startswith("-"):
+            return tip
+        return self.line("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", allowed=(0, 1, 128)) or None
+
+    def branch_tip(self, branch: str) -> str | None:
+        """Where a branch is; None where there is none of exactly this name."""
+        if not _is_askable(branch):
+            return None
+        ref = f"refs/heads/{branch}"
+        return self.line("show-ref", "--verify", "--hash", "--", ref, allowed=(0, 1, 128)) or None
+
+    def tree_of(self, commit: str) -> str:
+        return self.line("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
+
+    def contains(self, commit: str, other: str) -> bool:
+        """True when `other` is an ancestor of `commit`, or the same."""
+        return self.tells("merge-base", "--is-ancestor", other, commit)
+
+
+def _is_askable(name: str) -> bool:
+    """Whether a name can be given to a program at all."""
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
+@functools.cache
+def git_version() -> tuple[int, ...]:
+    """The version of git as numbers; empty where it cannot be told."""
+    try:
+        said = GitCall(("version",), folder=os.path.realpath("/"), deadline=Deadline(10)).output().decode()
+    except (GitFailed, OSError):
+        return ()
+    found = re.search(r"(\d+)\.(\d+)", said)
+    return tuple(int(part) for part in found.groups()) if found else ()
+
+
+def quoted_path(path: str) -> str:
+    """A path as git's list of object directories takes it."""
+    if os.pathsep in path or path.startswith('"'):
+        return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return path

@@ -1,0 +1,232 @@
+"""`handrail hook`: for git and for agents' clients, which run it before a commit or an edit. It says which files other
+agents keep for themselves, and gets in nobody's way: where anything is unexpected, or takes long, it lets them go on.
+
+It looks at the store by itself rather than through the wiring: a hook runs before every edit, and most of Handrail is
+not needed for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from handrail.domain.workspaces.reserving import Kept
+
+OWN_AGENT = "HANDRAIL_AGENT_ID"
+"""The variable by which a hook knows whose edits and commits it sees."""
+COMMIT_S = 5.0
+EDIT_S = 2.0
+"""What a look may take before it is given up."""
+READING = ("Read", "Glob", "Grep", "LS", "NotebookRead")
+"""Tools of clients that change nothing."""
+MOST_STDIN = 64 * 1024 * 1024
+SHOWN_FILES = 10
+TEXT = 200
+
+ResultT = TypeVar("ResultT")
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+class Looked(NamedTuple):
+    """What others keep of some files, and when that was."""
+
+    kept: list[Kept]
+    now: int
+
+
+def _options(command: CommandT) -> CommandT:
+    for option in (
+        click.option("--global", "global_store", is_flag=True, help="One store for all repositories, in ~/.handrail."),
+        click.option("--db", metavar="PATH|URL", help="The store: a file, or a postgresql:// address."),
+        click.option("--refuse", is_flag=True, help="Refuse, where else is warned."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def hook() -> None:
+    """Warn, from git's hooks or a client's, where other agents keep files for themselves.
+
+    What the agent named by HANDRAIL_AGENT_ID has reserved itself does not count.
+    """
+
+
+@hook.command("pre-commit")
+@_options
+def pre_commit(refuse: bool, **store: Any) -> None:
+    """Say which staged files others keep for themselves; with --refuse, stop the commit."""
+    try:
+        looked = _in_time(COMMIT_S, lambda: _look_at_staged(store))
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it must not stand between a person and a commit
+        click.echo(f"handrail: nobody knows what is reserved here: {_line(str(problem))}", err=True)
+        return
+    if looked is None or not looked.kept:
+        return
+    for line in _told(looked):
+        click.echo(line, err=True)
+    if refuse:
+        click.echo("handrail: nothing is committed; leave these files out, wait, or ask their agents.", err=True)
+        sys.exit(1)
+
+
+@hook.command("pre-tool-use")
+@_options
+def pre_tool_use(refuse: bool, **store: Any) -> None:
+    """Answer a client that is about to edit a file: reads the hook's JSON, prints its answer, or nothing."""
+    try:
+        answer = _in_time(EDIT_S, lambda: answer_to(_given(), refuse=refuse, **store))
+    except Exception:  # noqa: BLE001 - an agent is not stopped by what went wrong here
+        return
+    if answer is not None:
+        import msgspec  # noqa: PLC0415 - only where there is something to say
+
+        click.echo(msgspec.json.encode(answer))
+
+
+def answer_to(given: bytes, *, refuse: bool, **store: Any) -> dict[str, Any] | None:
+    """What the client is told about the edit it announces; None where nothing is to be said."""
+    import msgspec  # noqa: PLC0415 - nothing is imported before a hook is chosen
+
+    call = msgspec.json.decode(given)
+    asked = call["tool_input"]
+    named = asked.get("file_path") or asked.get("notebook_path")
+    if call.get("tool_name") in READING or not isinstance(named, str):
+        return None
+    started = Path(call.get("cwd") or Path.cwd())
+    place = _place_of(started / named, started)
+    if place is None:
+        return None
+    project, file = place
+    looked = _look(project, [file], store)
+    if looked is None or not looked.kept:
+        return None
+    words = f"{_line(file)} is kept by {'; and by '.join(_by(kept, looked.now) for kept in looked.kept)}"
+    about: dict[str, Any] = {"hookEventName": "PreToolUse"}
+    if refuse:
+        reason = f"{words}. Work on something else until then, or ask with message_send."
+        return {"hookSpecificOutput": {**about, "permissionDecision": "deny", "permissionDecisionReason": reason}}
+    told = f"{words}. Leave it alone until then, or ask with message_send first."
+    return {"systemMessage": words, "hookSpecificOutput": {**about, "additionalContext": told}}
+
+
+def _given() -> bytes:
+    """Standard input, to its end. Not through the buffered stream: that cannot be given up half-way."""
+    found = bytearray()
+    while len(found) < MOST_STDIN and (chunk := os.read(0, 1 << 16)):
+        found += chunk
+    return bytes(found)
+
+
+def _look_at_staged(store: dict[str, Any]) -> Looked | None:
+    from handrail.domain.journal.paths import path_text  # noqa: PLC0415 - as above
+    from handrail.outside.project import find_project  # noqa: PLC0415 - as above
+    from handrail.outside.tracking.discovery import discover  # noqa: PLC0415 - as above
+    from handrail.outside.tracking.git_process import Deadline  # noqa: PLC0415 - as above
+
+    deadline, here = Deadline(COMMIT_S), Path.cwd()
+    repository = discover(str(here), deadline)
+    if repository is None:
+        return None
+    # A commit of some files only has an index of its own, which git names to its hooks.
+    index = os.environ.get("GIT_INDEX_FILE")
+    listed = repository.run(
+        *("diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z"),
+        deadline=deadline,
+        environment={"GIT_INDEX_FILE": str(here / index)} if index else None,
+    )
+    files = [path_text(name) for name in listed.split(b"\0") if name]
+    return _look(find_project(Path(repository.top)), files, store) if files else None
+
+
+def _place_of(file: Path, started: Path) -> tuple[Path, str] | None:
+    """The project that a file belongs to, and its path from the root of the working copy it lies in; None where it lies
+    in none."""
+    from handrail.domain.journal.paths import path_text  # noqa: PLC0415 - as above
+    from handrail.outside.project import find_project  # noqa: PLC0415 - as above
+
+    folder = file.parent.resolve()
+    top = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), started.resolve())
+    if not folder.is_relative_to(top):
+        return None
+    name = os.fsencode((folder / file.name).relative_to(top))
+    return find_project(top), path_text(name.replace(os.sep.encode(), b"/"))
+
+
+def _look(project: Path, files: Sequence[str], store: dict[str, Any]) -> Looked | None:
+    """What others keep of these files; None where nothing was ever stored."""
+    from handrail import __version__  # noqa: PLC0415 - as above
+    from handrail.settings import load_settings  # noqa: PLC0415 - as above
+    from handrail.store.opening import database_path, open_engine, user_database  # noqa: PLC0415 - as above
+
+    given = {name: value for name, value in store.items() if value}
+    settings = load_settings(given=given, environ=os.environ, project=project)
+    address = str(user_database(Path.home())) if settings.global_store else settings.db
+    if "://" not in address and not database_path(address, project).exists():
+        return None
+    from handrail.domain.workspaces.reserving import kept_from  # noqa: PLC0415 - only where there is a store
+    from handrail.kernel.ledger import Actor  # noqa: PLC0415 - as above
+    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - as above
+    from handrail.store.store import Store  # noqa: PLC0415 - as above
+
+    engine = open_engine(address, project=project, version=__version__, durable=settings.durable)
+    try:
+        clock = SystemClock()
+        looking = Store(engine, clock=clock, ids=RandomIds(clock))
+        own = os.environ.get(OWN_AGENT)
+        kept = looking.run(Actor("handrail", "hook"), lambda unit: kept_from(unit, str(project), files, own))
+        return Looked(kept, clock.now_ms())
+    finally:
+        engine.close()
+
+
+def _in_time(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
+    """What `work` gives or raises; None when it takes longer. It is not waited for then: the process ends anyway."""
+    done: list[ResultT] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as problem:  # noqa: BLE001 - raised again where it was asked for
+            failed.append(problem)
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    worker.join(seconds)
+    if failed:
+        raise failed[0]
+    return done[0] if done else None
+
+
+def _told(looked: Looked) -> list[str]:
+    lines = ["handrail: others keep files for themselves that are in this commit:"]
+    for kept in looked.kept:
+        lines.append(f"  {_by(kept, looked.now)}")
+        lines += [f"    {_line(path)}" for path in kept.files[:SHOWN_FILES]]
+        if len(kept.files) > SHOWN_FILES:
+            lines.append(f"    and {len(kept.files) - SHOWN_FILES} more")
+    return lines
+
+
+def _by(kept: Kept, now: int) -> str:
+    """Whose it is, until when, and why. Names and reasons are agents' own words: on one line, and not too much."""
+    reservation = kept.reservation
+    until = time.strftime("%H:%M", time.localtime(reservation.expires_at / 1000))
+    minutes = -((now - reservation.expires_at) // 60_000)
+    why = f": {_line(reservation.reason)}" if reservation.reason else ""
+    return f"{_line(kept.name)} ({reservation.agent_id}) until {until}, {minutes} min more{why}"
+
+
+def _line(text: str) -> str:
+    from handrail.surfaces.cli.columns import fit  # noqa: PLC0415 - only where there is something to say
+
+    return fit(text, TEXT)
