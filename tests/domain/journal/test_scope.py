@@ -289,3 +289,10 @@ LONG = 20_000
 def test_hostile_areas_are_answered(area: str, path: str) -> None:
     """Any of these takes hours in an engine that tries every way to cut a path into parts."""
     judge(path, read_areas([area]))
+
+
+def test_a_glob_that_holds_anywhere_does_not_meet_a_file_of_another_kind() -> None:
+    assert overlap(["*.ts"], ["src/fetch.py"]) == []
+    assert overlap(["*.md"], ["notes.txt"]) == []
+    assert [found.path for found in overlap(["*.py"], ["src/fetch.py"])] == ["src/fetch.py"]
+    assert overlap(["*.ts"], ["src"]) != [], "a folder may hold such files"

@@ -107,6 +107,12 @@ class Area:
             spelled = Words(self.text)
             self._words = [list(map(Spellings, words)) for words in (spelled.words, spelled.whole())]
 
+    @property
+    def names_file(self) -> bool:
+        """Whether it most likely names one file, below which nothing lies: no wildcard, and an extension at its end."""
+        last = self.text.rpartition("/")[2]
+        return self.rule in ("path", "name") and WILDCARDS.isdisjoint(self.text) and "." in last.lstrip(".")
+
     def covers(self, place: Place) -> bool:
         """Whether the area names this path or a directory above it."""
         match self.rule:
@@ -213,8 +219,8 @@ def _meeting_points(mine: Area, theirs: Area) -> list[str]:
     """Paths that may lie in both areas: a sample of each, and a floating name put below the other."""
     here, there = mine.sample(), theirs.sample()
     points = [path for path in (here, there) if path]
-    for outer, floating, area in ((here, there, theirs), (there, here, mine)):
-        if outer and floating and area.floats:
+    for outer, holder, floating, area in ((here, mine, there, theirs), (there, theirs, here, mine)):
+        if outer and floating and area.floats and not holder.names_file:
             points.append(f"{outer.removesuffix('/_')}/{floating}")
     return points
 

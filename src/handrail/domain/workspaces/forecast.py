@@ -190,12 +190,15 @@ class _Looking:
         """Notes the first path in which two things meet, and whether there is one."""
         for mine in task.parts:
             for theirs in other.parts:
-                cost = mine.reach.pairs(theirs.reach)
+                near = mine.reach.near(theirs.reach)
+                cost = near.pairs
+                if not cost:
+                    continue
                 if cost > self._left:
                     self._unchecked[task.id] = None
                     return False
                 self._left -= cost
-                met = mine.reach.meets(theirs.reach)
+                met = next(iter(near.meetings()), None)
                 if met is not None:
                     self._conflicts.append(
                         Conflict(

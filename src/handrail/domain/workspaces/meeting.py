@@ -26,6 +26,24 @@ class _Read(NamedTuple):
     """What every path in it begins with; for a name, the name."""
 
 
+class Near(NamedTuple):
+    """Areas of two scopes that may meet."""
+
+    mine: Sequence[str]
+    theirs: Sequence[str]
+
+    @property
+    def pairs(self) -> int:
+        return len(self.mine) * len(self.theirs)
+
+    def meetings(self) -> list[Overlap]:
+        """Every two of them that cover a common path."""
+        return overlap(self.mine, self.theirs) if self.pairs else []
+
+
+NOTHING = Near((), ())
+
+
 class Reach:
     """Areas, read once, to be compared with many others."""
 
@@ -40,23 +58,34 @@ class Reach:
         plain = (one.start for one in self._read if one.kind == "path")
         self._segments = {segment for start in plain for segment in start.split("/")}
 
-    def pairs(self, other: Reach) -> int:
-        """How many pairs of areas have to be looked at closely to tell whether two scopes meet."""
-        return len(self._near(other)) * len(other._near(self))
-
-    def meetings(self, other: Reach) -> list[Overlap]:
-        """Every two areas that cover a common path, this one's first."""
-        mine, theirs = self._near(other), other._near(self)
-        return overlap(mine, theirs) if mine and theirs else []
+    def near(self, other: Reach) -> Near:
+        """What of two scopes has to be looked at closely to tell whether they meet."""
+        if self._is_apart(other):
+            return NOTHING
+        return Near(self._near(other), other._near(self))
 
     def meets(self, other: Reach) -> Overlap | None:
-        """The first of them, or None."""
-        return next(iter(self.meetings(other)), None)
+        """Two areas that cover a common path, this one's first; None where no such path is found."""
+        return next(iter(self.near(other).meetings()), None)
+
+    def _is_apart(self, other: Reach) -> bool:
+        """True for scopes of which no two areas can meet: what most are to each other, and quickly told."""
+        if "loose" in self._kinds or "loose" in other._kinds:
+            return not (self.claims and other.claims)
+        if (self._names and "glob" in other._kinds) or (other._names and "glob" in self._kinds):
+            return False
+        return (
+            self._starts.isdisjoint(other._above)
+            and other._starts.isdisjoint(self._above)
+            and self._names.isdisjoint(other._names)
+            and self._names.isdisjoint(other._segments)
+            and other._names.isdisjoint(self._segments)
+        )
 
     def _near(self, other: Reach) -> Sequence[str]:
         """The areas that could meet one of the other's; with them whatever takes back. None where nothing could."""
         near = [one for one in self._read if one.kind == "back" or other._may_meet(one)]
-        return [one.area for one in near] if any(one.kind != "back" for one in near) else []
+        return [one.area for one in near] if any(one.kind != "back" for one in near) else ()
 
     def _may_meet(self, theirs: _Read) -> bool:
         if theirs.kind == "loose":
