@@ -38,7 +38,7 @@ def main() -> int:
         return None if minutes is None else minutes - (time.monotonic() - started) / 60
 
     half = None if minutes is None else minutes / 2
-    failed = run(half, {}, "-m", "torture", "-x")
+    failed = run(half, {} if minutes is None else {"HANDRAIL_CREW_TASKS": "300"}, "-m", "torture", "-x")
     if failed:
         return failed
     remaining = left()

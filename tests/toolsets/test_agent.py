@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.kernel.errors import AgentNotFound, ClaimHeld, IdentityUnproven, InvalidParams, TaskBlocked
+from handrail.kernel.errors import AgentNotFound, ClaimHeld, IdentityUnproven, InvalidParams, StoreUnusable, TaskBlocked
 from tests.toolsets.planned import Desk
 
 HEARTBEAT_MS = 30_000
@@ -142,7 +142,7 @@ def test_an_old_fence_is_refused_even_when_nobody_holds_the_task_any_more(desk: 
     desk.call("task_release", task_id="task_1", agent_id=ben)
     refusal = desk.refusal("checkpoint_add", task_id="task_1", type="progress", summary="s", agent_id=anna, fence=fence)
     assert isinstance(refusal, ClaimHeld)
-    assert "claimed again since" in refusal.message
+    assert "not yours" in refusal.message
 
 
 def test_a_fence_of_an_earlier_claim_of_the_same_agent_is_refused(desk: Desk) -> None:
@@ -209,6 +209,35 @@ def test_a_task_given_back_is_pending_and_anybodys(desk: Desk) -> None:
     }
     assert claim(desk, "task_1", ben, start=True)["success"] is True
     assert desk.task("task_1")["attempts"] == 2
+
+
+def test_a_fence_that_was_given_back_or_is_anothers_is_good_for_nothing(desk: Desk) -> None:
+    desk.plan(*CHAIN)
+    anna, ben = register(desk, "Anna"), register(desk, "Ben")
+    chief = register(desk, "Chief", role="coordinator")
+    fence = claim(desk, "task_1", anna, start=True)["fence"]
+    note: dict[str, Any] = {"task_id": "task_1", "type": "progress", "summary": "s", "fence": fence}
+    assert isinstance(desk.refusal("task_release", task_id="task_1", agent_id=anna, fence=fence + 1), ClaimHeld)
+    desk.clock.advance(LEASE_MS)
+    assert isinstance(desk.refusal("checkpoint_add", **note, agent_id=ben), ClaimHeld)
+    desk.call("task_release", task_id="task_1", agent_id=chief)
+    assert isinstance(desk.refusal("checkpoint_add", **note, agent_id=anna), ClaimHeld)
+
+
+def test_a_worktree_that_cannot_be_made_or_kept_leaves_the_claim_as_it_is(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.plan(*CHAIN, auto_create_workspaces=True)
+    anna = register(desk, "Anna")
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise StoreUnusable("the store is gone")
+
+    monkeypatch.setattr("handrail.toolsets.claims.find_workflow", gone)
+    answer = claim(desk, "task_1", anna, start=True)
+    assert answer["success"] is True
+    assert answer["warnings"] == ["no worktree was made: the store is gone"]
+    assert "wants_room" not in answer
 
 
 def test_only_a_coordinator_frees_what_another_holds(desk: Desk) -> None:
@@ -403,7 +432,11 @@ def test_an_agent_comes_back_under_its_id_and_keeps_its_secret(desk: Desk) -> No
     again = desk.call("agent_register", name="Anna", runtime="codex", id=answer["id"], agent_secret=answer["secret"])
     assert again["id"] == answer["id"]
     assert "secret" not in again
-    assert [held["task_id"] for held in again["holding"]] == ["task_1"]
+    assert [(held["task_id"], held["fence"]) for held in again["holding"]] == [("task_1", 2)]
+    stale = desk.refusal(
+        "checkpoint_add", task_id="task_1", type="progress", summary="s", agent_id=again["id"], fence=1
+    )
+    assert isinstance(stale, ClaimHeld), "what still runs under the old fence is left behind"
     assert claim(desk, "task_1", answer["id"], agent_secret=answer["secret"])["success"] is True
 
 

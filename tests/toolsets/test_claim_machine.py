@@ -100,7 +100,7 @@ class Crew(RuleBasedStateMachine):
         named = {} if given is None else {"fence": given}
         holder = self.held_by(task)
         answer = self.call(agent, "checkpoint_add", task_id=task, type="progress", summary="s", agent_id=agent, **named)
-        right = given is None or (given == hold.fence and hold.fence > 0)
+        right = given is None or (given == hold.fence and hold.holder == agent)
         if right and holder in (None, agent):
             assert not isinstance(answer, Refusal), answer
             if hold.holder == agent:

@@ -6,6 +6,7 @@ own: `agent_id`, `fence` and `agent_secret` say in whose name it is done. No wir
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ class Answered(NamedTuple):
     result: Any
     writer: Writer
     unread: int = 0
+    warning: str | None = None
 
 
 def carries_identity(operation: Operation[Any, Any]) -> bool:
@@ -97,6 +99,8 @@ def run(
         client.knows(shown["id"])
     if answer.unread and isinstance(shown, dict):
         shown[UNREAD] = answer.unread
+    if answer.warning is not None and isinstance(shown, dict):
+        shown["warnings"] = [*shown.get("warnings", ()), answer.warning]
     return shown
 
 
@@ -122,20 +126,33 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
 
     try:
         answer = _awaited(operation, call, request, once, asking.cancelled)
-        if operation.follow is not None and (then := operation.follow(call, request, answer.result)) is not None:
-            result = call.ledger.run(
-                actor, lambda unit: then(msgspec.structs.replace(call, unit=unit, writer=answer.writer)), writing=True
-            )
-            answer = answer._replace(result=result)
     except (IdentityUnproven, StoreRefused):
         raise
     except Refusal:
         if agent_id is not None:  # what is refused leaves nothing behind but this: its agent is there
-            call.ledger.run(actor, lambda unit: arrive(unit, agent_id, call.crew))
+            with contextlib.suppress(StoreRefused):
+                call.ledger.run(actor, lambda unit: arrive(unit, agent_id, call.crew))
         raise
     if agent_id is not None and operation.effect is not Effect.READ:
         asking.client.noted.add(agent_id)
-    return answer
+    return _followed(operation, call, request, answer, actor)
+
+
+def _followed(operation: Operation[Any, Any], call: Call, request: Any, answer: Answered, actor: Actor) -> Answered:
+    """The answer after what must follow it. That this fails changes nothing about the answer, which stands."""
+    if operation.follow is None:
+        return answer
+    try:
+        then = operation.follow(call, request, answer.result)
+        if then is None:
+            return answer
+        return answer._replace(
+            result=call.ledger.run(
+                actor, lambda unit: then(msgspec.structs.replace(call, unit=unit, writer=answer.writer)), writing=True
+            )
+        )
+    except Refusal as refusal:
+        return answer._replace(warning=f"{refusal.message}; what was asked for is done")
 
 
 def _split(

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import give_up
+from handrail.domain.crew.claiming import give_up, take_up
 from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.posting import losses
 from handrail.domain.crew.presence import (
@@ -156,6 +156,8 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
         mismatches=known.mismatches if known is not None else 0,
     )
     unit.record("agent.registered", agent, present(unit, agent.id, call.crew))
+    if known is not None:
+        _take_up_claims(call, agent)
     return Registered(agent.id, agent.name, "online", call.crew.heartbeat_ms, secret, **_standing(unit, agent.id))
 
 
@@ -248,6 +250,15 @@ def _leave(unit: UnitOfWork, agent: Agent) -> int:
             released += 1
     depart(unit, agent)
     return released
+
+
+def _take_up_claims(call: Call, agent: Agent) -> None:
+    """Who comes back goes on with what it holds; another process that still acts as the same agent does not."""
+    held, _ = claims_of(call.work, agent.id)
+    for lease in held:
+        task = call.work.get(Task, lease.id)
+        if task is not None:
+            take_up(call.work, task, lease, agent, call.crew)
 
 
 def _standing(unit: UnitOfWork, agent_id: str) -> dict[str, Any]:

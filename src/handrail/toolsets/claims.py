@@ -10,11 +10,12 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import claim, claim_of, give_up
+from handrail.domain.crew.claiming import Writer, check_writer, claim, claim_of, give_up
 from handrail.domain.crew.offering import Offered, as_held, missing, offers
 from handrail.domain.crew.posting import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.keeping import BRANCHES, FOLDER, name_for, record_workspace
@@ -65,6 +66,8 @@ class ClaimedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     workspace: dict[str, Any] | None = None
     """Where it is to be done: the worktree it has, or was given just now."""
     warnings: tuple[str, ...] = ()
+    wants_room: bool = False
+    """True until a worktree was made for it, where its workflow wants one; never shown."""
 
 
 class ReleaseTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,6 +121,7 @@ def task_claim(call: Call, request: ClaimTask) -> ClaimedTask:
         taken_from=done.taken_from,
         workspace=_workspace(call.work, done.task),
         warnings=warnings,
+        wants_room=request.start and done.task.workspace_id is None and _wants_room(call.work, done.task),
     )
 
 
@@ -126,34 +130,38 @@ def _workspace(unit: UnitOfWork, task: Task) -> dict[str, Any] | None:
     return {"id": space.id, "path": space.path, "branch": space.branch} if space is not None else None
 
 
+def _wants_room(unit: UnitOfWork, task: Task) -> bool:
+    return workflow_of(unit, task).auto_create_workspaces
+
+
 def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Call], ClaimedTask] | None:
     """Makes a worktree for a task that was just begun, where its workflow wants one each.
 
     Its place follows from the task, so that whoever gets the task finds what another made for it.
     """
-    if not (done.success and request.start and done.workspace is None):
+    if not done.wants_room:
         return None
+    told = msgspec.structs.replace(done, wants_room=False)
 
     def wanted(unit: UnitOfWork) -> tuple[Task, Workflow]:
         task = find_task(unit, request.task_id)
         return task, find_workflow(unit, task.workflow_id)
 
-    task, workflow = call.ledger.run(LOOKING, wanted)
-    if not workflow.auto_create_workspaces:
-        return None
-    repository = workflow.repository_path or call.here.repository
-    name = name_for(task.name, task.id)
     try:
+        task, workflow = call.ledger.run(LOOKING, wanted)
+        repository = workflow.repository_path or call.here.repository
+        name = name_for(task.name, task.id)
         made = call.worktrees(repository).make(str(PurePath(repository, FOLDER, name)), f"{BRANCHES}/{name}", None)
-    except Refusal as refusal:
-        told = msgspec.structs.replace(done, warnings=(*done.warnings, f"no worktree was made: {refusal.message}"))
-        return lambda _: told
+    except Refusal as refusal:  # the claim stands all the same
+        warned = msgspec.structs.replace(told, warnings=(*told.warnings, f"no worktree was made: {refusal.message}"))
+        return lambda _: warned
 
     def keep(call: Call) -> ClaimedTask:
         task = find_task(call.work, request.task_id)
+        check_writer(call.work, task, Writer(request.agent_id, done.fence), call.crew)
         if task.workspace_id is None:
             record_workspace(call.work, workflow, made, [task], managed=True)
-        return msgspec.structs.replace(done, workspace=_workspace(call.work, find_task(call.work, task.id)))
+        return msgspec.structs.replace(told, workspace=_workspace(call.work, find_task(call.work, task.id)))
 
     return keep
 
@@ -164,9 +172,10 @@ def task_release(call: Call, request: ReleaseTask) -> Released:
     lease = claim_of(call.work, task)
     if lease.holder is None:
         return Released(False, task.shown_status)
-    if lease.holder != agent.id and agent.role != "coordinator":
+    stale = call.writer.fence not in (None, lease.fence)
+    if stale or (lease.holder != agent.id and agent.role != "coordinator"):
         raise ClaimHeld(
-            f'task "{task.name}" is not held by {agent.name} ({agent.id}) but by {lease.holder} since {lease.since_ms}',
+            f'task "{task.name}" is held by {lease.holder} since {lease.since_ms}, under fence {lease.fence}',
             hint="its holder gives it back, or an agent whose role is coordinator",
             task_id=task.id,
             held_by=lease.holder,

@@ -94,8 +94,19 @@ def give_up(unit: UnitOfWork, task: Task, lease: Lease, reason: str | None) -> T
     return changed
 
 
+def take_up(unit: UnitOfWork, task: Task, lease: Lease, agent: Agent, rules: CrewRules) -> Lease:
+    """The claim of an agent that has come back, under a new fence: what of it still runs elsewhere is left behind."""
+    now = unit.now_ms()
+    mine = lease.with_holding(Holding(agent.id, lease.fence + 1, now + rules.lease_ms), now)
+    edit = PlanEdit(unit, workflow_of(unit, task))
+    edit.change(task, claimed_at=now)
+    edit.record("task.claimed", mine, data={"agent_id": agent.id, "fence": mine.fence, "again": True})
+    return mine
+
+
 def check_writer(unit: UnitOfWork, task: Task, writer: Writer, rules: CrewRules) -> None:
-    """Raises ClaimHeld where somebody else has the task, or the fence shows that somebody else has had it since.
+    """Raises ClaimHeld where somebody else has the task, or where a fence is given that is not, or no longer, its
+    giver's.
 
     A claim that has run out and that nobody took is taken up again by its holder's next write: no work is lost by it.
     """
@@ -115,7 +126,7 @@ def check_writer(unit: UnitOfWork, task: Task, writer: Writer, rules: CrewRules)
             again = Holding(lease.holder, lease.fence, now + rules.lease_ms)
             unit.record("task.claim_resumed", lease.with_holding(again, now), data={"agent_id": writer.agent_id})
         return
-    if held or writer.fence not in (None, lease.fence):
+    if held or writer.fence is not None:
         raise _held(unit, task, lease, writer, held=held)
 
 
@@ -131,7 +142,7 @@ def _held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: b
             message = f'task "{task.name}" is held by {name} since {lease.since_ms}, under fence {lease.fence}'
         return ClaimHeld(message, hint="task_get_available shows what is free; message_send reaches them", **details)
     return ClaimHeld(
-        f'the claim under fence {writer.fence} on task "{task.name}" is over; it has been claimed again since',
+        f'fence {writer.fence} on task "{task.name}" is not yours, or not any more; it stands at {lease.fence}',
         hint="nobody holds it now: task_claim takes it, task_load_context shows what was done",
         **details,
     )

@@ -51,7 +51,7 @@ def deserted_tasks(unit: UnitOfWork, workflow_id: str) -> list[Task]:
     """Tasks that somebody began under a claim that has run out."""
     conditions = (("workflow_id", workflow_id), ("status", RUNNING), ("assigned_agent_id >", ""))
     under_way = unit.select(Task, Query(conditions, ORDER))
-    return [task for task in under_way if holder_of(unit, task) is None]
+    return [task for task in under_way if holder_of(unit, task) is None and not task.unmet]
 
 
 def as_held(unit: UnitOfWork, task: Task) -> Task:

@@ -100,7 +100,7 @@ def _post_loss(unit: UnitOfWork, loser_id: str, task: Task, how: dict[str, Any])
 
 
 def losses(unit: UnitOfWork, agent_id: str) -> list[dict[str, Any]]:
-    """What an agent lost and has not read of yet."""
-    told = unit.select(Message, unread(agent_id, unit.now_ms())._replace(limit=200))
+    """What an agent lost and has not read of yet, the newest first."""
+    told = unit.select(Message, unread(agent_id, unit.now_ms())._replace(order=("-sequence",), limit=200))
     found = [message.body for message in told if message.sender_id == SYSTEM and isinstance(message.body, dict)]
     return [{key: body[key] for key in body if key != "event"} for body in found if body.get("event") == CLAIM_LOST]

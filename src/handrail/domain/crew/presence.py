@@ -109,7 +109,9 @@ def claims_of(unit: UnitOfWork, agent_id: str) -> tuple[list[Lease], list[Lease]
     """The leases on unfinished tasks that an agent holds, and those that have run out and nobody has taken; newest
     first."""
     now = unit.now_ms()
-    held = [lease for lease in unit.select(Lease, where(holder=agent_id)) if _is_open(unit, lease.id)]
+    stored = [lease.id for lease in unit.select(Lease, where(holder=agent_id)) if _is_open(unit, lease.id)]
+    current = (unit.get(Lease, key) for key in stored)  # as this unit leaves them
+    held = [lease for lease in current if lease is not None and lease.holder == agent_id]
     held.sort(key=lambda lease: (lease.since_ms, lease.id), reverse=True)
     return (
         [lease for lease in held if lease.holding.is_held(now)][:HELD],
