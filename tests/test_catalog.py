@@ -38,6 +38,7 @@ def world_for(operation: Operation[Any, Any], folder: Path) -> World:
 def test_an_example_holds(operation: Operation[Any, Any], example: Example, surface: str, tmp_path: Path) -> None:
     world = world_for(operation, tmp_path)
     world.before(example.given)
+    world.write(example.files)
     outcome, value = SURFACES[surface](world, operation.name, example.request)
     if example.refused is None:
         assert outcome == "ok"
@@ -101,6 +102,7 @@ def test_a_result_fits_its_published_schema(operation: Operation[Any, Any], tmp_
     example = next(ex for ex in operation.examples if ex.response is not None)
     world = world_for(operation, tmp_path)
     world.before(example.given)
+    world.write(example.files)
     _, value = SURFACES["tools/call"](world, operation.name, example.request)
     assert jsonschema_rs.is_valid(schema, msgspec.json.decode(msgspec.json.encode(value)))
 

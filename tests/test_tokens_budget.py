@@ -28,6 +28,7 @@ BUDGETS = {
     "agent": 850,
     "message": 910,
     "workspace": 640,
+    "pipeline": 900,
 }
 """o200k tokens of each toolset's `tools/list` entries."""
 

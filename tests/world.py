@@ -65,6 +65,12 @@ class World:
             outcome, value = through_handler(self, name, arguments)
             assert outcome == "ok", value
 
+    def write(self, files: Mapping[str, str]) -> None:
+        """Puts files into the project."""
+        for path, text in files.items():
+            (self.project / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.project / path).write_text(text, encoding="utf-8")
+
     def server(self) -> Server:
         return build_server(self.handrail())
 

@@ -130,6 +130,6 @@ class Claims:
             holding = acquire(lease.holding, self._holder, now_ms, self._ttl_ms)
             assert holding is not None, "nobody else claims these"
             taken = msgspec.structs.replace(found, status="in_progress", updated_at=now_ms)
-            unit.record(CLAIMED, taken, lease.with_holding(holding), data={"agent": self._holder})
+            unit.record(CLAIMED, taken, lease.with_holding(holding, now_ms), data={"agent": self._holder})
 
         return claim

@@ -20,6 +20,7 @@ from handrail.toolsets import (
     journal,
     message,
     orchestration,
+    pipeline,
     replanning,
     repository,
     reservations,
@@ -46,6 +47,7 @@ CATALOG: tuple[Operation[Any, Any], ...] = (
     *agent.OPERATIONS,
     *claims.OPERATIONS,
     *message.OPERATIONS,
+    *pipeline.OPERATIONS,
     *dynamic.OPERATIONS,
 )
 
@@ -63,11 +65,11 @@ TOOLSETS: tuple[Toolset, ...] = (
     template.TEMPLATE,
     agent.AGENT,
     message.MESSAGE,
+    pipeline.PIPELINE,
     dynamic.DYNAMIC,
 )
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
-    "pipeline": ("pipeline",),
     "registry": (
         "resources",
         "events",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -22,6 +22,10 @@ from handrail.domain.workspaces.worktrees import Worktrees
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
+
+if TYPE_CHECKING:
+    from handrail.domain.pipeline.flow_shelf import FlowShelf
+    from handrail.domain.pipeline.specs import Specs
 
 RequestT = TypeVar("RequestT", bound=msgspec.Struct)
 ResponseT = TypeVar("ResponseT")
@@ -56,6 +60,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     given: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """Calls that were made before, by tool and arguments. Ids count: the first workflow is wf_1."""
+    files: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Files of the project, by path, as they are when the call is made."""
     request: Mapping[str, Any]
     response: Mapping[str, Any] | None = None
     refused: type[Refusal] | None = None
@@ -146,6 +152,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     checks: Callable[[], Checks]
     worktrees: Callable[[str], Worktrees]
     """The worktrees of the repository with this root."""
+    specs: Callable[[str], Specs]
+    """The documents of the runs in the repository with this root."""
+    flows: Callable[[], FlowShelf]
+    profile: Callable[[str], Sequence[str]]
+    """What the repository with this root is made of, in lines."""
+    roles: Callable[[str], str]
+    """What an agent with this name is told."""
+    humans_decide: bool = False
+    """True where only a person opens a gate."""
     crew: CrewRules = CrewRules()
     writer: Writer = Writer()
     """Who calls, where that is known."""

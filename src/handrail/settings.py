@@ -62,6 +62,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["open", "strict"],
         Meta(description="What a call in an agent's name needs: open notes a missing secret, strict refuses."),
     ] = "open"
+    approvals: Annotated[
+        Literal["agent", "human"],
+        Meta(description="Who may answer a gate: an agent for its person, or only a person at the page or a terminal."),
+    ] = "agent"
     http: Annotated[str, Meta(description="HOST:PORT where `up` serves; port 0 takes a free one.")] = "127.0.0.1:8765"
     allow_hosts: Annotated[
         tuple[str, ...],

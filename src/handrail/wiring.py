@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -36,6 +37,9 @@ from handrail.surfaces.mcp.watching import Follower
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
+    from handrail.domain.pipeline.flow_shelf import FlowShelf
+    from handrail.domain.pipeline.specs import Specs
+    from handrail.outside.repository_profile import RepositoryProfiles
     from handrail.store.store import Store
 
 HANDRAIL_DESCRIPTION = "Steps to hold on to, for coding agents"
@@ -104,6 +108,37 @@ def _worktrees(repository: str) -> Worktrees:
     from handrail.outside.worktrees import worktrees_at  # noqa: PLC0415 - only where worktrees are used
 
     return worktrees_at(Path(repository))
+
+
+def _specs(repository: str) -> Specs:
+    from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - only where a pipeline runs
+
+    return SpecFiles(Path(repository))
+
+
+def _flows(place: Place) -> FlowShelf:
+    from handrail.outside.flow_files import FlowFiles, standard_flows  # noqa: PLC0415 - as above
+
+    return FlowFiles(standard_flows(home=place.home, project=place.project))
+
+
+@functools.cache
+def _profiles() -> RepositoryProfiles:
+    from handrail.outside.repository_profile import RepositoryProfiles  # noqa: PLC0415 - as above
+
+    return RepositoryProfiles()
+
+
+def _profile(repository: str) -> list[str]:
+    from handrail.domain.pipeline.profile import lines  # noqa: PLC0415 - as above
+
+    return lines(_profiles().of(repository))
+
+
+def _role(place: Place, name: str) -> str:
+    from handrail.outside.role_files import RoleFiles  # noqa: PLC0415 - as above
+
+    return RoleFiles(place.project).role(name).text
 
 
 def _new_secret() -> str:
@@ -194,6 +229,11 @@ def assemble(
         tracker=lambda: _tracker(place, settings, ledger),
         checks=lambda: _checks(settings),
         worktrees=_worktrees,
+        specs=_specs,
+        flows=lambda: _flows(place),
+        profile=_profile,
+        roles=lambda name: _role(place, name),
+        humans_decide=settings.approvals == "human",
         crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
         new_secret=_new_secret,
     )

@@ -26,7 +26,7 @@ class Desk:
     """Where a test calls tools. Time stands still until it is moved."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
-        world = World(folder, profile="team", **settings)
+        world = World(folder, **{"profile": "team", **settings})
         self.clock = FixedClock()
         self.store = Store(MemoryEngine(), clock=self.clock, ids=CountingIds())
         world._ledger = LazyLedger(lambda: self.store)

@@ -36,7 +36,7 @@ APPLICATION_ID = 0x48524C31
 BUSY_MS = 30_000
 GROUP = 64
 """Units of one process that are committed together."""
-WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
+WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05)
 
 _CONNECTION_PRAGMAS = (
     "wal_autocheckpoint = 4000",

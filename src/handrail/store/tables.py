@@ -16,6 +16,7 @@ from handrail.domain.crew.message import Message
 from handrail.domain.crew.token import Token
 from handrail.domain.gates.gate import Gate
 from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.repository import Repository
@@ -116,6 +117,7 @@ TABLES: tuple[Table, ...] = (
     _table("token", Token),
     _table("workspace", Workspace),
     _table("reservation", Reservation),
+    _table("pipeline", PipelineRun),
 )
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
 BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}

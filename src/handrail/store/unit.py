@@ -55,7 +55,10 @@ class Unit:
             known = self._loaded.get((table.name, key), _ABSENT)
         if known is _ABSENT:
             found = self._reader.get(table, key)
-            known = self._remember(table, *found) if found is not None else None
+            if found is not None:
+                known = self._remember(table, *found)
+            else:
+                known = self._loaded[table.name, key] = None  # asking again would find out the same
         record: RecordT | None = known
         return record
 

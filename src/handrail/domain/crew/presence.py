@@ -6,8 +6,6 @@ Presence is a lease on the agent itself. Every call of an agent renews it, toget
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from typing import Any
 
 import msgspec
@@ -53,10 +51,14 @@ class Liveness(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def secret_hash(secret: str) -> str:
     """What is kept of a secret. It is long and random, so a plain hash keeps it."""
+    import hashlib  # noqa: PLC0415 - it takes longer to load than all of this toolset
+
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def knows_secret(agent: Agent, secret: str | None) -> bool:
+    import hmac  # noqa: PLC0415 - as above
+
     return secret is not None and hmac.compare_digest(secret_hash(secret), agent.secret_hash)
 
 

@@ -99,6 +99,15 @@ class PlanEdit:
             self._count_child(task.parent_task_id, -1)
         self._tasks[task.id] = None
 
+    def named(self, names: Iterable[str]) -> dict[str, Task]:
+        """Those of the plan's tasks, as this edit leaves it, that have one of these names."""
+        wanted = set(names)
+        found: dict[str, Task | None] = {
+            task.id: task for task in tasks_named(self._unit, self.workflow.id, wanted).values()
+        }
+        found |= self._tasks
+        return {task.name: task for task in found.values() if task is not None and task.name in wanted}
+
     def holds(self, task_id: str) -> bool:
         """True while the task is in the plan as this edit leaves it."""
         return self._tasks.get(task_id, task_id) is not None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,7 +22,7 @@ from handrail.known_types import make_known
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import joined, names
-from handrail.outside.worktrees.keeping import ref_of, under_way
+from handrail.outside.worktrees.keeping import copy_index, ref_of, under_way
 from handrail.outside.worktrees.looking import worktree_at
 from handrail.outside.worktrees.making import is_beginning
 from handrail.outside.worktrees.registered import Entry, entry_on, registered
@@ -100,7 +99,7 @@ def settle(git: Git) -> None:
 
 def _move(git: Git, base: str, old: str, new: str, words: str) -> None:
     try:
-        git.run("update-ref", "-m", words, ref_of(base), new, old)
+        git.move_ref(ref_of(base), new, old, words)
     except GitTimedOut:
         raise
     except GitFailed:
@@ -142,7 +141,7 @@ def _same_after_all(git: Git, dirty: set[bytes]) -> set[bytes]:
         return set()
     copied = f"{git.repository.git_dir}/index.handrail"
     try:
-        _copy_index(git.repository, copied)
+        copy_index(git.repository, copied)
         private = {"GIT_INDEX_FILE": copied}
         git.run("update-index", "-q", "--refresh", allowed=(0, 1), environment=private)
         asked = ("--name-only", "-z", "--ignore-submodules=dirty")
@@ -314,15 +313,8 @@ def _drop_empty_above(top: str, full: str) -> None:
 def _copied(git: Git) -> dict[str, str]:
     index = f"{git.repository.git_dir}/index.handrail"
     _drop(f"{index}.lock")
-    _copy_index(git.repository, index)
+    copy_index(git.repository, index)
     return {"GIT_INDEX_FILE": index}
-
-
-def _copy_index(repository: Repository, copied: str) -> None:
-    """With its time: git compares that with the files' times, to find those changed in the moment it was written."""
-    shutil.copyfile(f"{repository.git_dir}/index", copied)
-    facts = os.stat(f"{repository.git_dir}/index")  # noqa: PTH116
-    os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
 def _drop(path: str) -> None:

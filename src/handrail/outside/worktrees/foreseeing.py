@@ -7,11 +7,12 @@ drivers of the repository are not run: where one would decide, a conflict is for
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from handrail.domain.workspaces.worktrees import Clash, Foreseen
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
-from handrail.outside.tracking.state import Busy
-from handrail.outside.worktrees.keeping import uncommitted
+from handrail.outside.worktrees.keeping import working
 from handrail.outside.worktrees.looking import worktree_at
 from handrail.outside.worktrees.merge_tree import can_merge, merge_trees
 from handrail.outside.worktrees.naming import real_path
@@ -20,6 +21,8 @@ from handrail.outside.worktrees.registered import Entry, entry_at, registered
 from handrail.outside.worktrees.writing_git import MERGE_TREE, Git
 
 BASE = ""
+AT_ONCE = 4
+"""Worktrees that are read side by side."""
 
 
 def foresee(git: Git, scratch: str, worktrees: Mapping[str, str], base: str) -> Foreseen:
@@ -31,37 +34,39 @@ def foresee(git: Git, scratch: str, worktrees: Mapping[str, str], base: str) -> 
     if against is None:
         return Foreseen(problems={BASE: f"there is no {base} to merge with"})
     beside = git.beside(f"{scratch}/objects")
-    problems: dict[str, str] = {}
-    tips = {BASE: against}
     entries = registered(git)
-    for number, (name, path) in enumerate(worktrees.items()):
-        try:
-            tips[name] = _tip(beside, entry_at(entries, real_path(path)), scratch, str(number), problems, name)
-        except (GitFailed, Busy, OSError) as problem:
-            problems[name] = f"it could not be read: {problem}"
-        except _LeftOutError as reason:
-            problems[name] = str(reason)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="handrail-foresee") as pool:
+        started = {
+            name: pool.submit(_tip, beside, entry_at(entries, real_path(path)), scratch, str(number))
+            for number, (name, path) in enumerate(worktrees.items())
+        }
+    read = {name: future.result() for name, future in started.items()}
+    tips = {BASE: against, **{name: tip.commit for name, tip in read.items() if tip.commit is not None}}
+    problems = {name: tip.problem for name, tip in read.items() if tip.problem is not None}
     return Foreseen(clashes=tuple(_clashes(beside, tips, problems)), problems=problems)
 
 
-class _LeftOutError(Exception):
-    """A worktree that cannot be part of the forecast."""
+class Tip(NamedTuple):
+    """A commit that is what a worktree is now, if there can be one, and what is not right about it."""
+
+    commit: str | None
+    problem: str | None = None
 
 
-def _tip(git: Git, entry: Entry | None, scratch: str, key: str, problems: dict[str, str], name: str) -> str:
-    """A commit that is what the worktree is now."""
-    repository = worktree_at(git, entry) if entry is not None else None
-    if repository is None:
-        raise _LeftOutError("there is no worktree of this repository at its path")
-    here = git.at(repository)
-    found = uncommitted(here, scratch, key)
-    if found.stuck is not None:
-        problems[name] = found.stuck
-    if found.head is None:
-        raise _LeftOutError("it has no commit yet")
-    if found.tree == here.tree_of(found.head):
-        return found.head
-    return here.commit(found.tree, [found.head], "as it is\n")
+def _tip(git: Git, entry: Entry | None, scratch: str, key: str) -> Tip:
+    try:
+        repository = worktree_at(git, entry) if entry is not None else None
+        if repository is None:
+            return Tip(None, "there is no worktree of this repository at its path")
+        here = git.at(repository)
+        found = working(here, scratch, key)
+        if found.head is None:
+            return Tip(None, "it has no commit yet")
+        if found.tree is None:
+            return Tip(found.head, found.stuck)
+        return Tip(here.commit(found.tree, [found.head], "as it is\n"), found.stuck)
+    except (GitFailed, OSError) as problem:
+        return Tip(None, f"it could not be read: {problem}")
 
 
 def _clashes(git: Git, tips: dict[str, str], problems: dict[str, str]) -> list[Clash]:

@@ -21,7 +21,7 @@ from handrail.outside.worktrees.foreseeing import foresee
 from handrail.outside.worktrees.looking import look
 from handrail.outside.worktrees.making import make
 from handrail.outside.worktrees.merging import Merging, clear_checks
-from handrail.outside.worktrees.place import Place
+from handrail.outside.worktrees.place import REPOSITORY_NOTE, Place
 from handrail.outside.worktrees.registered import registered
 from handrail.outside.worktrees.removing import Removing
 from handrail.outside.worktrees.writing_git import Git
@@ -75,8 +75,9 @@ class GitWorktrees:
         with _told():
             deadline = Deadline(self._writing_s)
             repository = self._repository(deadline)
-            with self._place.locked(deadline) as lock:
-                git = Git(repository, deadline, lock=lock)
+            with self._place.locked(repository.common_dir, deadline) as held:
+                git = Git(repository, deadline, held=held, note=f"{repository.common_dir}/{REPOSITORY_NOTE}")
+                git.settle_locks()
                 clear_checks(git, self._place)
                 settle(git)
                 yield git

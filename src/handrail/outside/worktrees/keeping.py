@@ -15,8 +15,8 @@ from handrail.outside.tracking.difference import EMPTY_TREE
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
 from handrail.outside.tracking.large import Limits
-from handrail.outside.tracking.private_index import PrivateIndex, names
-from handrail.outside.tracking.snapshot import UNDER_WAY, take
+from handrail.outside.tracking.private_index import PrivateIndex, joined, names
+from handrail.outside.tracking.snapshot import UNDER_WAY, is_ours, take
 from handrail.outside.tracking.state import TreeState
 from handrail.outside.worktrees.registered import HEADS
 from handrail.outside.worktrees.writing_git import Git
@@ -25,6 +25,17 @@ EVERYTHING = Limits(seconds=3600, file_bytes=1 << 62, total_bytes=1 << 62, files
 STEPS_BACK = 2
 """How far behind HEAD the staged tree may already be kept: a try that was cut short made both commits."""
 OURS = (".handrail/handrail.db", ".handrail/snapshots")
+
+
+class Working(NamedTuple):
+    """A working copy as a tree."""
+
+    head: str | None
+    branch: str | None
+    tree: str | None
+    """None where it is just what HEAD has."""
+    stuck: str | None
+    """Why it is not the whole truth, or cannot be committed as it is."""
 
 
 class Uncommitted(NamedTuple):
@@ -42,25 +53,76 @@ class Uncommitted(NamedTuple):
     """Why it cannot be committed as it is."""
 
 
-def uncommitted(git: Git, scratch: str, name: str = "tree") -> Uncommitted:
-    """Reads a worktree. Objects go where this git writes them; the worktree and its index stay as they are."""
+def working(git: Git, scratch: str, name: str) -> Working:
+    """Reads a working copy. Objects go where this git writes them; the worktree and its index stay as they are."""
     repository = git.repository
     state = TreeState(f"{scratch}/{name}")
     state.objects = git.objects
     os.makedirs(state.folder, mode=0o700, exist_ok=True)  # noqa: PTH103
     private = PrivateIndex(repository._replace(overrides=git.settings), state, git.deadline)
-    private.begin()
+    _begin(private)
+    if repository.filters:
+        return _beside_filters(private)
+    scan = private.scan()
+    changed = [path for path in scan.changed if not is_ours(path)]
+    gone = [path for path in scan.gone if not is_ours(path)]
+    if not (changed or gone or scan.differing) and scan.commit is not None:
+        return Working(scan.commit, scan.branch, None, under_way(repository))
+    private.drop(gone)
+    unreadable = private.take_up(changed)
+    folders = [path for path in gone if os.path.isdir(os.fsencode(repository.top) + b"/" + path)]  # noqa: PTH112
+    if folders:  # what is below was hidden by the file's own entry
+        below = private.untracked(folders)
+        unreadable += private.take_up([path for path in below if not path.endswith(b"/") and not is_ours(path)])
+    stuck = under_way(repository) or (f"{path_text(unreadable[0])} cannot be read" if unreadable else None)
+    return Working(scan.commit, scan.branch, private.tree(), stuck)
+
+
+def _begin(private: PrivateIndex) -> None:
+    """A copy of the user's index, in which nothing is marked to be overlooked. It serves one question, so it needs no
+    cache of untracked files."""
+    try:
+        copy_index(private.repository, private.state.index)
+    except FileNotFoundError:
+        return
+    hidden: dict[str, list[bytes]] = {"--no-assume-unchanged": [], "--no-skip-worktree": []}
+    for entry in names(private.git("ls-files", "-v", "-z")):
+        if entry[:1].islower():
+            hidden["--no-assume-unchanged"].append(entry[2:])
+        if entry[:1] in b"Ss" and not private.repository.is_sparse:
+            hidden["--no-skip-worktree"].append(entry[2:])
+    for option, paths in hidden.items():
+        if paths:
+            private.git("update-index", option, "-z", "--stdin", given=joined(paths), allowed=(0, 1, 128))
+
+
+def copy_index(repository: Repository, copied: str) -> None:
+    """With its time: git compares that with the files' times, to find those changed in the moment it was written."""
+    shutil.copyfile(f"{repository.git_dir}/index", copied)
+    facts = os.stat(f"{repository.git_dir}/index")  # noqa: PTH116
+    os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _beside_filters(private: PrivateIndex) -> Working:
+    """Where some content filters are not run: files under one cannot be told from what is stored."""
     taken = take(private, EVERYTHING)
-    head = taken.commit
-    last = git.tree_of(head) if head is not None else EMPTY_TREE[repository.algorithm]
-    files = {path_text(path) for path in _between(git, last, taken.tree)}
-    stuck = under_way(repository)
+    stuck = under_way(private.repository)
     if taken.notes.large:
         shown = ", ".join(sorted(taken.notes.large)[:3])
         stuck = stuck or f"files under a content filter that is not run here have changed: {shown}"
     unreadable = [flag.partition(":")[2] for flag in taken.flags if flag.startswith("unreadable:")]
     if unreadable:
         stuck = stuck or f"{unreadable[0]} cannot be read"
+    return Working(taken.commit, taken.branch, taken.tree, stuck)
+
+
+def uncommitted(git: Git, scratch: str, name: str) -> Uncommitted:
+    """What a worktree holds that its HEAD does not."""
+    found = working(git, scratch, name)
+    head, stuck = found.head, found.stuck
+    last = git.tree_of(head) if head is not None else EMPTY_TREE[git.repository.algorithm]
+    tree = found.tree or last
+    files = {path_text(path) for path in _between(git, last, tree)} if tree != last else set()
     staged = None
     try:
         staged = staged_tree(git, scratch, name)
@@ -68,15 +130,17 @@ def uncommitted(git: Git, scratch: str, name: str = "tree") -> Uncommitted:
         raise
     except GitFailed:
         stuck = stuck or "its index has conflicts that are not resolved, or cannot be read"
+    if staged in (last, tree):
+        staged = None
     if staged is not None:
-        alone = {*_between(git, last, staged, "--diff-filter=d")} & {*_between(git, taken.tree, staged)}
+        alone = {*_between(git, last, staged, "--diff-filter=d")} & {*_between(git, tree, staged)}
         if not alone or _is_kept(git, head, staged):
             staged = None
         files |= {path_text(path) for path in alone} if staged is not None else set()
-    return Uncommitted(head, taken.branch, taken.tree, staged, sorted(files), stuck)
+    return Uncommitted(head, found.branch, tree, staged, sorted(files), stuck)
 
 
-def staged_tree(git: Git, scratch: str, name: str = "tree") -> str | None:
+def staged_tree(git: Git, scratch: str, name: str) -> str | None:
     """The index as a tree; None where nothing was ever staged."""
     copied = f"{scratch}/{name}.staged"
     try:
@@ -93,21 +157,26 @@ def keep(git: Git, found: Uncommitted, ref: str, message: str) -> str:
         tip = git.commit(found.staged, [tip] if tip else [], f"{message}\n\nWhat was staged.\n")
     if tip is None or git.tree_of(tip) != found.tree:
         tip = git.commit(found.tree, [tip] if tip else [], f"{message}\n")
-    old = found.head or "0" * (64 if git.repository.algorithm == "sha256" else 40)
-    git.run("update-ref", "-m", f"handrail: {message}", ref, tip, old)
+    git.move_ref(ref, tip, found.head, f"handrail: {message}")
     return tip
 
 
-def keep_staged(git: Git, head: str | None, ref: str, scratch: str) -> str | None:
-    """For a worktree whose folder is gone: commits what its index alone still has."""
+def has_staged(git: Git, head: str | None, scratch: str) -> str | None:
+    """For a worktree whose folder is gone: what its index alone still has, as a tree."""
     try:
-        staged = staged_tree(git, scratch)
+        staged = staged_tree(git, scratch, "gone")
     except GitTimedOut:
         raise
     except GitFailed:
         return None
     last = git.tree_of(head) if head is not None else EMPTY_TREE[git.repository.algorithm]
-    if staged is None or staged == last or _is_kept(git, head, staged):
+    return None if staged is None or staged == last or _is_kept(git, head, staged) else staged
+
+
+def keep_staged(git: Git, head: str | None, ref: str, scratch: str) -> str | None:
+    """Commits what the index alone still has."""
+    staged = has_staged(git, head, scratch)
+    if staged is None:
         return None
     found = Uncommitted(head, None, staged, None, [], None)
     return keep(git, found, ref, "What was staged in a worktree whose folder is gone")

@@ -17,11 +17,19 @@ from handrail.kernel.errors import WorktreeRefused
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import names
-from handrail.outside.worktrees.keeping import keep_staged, ref_of
+from handrail.outside.worktrees.keeping import keep_staged, ref_of, uncommitted
 from handrail.outside.worktrees.looking import worktree_at
 from handrail.outside.worktrees.naming import OTHER_NAME, OTHER_PATH, check_branch, check_free, check_path
 from handrail.outside.worktrees.place import Origin, Place
-from handrail.outside.worktrees.registered import HEADS, INITIALIZING, Entry, entry_at, entry_on, registered
+from handrail.outside.worktrees.registered import (
+    BEING_REMOVED,
+    HEADS,
+    INITIALIZING,
+    Entry,
+    entry_at,
+    entry_on,
+    registered,
+)
 from handrail.outside.worktrees.writing_git import Git
 
 SUBMODULES = "submodules are not checked out"
@@ -83,7 +91,8 @@ def _add(git: Git, path: str, branch: str, base: str | None) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
     asked = ("-b", branch, path, base) if base is not None else (path, branch)
     try:
-        git.run("worktree", "add", "--quiet", *(("--no-track",) if base is not None else ()), *asked)
+        with git.locking([f"{git.repository.common_dir}/{ref_of(branch)}.lock"], base):
+            git.run("worktree", "add", "--quiet", *(("--no-track",) if base is not None else ()), *asked)
     except GitTimedOut:
         raise
     except GitFailed as failed:
@@ -102,7 +111,9 @@ def _take_up(git: Git, place: Place, there: Entry, origin: Origin) -> None:
     """A worktree that is on record: whole, half made, half removed, or without its folder."""
     if not os.path.lexists(there.path) and os.path.lexists(leaving(there.path)):
         os.rename(leaving(there.path), there.path)  # noqa: PTH104
-        _put_back(git, there)
+    if there.exists and there.locked == BEING_REMOVED:
+        with place.scratch() as scratch:
+            put_back(git, there, scratch)
         return
     if not there.exists:
         with place.scratch() as scratch:
@@ -133,8 +144,8 @@ def leaving(path: str) -> str:
 
 
 def unlocked(git: Git, there: Entry) -> None:
-    """Lets go of a worktree that git locked while it made it."""
-    if there.locked == INITIALIZING:
+    """Lets go of a worktree that git locked while it made it, or we while we removed it."""
+    if there.locked in (INITIALIZING, BEING_REMOVED):
         git.run("worktree", "unlock", there.path, allowed=(0, 128))
 
 
@@ -142,10 +153,7 @@ def finish(git: Git, there: Entry) -> None:
     """Checks out what is missing in a worktree whose making was cut short. Any other is left alone."""
     if there.locked != INITIALIZING or there.git_dir is None:
         return
-    link = f"{there.path}/.git"
-    if not os.path.lexists(link):
-        with open(link, "x", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
-            file.write(f"gitdir: {there.git_dir}\n")
+    _link(there.path, there.git_dir)
     here = git.at(git.repository._replace(top=there.path, git_dir=there.git_dir))
     branch = there.branch
     if branch is None:
@@ -161,13 +169,32 @@ def finish(git: Git, there: Entry) -> None:
     unlocked(git, there)
 
 
-def _put_back(git: Git, there: Entry) -> None:
-    """After a removal that was cut short: everything was committed by then, so what is missing comes from there."""
-    assert there.git_dir is not None
+def _link(path: str, git_dir: str) -> None:
+    """A worktree's link to the folder that git keeps for it, where it is missing."""
+    if not os.path.lexists(f"{path}/.git"):
+        with open(f"{path}/.git", "xb") as file:  # noqa: PTH123
+            file.write(b"gitdir: " + os.fsencode(git_dir) + b"\n")
+
+
+def put_back(git: Git, there: Entry, scratch: str) -> None:
+    """After a removal that was cut short: everything was committed by then, so what is missing comes from there. What
+    was written since stays."""
+    if there.git_dir is None:
+        return
+    _link(there.path, there.git_dir)
     here = git.at(git.repository._replace(top=there.path, git_dir=there.git_dir))
-    here.run("worktree", "unlock", there.path, allowed=(0, 128))
-    here.run("read-tree", "HEAD")
-    here.run("checkout-index", "--all", "--quiet", "--index", allowed=(0, 1, 128))
+    found = uncommitted(here, scratch, "back")
+    if found.head is not None:
+        asked = ("-r", "-z", "--name-only", "--no-renames", "--diff-filter=D")
+        missing = here.run("diff-tree", *asked, found.head, found.tree)
+        private = {"GIT_INDEX_FILE": f"{scratch}/back.index"}
+        here.run("read-tree", found.head, environment=private)
+        here.run("checkout-index", "--quiet", "-z", "--stdin", given=missing, environment=private)
+        if found.staged is None and found.stuck is None:
+            with here.locking([f"{there.git_dir}/index.lock"]):
+                here.run("read-tree", found.head)
+                here.run("update-index", "-q", "--refresh", allowed=(0, 1))
+    unlocked(git, there)
 
 
 def _drop_locks(git_dir: str) -> None:

@@ -38,6 +38,9 @@ except ImportError:  # no such lock on this system
     fcntl = None
 
 SCRATCH, CHECKS = ".scratch-", ".checks-"
+REPOSITORY_LOCK, REPOSITORY_NOTE = "handrail.lock", "handrail.writing"
+"""Two files of ours in git's own folder, which all worktrees share: whose turn it is, and which locks of git may have
+to be let go, should their process be killed."""
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,19 +71,22 @@ class Place:
             file.write("*\n")
 
     @contextlib.contextmanager
-    def locked(self, deadline: Deadline) -> Iterator[int]:
-        """Nobody else writes meanwhile; yields the lock's descriptor, for git to hold it too."""
+    def locked(self, common_dir: str, deadline: Deadline) -> Iterator[tuple[int, ...]]:
+        """Nobody else writes meanwhile; yields the locks' descriptors, for git to hold them too. There are two, because
+        projects in several worktrees of one repository have a place each."""
         self.prepare()
-        lock = FileLock(f"{self.folder}/.lock")
-        try:
-            if not lock.taken_within(deadline.left()):
-                raise WorktreeRefused(
-                    "another process has worked on the worktrees for too long",
-                    hint="try again when it is done",
-                )
-            yield lock.descriptor
-        finally:
-            lock.leave()
+        with contextlib.ExitStack() as stack:
+            held = []
+            for path in (f"{self.folder}/.lock", f"{common_dir}/{REPOSITORY_LOCK}"):
+                lock = FileLock(path)
+                stack.callback(lock.leave)
+                if not lock.taken_within(deadline.left()):
+                    raise WorktreeRefused(
+                        "another process has worked on the worktrees for too long",
+                        hint="try again when it is done",
+                    )
+                held.append(lock.descriptor)
+            yield tuple(held)
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[str]:
@@ -193,7 +199,11 @@ class FileLock:
 
 
 def clear_away(folder: str) -> None:
-    """Deletes a folder, also where someone has made parts of it read-only. Links are not followed."""
+    """Deletes a folder or a file, also where someone has made parts of it read-only. Links are not followed."""
+    if os.path.islink(folder) or not os.path.isdir(folder):  # noqa: PTH112, PTH114
+        with contextlib.suppress(OSError):
+            os.unlink(folder)  # noqa: PTH108
+        return
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
         return

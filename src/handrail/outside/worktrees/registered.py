@@ -16,6 +16,7 @@ from handrail.outside.worktrees.writing_git import Git
 HEADS = "refs/heads/"
 INITIALIZING = "initializing"
 """The reason git locks a worktree with while it makes one."""
+BEING_REMOVED = "handrail: being removed"
 
 
 class Entry(NamedTuple):

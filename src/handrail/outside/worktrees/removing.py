@@ -17,26 +17,27 @@ from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.worktrees.keeping import (
     Uncommitted,
+    has_staged,
     holds_work,
     keep,
+    keep_staged,
     own_files,
     ref_of,
     uncommitted,
 )
 from handrail.outside.worktrees.looking import status_of, worktree_at
-from handrail.outside.worktrees.making import finish, keep_gone_index, leaving, unlocked
+from handrail.outside.worktrees.making import finish, leaving, put_back, unlocked
 from handrail.outside.worktrees.measuring import Measured, measure
 from handrail.outside.worktrees.merge_tree import can_merge, merge_trees
 from handrail.outside.worktrees.naming import is_below, real_path
 from handrail.outside.worktrees.place import Place, clear_away
-from handrail.outside.worktrees.registered import INITIALIZING, Entry, entry_at, entry_on, registered
+from handrail.outside.worktrees.registered import BEING_REMOVED, INITIALIZING, Entry, entry_at, entry_on, registered
 from handrail.outside.worktrees.stray import stray_commits
 from handrail.outside.worktrees.writing_git import Git
 
 TRIES = 3
 KEPT = "handrail/kept-"
 MESSAGE = "Work that was not committed when its worktree was removed"
-LOCK_REASON = "handrail: being removed"
 
 
 class Decided(NamedTuple):
@@ -76,7 +77,7 @@ class Removing:
         with self._place.scratch() as scratch:
             if entry is None:
                 return self._of_none(scratch, delete_branch=delete_branch)
-            if entry.locked not in (None, INITIALIZING, LOCK_REASON):
+            if entry.locked not in (None, INITIALIZING, BEING_REMOVED):
                 because = f"it is locked: {entry.locked}".rstrip(": ")
                 return Removal(path=self._shown, removed=False, kept_because=because)
             if not entry.exists:
@@ -107,6 +108,8 @@ class Removing:
             return Removal(path=self._shown, removed=True, branch_deleted=deleted, bytes_freed=removed)
         if not self._is_trial:
             finish(self._git, entry)
+            if entry.locked == BEING_REMOVED:
+                put_back(self._git, entry, scratch)
         repository = worktree_at(self._git, entry)
         if repository is None:
             because = "its link to the repository is broken; `git worktree repair` mends links"
@@ -116,7 +119,7 @@ class Removing:
             return Removal(path=self._shown, removed=False, ignored_files=decided.ignored, kept_because=decided.because)
         commit = None
         if not self._is_trial:
-            self._keep_strays(decided)
+            self._keep_strays(decided.stray, decided.kept_branch, decided.found.head)
             commit = self._kept(repository, decided)
             self._take_away(entry, repository, decided, scratch, f"{key}-again", ignored=ignored)
         return Removal(
@@ -139,10 +142,9 @@ class Removing:
         count = len(status_of(here).ignored) + own_files(entry.path)
         stray = stray_commits(here, found.branch)
         kept_branch = None
-        if found.branch is None and found.head is not None:
-            is_held = bool(here.run("for-each-ref", "--count=1", "--contains", found.head, "refs/heads/"))
-            if found.files or not is_held:
-                kept_branch = f"{KEPT}{found.head[:12]}"
+        head = found.head if found.branch is None else None
+        if head is not None and (found.files or not self._is_held(here, head)):
+            kept_branch = f"{KEPT}{head[:12]}"
         because = found.stuck
         if not measured.is_whole:
             because = because or "it is too large to be looked through in time"
@@ -154,18 +156,17 @@ class Removing:
             because = because or f"{count} files or folders in it are ignored by git and would go with it"
         return Decided(found, found.branch or kept_branch, kept_branch, stray, count, measured, because)
 
-    def _keep_strays(self, decided: Decided) -> None:
-        """Commits that only this worktree's own log knows get a branch each."""
-        for commit in decided.stray:
+    def _keep_strays(self, stray: list[str], kept_branch: str | None, head: str | None) -> None:
+        """Commits that only this worktree's own log or HEAD knows get a branch each."""
+        for commit in stray:
             self._hold(f"{KEPT}{commit[:12]}", commit)
-        if decided.kept_branch is not None and decided.found.head is not None:
-            self._hold(decided.kept_branch, decided.found.head)
+        if kept_branch is not None and head is not None:
+            self._hold(kept_branch, head)
 
     def _hold(self, branch: str, commit: str) -> None:
         tip = self._git.branch_tip(branch)
         if tip is None:
-            none = "0" * len(commit)
-            self._git.run("update-ref", "-m", "handrail: kept", ref_of(branch), commit, none)
+            self._git.move_ref(ref_of(branch), commit, None, "handrail: kept")
         elif not self._git.contains(tip, commit):
             raise WorktreeRefused(f"there is another branch {branch}", hint="rename it, then try again")
 
@@ -197,7 +198,7 @@ class Removing:
         away = leaving(entry.path)
         if os.path.lexists(away):
             raise WorktreeRefused(f"{away} is in the way", hint="let a person look at it")
-        self._git.run("worktree", "lock", "--reason", LOCK_REASON, entry.path, allowed=(0, 128))
+        self._git.run("worktree", "lock", "--reason", BEING_REMOVED, entry.path, allowed=(0, 128))
         os.rename(entry.path, away)  # noqa: PTH104
         moved = self._git.at(repository._replace(top=away))
         again = uncommitted(moved, scratch, key)
@@ -208,6 +209,9 @@ class Removing:
         self._delete(entry, away)
 
     def _delete(self, entry: Entry, away: str) -> None:
+        for name in os.listdir(away):  # noqa: PTH208 - names need not be UTF-8
+            if name != ".git":  # by this link the rest is recognised, should we die on the way
+                clear_away(f"{away}/{name}")
         clear_away(away)
         if os.path.lexists(away):
             raise WorktreeRefused(f"{away} could not be deleted to the end", hint="see who holds it, then try again")
@@ -222,23 +226,32 @@ class Removing:
         """A worktree whose folder is not there: deleted by hand, or by a removal that was cut short."""
         away = leaving(entry.path)
         repository = discover(away, self._git.deadline) if os.path.isdir(away) else None  # noqa: PTH112
-        if os.path.lexists(away) and repository is not None and repository.git_dir == entry.git_dir:
+        if repository is not None and repository.git_dir != entry.git_dir:
+            repository = None
+        if repository is None and os.path.isdir(away) and os.listdir(away):  # noqa: PTH112, PTH208
+            because = f"what is left of it at {away} cannot be recognised"
+            return Removal(path=self._shown, removed=False, kept_because=because)
+        if repository is not None:
             again = self._written_since(repository, scratch)
             if again or (not ignored and status_of(self._git.at(repository)).ignored):
                 if not self._is_trial:
                     os.rename(away, entry.path)  # noqa: PTH104
-                    self._git.run("worktree", "unlock", entry.path, allowed=(0, 128))
+                    put_back(self._git, entry, scratch)
                 because = f"something was written to it: {again[0]}" if again else "files in it are ignored by git"
                 return Removal(path=self._shown, removed=False, kept_because=because)
         measured = measure(away, self._git.deadline)
-        commit = None
+        kept_branch, commit = None, None
+        if entry.git_dir is not None:
+            here = self._git.at(self._git.repository._replace(top=entry.path, git_dir=entry.git_dir))
+            stray = stray_commits(here, entry.branch)
+            if entry.branch is None and entry.head is not None:
+                is_alone = not self._is_held(here, entry.head)
+                kept_branch = f"{KEPT}{entry.head[:12]}" if is_alone or has_staged(here, entry.head, scratch) else None
+            if not self._is_trial:
+                self._keep_strays(stray, kept_branch, entry.head)
+                branch = entry.branch or kept_branch
+                commit = keep_staged(here, entry.head, ref_of(branch), scratch) if branch is not None else None
         if not self._is_trial:
-            if entry.branch is not None:
-                commit = keep_gone_index(self._git, entry, scratch)
-            elif entry.head is not None and not self._git.run(
-                "for-each-ref", "--count=1", "--contains", entry.head, "refs/heads/"
-            ):
-                self._hold(f"{KEPT}{entry.head[:12]}", entry.head)
             unlocked(self._git, entry)
             if os.path.lexists(away):
                 self._delete(entry, away)
@@ -249,8 +262,14 @@ class Removing:
             removed=True,
             branch_deleted=delete_branch and self._without(entry.branch, entry, scratch),
             kept_commit=commit,
+            kept_branch=kept_branch,
             bytes_freed=measured.bytes_used,
         )
+
+    @staticmethod
+    def _is_held(git: Git, commit: str) -> bool:
+        """True when a branch has a commit."""
+        return bool(git.run("for-each-ref", "--count=1", "--contains", commit, "refs/heads/"))
 
     def _written_since(self, repository: Repository, scratch: str) -> list[str]:
         """Files in a half-deleted folder that HEAD does not have as they are; what is missing was deleted by us."""
@@ -303,8 +322,10 @@ class Removing:
             return False
         if not self._is_trial:
             if not is_merged:  # the content is in the base, the commits are not: they stay, out of sight
-                self._git.run("update-ref", "-m", "handrail: kept", f"refs/handrail/kept/{branch}-{tip[:12]}", tip)
-            self._git.run("update-ref", "-d", ref_of(branch), tip)
+                kept = f"refs/handrail/kept/{branch}-{tip[:12]}"
+                if not self._git.tells("show-ref", "--verify", "--quiet", kept):
+                    self._git.move_ref(kept, tip, None, "handrail: kept")
+            self._git.delete_ref(ref_of(branch), tip)
             self._place.forget(branch)
         return True
 

@@ -8,15 +8,17 @@ commits are not signed.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import FORCED_SETTINGS, Deadline, GitCall, GitFailed, git_program
 from handrail.outside.tracking.git_process import _environment as disarmed_environment
+from handrail.outside.worktrees.left_locks import drop_left, drop_note, write_note
 
 NAME, EMAIL = "Handrail", "handrail@localhost"
 MERGE_TREE = (2, 39)
@@ -63,17 +65,19 @@ class Git:
         repository: Repository,
         deadline: Deadline,
         *,
-        lock: int | None = None,
+        held: tuple[int, ...] = (),
+        note: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.repository = repository
         self.deadline = deadline
-        self.lock = lock
+        self.held = held
+        self.note = note
         self.environment = dict(environment or {})
 
     def at(self, repository: Repository) -> Git:
         """Git in another working tree."""
-        return Git(repository, self.deadline, lock=self.lock, environment=self.environment)
+        return Git(repository, self.deadline, held=self.held, note=self.note, environment=self.environment)
 
     def beside(self, objects: str) -> Git:
         """Git that writes objects to a folder of ours and reads those of the repository too."""
@@ -81,7 +85,8 @@ class Git:
             "GIT_OBJECT_DIRECTORY": objects,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(self.repository.objects),
         }
-        return Git(self.repository, self.deadline, lock=self.lock, environment={**self.environment, **places})
+        environment = {**self.environment, **places}
+        return Git(self.repository, self.deadline, held=self.held, note=self.note, environment=environment)
 
     @property
     def objects(self) -> str:
@@ -99,7 +104,7 @@ class Git:
             settings=self.settings,
             environment={**self.environment, **(environment or {})},
             given=given,
-            held=() if self.lock is None else (self.lock,),
+            held=self.held,
         )
 
     def run(
@@ -127,11 +132,16 @@ class Git:
 
     @functools.cached_property
     def settings(self) -> dict[str, str]:
-        """What is forced upon every git, with the two settings that writing needs otherwise."""
+        """What is forced upon every git; what is written to the repository itself needs two settings otherwise."""
+        if not self._is_lasting:
+            return {**FORCED_SETTINGS, **self.repository.overrides}
         logged = self._configured.get("core.logallrefupdates", "true")
-        is_lasting = self.objects == self.repository.objects
-        lasting = {"core.fsync": "committed" if is_lasting else "none", "core.logAllRefUpdates": logged or "true"}
+        lasting = {"core.fsync": "committed", "core.logAllRefUpdates": logged or "true"}
         return {**FORCED_SETTINGS, **self.repository.overrides, **lasting}
+
+    @property
+    def _is_lasting(self) -> bool:
+        return self.objects == self.repository.objects
 
     @functools.cached_property
     def _configured(self) -> dict[str, str]:
@@ -152,11 +162,14 @@ class Git:
         return found
 
     def identity(self) -> dict[str, str]:
-        """Variables for whoever commits: empty where the user's configuration has a name and an address."""
+        """Variables for whoever commits: empty where the user's configuration has a name and an address. What is thrown
+        away afterwards needs nobody's."""
         names = {}
         for role in ("author", "committer"):
             for part, fallback in (("name", NAME), ("email", EMAIL)):
-                if not (self._configured.get(f"{role}.{part}") or self._configured.get(f"user.{part}")):
+                if not self._is_lasting or not (
+                    self._configured.get(f"{role}.{part}") or self._configured.get(f"user.{part}")
+                ):
                     names[f"GIT_{role.upper()}_{part.upper()}"] = fallback
         return names
 
@@ -171,6 +184,34 @@ class Git:
             environment=self.identity(),
         )
         return made.decode().strip()
+
+    @contextlib.contextmanager
+    def locking(self, locks: Sequence[str], value: str | None = None) -> Iterator[None]:
+        """Around a git that takes these locks: if it is killed, they are found and let go."""
+        assert self.note is not None, "only what holds the place's lock writes refs"
+        write_note(self.note, list(locks), value)
+        try:
+            yield
+        except BaseException:
+            self.settle_locks()
+            raise
+        drop_note(self.note)
+
+    def settle_locks(self) -> None:
+        """Lets go of locks that a killed git of ours left."""
+        if self.note is not None:
+            drop_left(self.note, lambda: GitCall(("version",), folder="/", deadline=Deadline(10)).output())
+
+    def move_ref(self, ref: str, new: str, old: str | None, words: str) -> None:
+        """Sets a ref, if it still is where it was; `None` for one that must not be there yet."""
+        locks = [f"{self.repository.common_dir}/{ref}.lock", f"{self.repository.git_dir}/HEAD.lock"]
+        with self.locking(locks, new):
+            self.run("update-ref", "-m", words, ref, new, old or "0" * len(new))
+
+    def delete_ref(self, ref: str, old: str) -> None:
+        common = self.repository.common_dir
+        with self.locking([f"{common}/{ref}.lock", f"{common}/packed-refs.lock", f"{common}/packed-refs.new"]):
+            self.run("update-ref", "-d", ref, old)
 
     def resolved(self, name: str) -> str | None:
         """The commit that a name stands for; a branch comes before a tag of the same name."""

@@ -14,6 +14,7 @@ from handrail.store.migrations.step_0002 import STEP_0002
 from handrail.store.migrations.step_0003 import STEP_0003
 from handrail.store.migrations.step_0004 import STEP_0004
 from handrail.store.migrations.step_0005 import STEP_0005
+from handrail.store.migrations.step_0006 import STEP_0006
 
 
 class Step(NamedTuple):
@@ -30,6 +31,7 @@ STEPS: tuple[Step, ...] = (
     Step(3, "0.2.0", STEP_0003),
     Step(4, "0.3.0", STEP_0004),
     Step(5, "0.3.0", STEP_0005),
+    Step(6, "0.3.0", STEP_0006),
 )
 LATEST = STEPS[-1].number
 

@@ -1,0 +1,143 @@
+"""What a run is asked for: flags, where the request comes from, what it is called. Pure text work; nothing is looked up
+and nothing is made."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.kernel.nearest import did_you_mean
+
+SPECS = ".specs"
+SHORTEST = 3
+SLUG = 60
+EFFORTS = ("S", "M", "L")
+FLAGS = {"--auto": "auto", "--nopr": "skip_pr", "--debug": "debug", "--discuss": "discuss"}
+MAIN_BRANCHES = ("", "main", "master")
+_FLAG = re.compile(r"(?<!\S)--[a-z]\S*")
+
+
+class Source(NamedTuple):
+    """A kind of place that requests come from."""
+
+    type: str
+    pattern: re.Pattern[str]
+    near: re.Pattern[str]
+    """Addresses that are meant to be one of these and are not."""
+    example: str
+    service: str
+    fields: tuple[str, ...]
+    what: str
+
+
+SOURCES = (
+    Source(
+        "github_issue",
+        re.compile(r"https://github\.com/[^/\s]+/[^/\s]+/issues/([0-9]+)(?:[/?#]\S*)?"),
+        re.compile(r"https?://(?:www\.)?github\.com\b"),
+        "https://github.com/OWNER/REPO/issues/42",
+        "github",
+        ("labels", "title", "body"),
+        "issue",
+    ),
+    Source(
+        "jira_issue",
+        re.compile(r"https://[A-Za-z0-9.-]+\.atlassian\.net/browse/([A-Z][A-Z0-9_]*-[0-9]+)(?:[/?#]\S*)?"),
+        re.compile(r"https?://[^/?#\s]+\.atlassian\.net\b"),
+        "https://TEAM.atlassian.net/browse/ABC-42",
+        "jira",
+        ("issue_type", "story_points", "summary", "description"),
+        "issue",
+    ),
+    Source(
+        "linear_issue",
+        re.compile(r"https://linear\.app/[^/\s]+/issue/([A-Z][A-Z0-9]*-[0-9]+)(?:[/?#]\S*)?"),
+        re.compile(r"https?://linear\.app\b"),
+        "https://linear.app/TEAM/issue/ABC-42",
+        "linear",
+        ("title", "description", "estimate", "labels"),
+        "issue",
+    ),
+    Source(
+        "gitlab_issue",
+        re.compile(r"https://gitlab\.com/\S+?/-/(?:issues|work_items)/([0-9]+)(?:[/?#]\S*)?"),
+        re.compile(r"https?://gitlab\.com\b"),
+        "https://gitlab.com/GROUP/PROJECT/-/issues/42",
+        "gitlab",
+        ("labels", "title", "description"),
+        "issue",
+    ),
+)
+
+
+class Flags(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is to be done."""
+
+    auto: bool = False
+    skip_pr: bool = False
+    debug: bool = False
+    discuss: bool = False
+    effort_override: str | None = None
+    current_branch: str | None = None
+
+
+class Asked(NamedTuple):
+    """A request, taken apart."""
+
+    text: str
+    flags: Flags
+    source: Source | None
+    source_id: str | None
+    errors: tuple[str, ...] = ()
+
+    @property
+    def source_type(self) -> str:
+        return self.source.type if self.source is not None else "text"
+
+
+def take_apart(arguments: str, current_branch: str | None) -> Asked:
+    """What the raw arguments ask for."""
+    given: dict[str, Any] = {"current_branch": current_branch}
+    errors: list[str] = []
+    for word in _FLAG.findall(arguments):
+        name, _, value = word.partition("=")
+        if name in FLAGS and not value:
+            given[FLAGS[name]] = True
+        elif name == "--effort":
+            if value in EFFORTS:
+                given["effort_override"] = value
+            else:
+                errors.append(f"there is no effort {value or 'without a name'}: one of {', '.join(EFFORTS)}")
+        elif name != "--resume":
+            known = (*FLAGS, "--effort=")
+            errors.append(f"there is no flag {word}{did_you_mean(word, known)}: flags are {', '.join(known)}")
+    text = " ".join(_FLAG.sub(" ", arguments).split())
+    if len(text) < SHORTEST:
+        errors.append(f"input too short: minimum {SHORTEST} characters required")
+    flags = Flags(**given)
+    for source in SOURCES:
+        if match := source.pattern.fullmatch(text):
+            return Asked(text, flags, source, match[1], tuple(errors))
+        if source.near.match(text) and " " not in text:
+            errors.append(f"this is no address of a {source.service} {source.what}: it looks like {source.example}")
+    return Asked(text, flags, None, None, tuple(errors))
+
+
+def slug(text: str) -> str:
+    """A name for a folder: small letters, digits and single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:SLUG].strip("-") or "task"
+
+
+def fetch_needed(source: Source) -> dict[str, Any]:
+    """What the orchestrator has to look up before it goes on."""
+    return {
+        "type": source.service,
+        "fields": list(source.fields),
+        "instruction": f"fetch {source.service} {source.what} fields before calling pipeline_init_with_context",
+    }
+
+
+def is_main_branch(branch: str | None) -> bool:
+    return (branch or "") in MAIN_BRANCHES

@@ -1,0 +1,282 @@
+"""The flow format: which phases a run has, who does each, what it reads and writes, what may come of it.
+
+A flow is a document that a team can copy and change; the three bundled ones are files of the same format
+(`docs/flows.md`). Here it is read and checked; what happens in a run is `engine.py`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from handrail.domain.pipeline.asking import SOURCES
+from handrail.kernel.errors import InvalidFlow
+from handrail.kernel.nearest import did_you_mean
+
+MOST_PHASES = 60
+REQUEST = "request.md"
+"""What every run has from its beginning."""
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_VERDICT = re.compile(r"[A-Z]+(_[A-Z]+)*")
+_FILE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\{N\})*\.md")
+_AT_PHASE = re.compile(r" - at `(?:key in )?\$\.phases\[(\d+)\]")
+_PLACES = frozenset({"workspace", "branch", "spec-name", "title", "body", "source_url"})
+_PLACE = re.compile(r"\{([^{}]*)\}")
+
+Kind = Literal["agent", "review", "gate", "tasks", "task-reviews", "exec"]
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Words = Annotated[list[Annotated[str, Meta(min_length=1, max_length=2000)]], Meta(min_length=1, max_length=60)]
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One phase of a flow.
+
+    - `agent`: an agent writes `output`; the phase is over when the file is there (and contains `contains`).
+    - `review`: an agent judges and writes a verdict into `output`; one of `passes` ends the phase, one of `fails` sends
+      the run back to `revises`, at most `retries` times; the next time a person is asked.
+    - `gate`: a person is shown `shows` and answers with one of `options`; `reject` goes back to `returns_to`, any other
+      goes on. With --auto it opens by itself where the review `auto_after` approved.
+    - `tasks`: the tasks of `plan` are done by agents, side by side where they can be; each writes its `output`.
+    - `task-reviews`: each task's work is judged; a failing one is done again, at most `retries` times.
+    - `exec`: `commands` are run, one after the other.
+    """
+
+    id: Name
+    label: Name
+    kind: Kind
+    agent: Name | None = None
+    model: Name = "sonnet"
+    inputs: list[Name] = []
+    """Files in the workspace that it reads; `{N}` stands for a task's number."""
+    if_there: list[Name] = []
+    """Files that it reads where they are there."""
+    output: Name | None = None
+    """The file it writes; `{N}` stands for a task's number."""
+    contains: Annotated[str, Meta(max_length=200)] = ""
+    plan: Name | None = None
+    passes: list[Name] = []
+    fails: list[Name] = []
+    revises: Name | None = None
+    retries: Annotated[int, Meta(ge=0, le=20)] = 1
+    """How often it may send the work back before a person is asked: with 1, the second time."""
+    shows: Name | None = None
+    options: list[Name] = []
+    returns_to: Name | None = None
+    auto_after: Name | None = None
+    commands: Annotated[list[Words], Meta(max_length=20)] = []
+    """Argument lists, never a shell's words."""
+    only_for: list[Name] = []
+    """Kinds of source it is done for; all where none is named."""
+    unless: list[Literal["skip_pr"]] = []
+    """Flags that leave it out."""
+    after_answer: dict[Name, Name] = {}
+    """Done only where a gate before it was answered so: phase id, answer."""
+    instead: dict[Name, Name] = {}
+    """Another agent where a phase is skipped: phase id, agent."""
+
+
+class Flow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A whole flow."""
+
+    name: Name
+    description: Annotated[str, Meta(max_length=2000)] = ""
+    extends: Name | None = None
+    """Another flow whose phases these are, where none are given."""
+    skip: list[Name] = []
+    phases: Annotated[list[Phase], Meta(max_length=MOST_PHASES)] = []
+
+    def phase(self, phase_id: str) -> Phase:
+        return next(phase for phase in self.phases if phase.id == phase_id)
+
+    def position(self, phase_id: str) -> int:
+        return next(place for place, phase in enumerate(self.phases) if phase.id == phase_id)
+
+    def knows(self, phase_id: str) -> bool:
+        return any(phase.id == phase_id for phase in self.phases)
+
+
+def is_flow_id(name: str) -> bool:
+    """Whether a flow can have this name: small letters, digits and hyphens, as its file has."""
+    return _ID.fullmatch(name) is not None and len(name) <= 100
+
+
+def read_flow(document: Any, find: Callable[[str], Flow | None]) -> Flow:
+    """The flow a document describes, checked; `find` gives others by name. Raises InvalidFlow, naming the place."""
+    try:
+        flow = msgspec.convert(document, Flow)
+    except msgspec.ValidationError as problem:
+        place = _phase_at(document, str(problem))
+        raise InvalidFlow(
+            f"{f'phase {place}: ' if place else ''}the flow cannot be read: {problem}",
+            hint="docs/flows.md has the format",
+            **({"phase": place} if place else {}),
+        ) from None
+    if not is_flow_id(flow.name):
+        raise InvalidFlow(f"{flow.name} cannot be a flow's name", hint="small letters, digits and hyphens")
+    if flow.extends is not None:
+        base = find(flow.extends)
+        if base is None:
+            raise InvalidFlow(
+                f"{flow.name} extends {flow.extends}, which is not there", hint="`handrail flow list` shows flows"
+            )
+        if flow.phases:
+            raise InvalidFlow(f"{flow.name} extends {flow.extends} and has phases of its own", hint="leave out one")
+        flow = msgspec.structs.replace(flow, phases=base.phases, skip=list(dict.fromkeys((*base.skip, *flow.skip))))
+    _check(flow)
+    return flow
+
+
+def _phase_at(document: Any, problem: str) -> str | None:
+    """The id of the phase that a validator speaks of, or its place where it has none."""
+    match = _AT_PHASE.search(problem)
+    if match is None:
+        return None
+    phase = document["phases"][int(match[1])]
+    named = phase.get("id") if isinstance(phase, Mapping) else None
+    return named if isinstance(named, str) and _ID.fullmatch(named) else str(int(match[1]) + 1)
+
+
+def _check(flow: Flow) -> None:
+    if not flow.phases:
+        raise InvalidFlow(f"{flow.name} has no phases", hint="name some, or extend another flow")
+    seen: dict[str, Phase] = {}
+    for phase in flow.phases:
+        if not _ID.fullmatch(phase.id):
+            raise _wrong(phase, "an id is small letters, digits and hyphens")
+        if phase.id in seen:
+            raise _wrong(phase, "another phase has this id")
+        _check_kind(phase)
+        _check_places(phase, seen)
+        _check_files(phase, seen)
+        seen[phase.id] = phase
+    for phase in flow.phases:
+        for other in phase.instead:
+            if other not in seen:
+                raise _wrong(phase, f"instead names {other}, which is no phase{did_you_mean(other, seen)}")
+    _check_skips(flow, seen)
+
+
+def _check_skips(flow: Flow, phases: Mapping[str, Phase]) -> None:
+    for skipped in flow.skip:
+        if skipped not in phases:
+            raise InvalidFlow(
+                f"{flow.name} skips {skipped}, which it has not{did_you_mean(skipped, phases)}",
+                hint=f"phases: {', '.join(phases)}",
+            )
+    kept = [phase for phase in flow.phases if phase.id not in flow.skip]
+    if not kept:
+        raise InvalidFlow(f"{flow.name} skips all of its phases", hint="leave one")
+    for phase in kept:
+        if phase.revises in flow.skip:
+            raise _wrong(phase, f"it revises {phase.revises}, which is skipped: skip both, or neither")
+
+
+_NEEDS: Mapping[Kind, Sequence[str]] = {
+    "agent": ("agent", "output"),
+    "review": ("agent", "output", "passes", "fails", "revises"),
+    "gate": ("options",),
+    "tasks": ("agent", "output", "plan"),
+    "task-reviews": ("agent", "output", "passes", "fails", "revises"),
+    "exec": ("commands",),
+}
+_ALL = frozenset({"id", "label", "kind", "only_for", "unless", "after_answer"})
+_BY_AGENT = _ALL | {"agent", "model", "inputs", "if_there", "output", "instead"}
+_BY_VERDICT = _BY_AGENT | {"passes", "fails", "revises", "retries"}
+_KNOWS: Mapping[Kind, frozenset[str]] = {
+    "agent": _BY_AGENT | {"contains"},
+    "review": _BY_VERDICT,
+    "gate": _ALL | {"shows", "options", "returns_to", "auto_after"},
+    "tasks": _BY_AGENT | {"plan"},
+    "task-reviews": _BY_VERDICT,
+    "exec": _ALL | {"commands"},
+}
+_BY_TASK = ("tasks", "task-reviews")
+_SOURCE_TYPES = ("text", *(source.type for source in SOURCES))
+
+
+def _check_kind(phase: Phase) -> None:
+    """What a phase of its kind has to have, by itself."""
+    for field in _NEEDS[phase.kind]:
+        if not getattr(phase, field):
+            raise _wrong(phase, f"a phase of kind {phase.kind} needs {field}")
+    given = msgspec.to_builtins(phase)  # without what is as it would be anyway
+    for field in given:
+        if field not in _KNOWS[phase.kind]:
+            raise _wrong(phase, f"a phase of kind {phase.kind} has no {field}: it would be of no effect")
+    if phase.kind == "gate" and not set(phase.options) - {"reject", "abandon"}:
+        raise _wrong(phase, "options needs one that goes on, such as approve")
+    if phase.kind == "gate" and ("reject" in phase.options) != (phase.returns_to is not None):
+        raise _wrong(phase, "the option reject and returns_to go together: what is rejected is done again")
+    if set(phase.passes) & set(phase.fails):
+        raise _wrong(phase, "a verdict cannot both pass and fail")
+    _check_words(phase)
+
+
+def _check_words(phase: Phase) -> None:
+    """The words it is spoken to and of with: an engine that cannot hear one would wait for it for ever."""
+    for agent in (*([phase.agent] if phase.agent is not None else []), *phase.instead.values()):
+        if not _ID.fullmatch(agent):
+            raise _wrong(phase, f"{agent} cannot be an agent's name: small letters, digits and hyphens")
+    for source in phase.only_for:
+        if source not in _SOURCE_TYPES:
+            raise _wrong(phase, f"no request comes from {source}{did_you_mean(source, _SOURCE_TYPES)}")
+    for verdict in (*phase.passes, *phase.fails):
+        if not _VERDICT.fullmatch(verdict):
+            raise _wrong(phase, f"{verdict} cannot be a verdict: capital letters and _")
+    for option in phase.options:
+        if not _ID.fullmatch(option):
+            raise _wrong(phase, f"{option} cannot be an option: one word of small letters, digits and hyphens")
+    for word in (word for command in phase.commands for word in command):
+        unknown = [place for place in _PLACE.findall(word) if place not in _PLACES]
+        if unknown:
+            raise _wrong(phase, f"{{{unknown[0]}}} is not known in commands{did_you_mean(unknown[0], _PLACES)}")
+
+
+def _check_places(phase: Phase, before: Mapping[str, Phase]) -> None:
+    """The phases it names: they come before it, and are of a kind that can be meant."""
+    kinds = {"revises": ("agent", "tasks"), "returns_to": ("agent", "tasks"), "auto_after": ("review",)}
+    named = [(field, getattr(phase, field), kinds[field]) for field in kinds]
+    for field, other, meant in (*named, *(("after_answer", gate, ("gate",)) for gate in phase.after_answer)):
+        if other is None:
+            continue
+        if other not in before:
+            raise _wrong(phase, f"{field} names {other}, which does not come before it{did_you_mean(other, before)}")
+        if before[other].kind not in meant:
+            raise _wrong(phase, f"{field} names {other}, which is of kind {before[other].kind}, not {meant[0]}")
+    for gate, answer in phase.after_answer.items():
+        if answer not in before[gate].options:
+            raise _wrong(phase, f"{gate} is never answered {answer}{did_you_mean(answer, before[gate].options)}")
+    if phase.kind == "task-reviews" and before[phase.revises or ""].kind != "tasks":
+        raise _wrong(phase, f"revises names {phase.revises}, which has no tasks")
+    if phase.kind in _BY_TASK and any(other.kind == phase.kind for other in before.values()):
+        raise _wrong(phase, f"a flow has one phase of kind {phase.kind}")
+
+
+def _check_files(phase: Phase, before: Mapping[str, Phase]) -> None:
+    """The files it names: plain names, and those it needs are written before it."""
+    for name in (phase.output, phase.plan, phase.shows, *phase.inputs, *phase.if_there):
+        if name is not None and not _FILE.fullmatch(name):
+            raise _wrong(phase, f"{name} is no plain name of a Markdown file in the workspace, such as design.md")
+        if name is not None and "{N}" in name and phase.kind not in _BY_TASK:
+            raise _wrong(phase, f"{name}: only phases of kind tasks and task-reviews know {{N}}")
+    if phase.kind in _BY_TASK and "{N}" not in (phase.output or ""):
+        raise _wrong(phase, "output needs {N}, since every task writes its own")
+    if phase.plan is not None and "{N}" in phase.plan:
+        raise _wrong(phase, "plan is one file for all tasks")
+    written = {other.output: other for other in before.values() if other.output is not None}
+    judges = {name for name, other in written.items() if other.kind != "agent"}
+    if phase.output == REQUEST or phase.output in (written if phase.kind != "agent" else judges):
+        raise _wrong(phase, f"{phase.output} is another's file; a review and a task have files of their own")
+    known = {REQUEST, *written, *(other.plan for other in (*before.values(), phase) if other.plan is not None)}
+    for name in (*phase.inputs, *([phase.shows] if phase.shows is not None else [])):
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise _wrong(phase, f"nobody writes {name} before it{near or '; what may be missing goes to if_there'}")
+
+
+def _wrong(phase: Phase, why: str) -> InvalidFlow:
+    return InvalidFlow(f"phase {phase.id}: {why}", hint="docs/flows.md has the format", phase=phase.id)

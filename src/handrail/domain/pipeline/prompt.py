@@ -1,0 +1,215 @@
+"""What an agent is told: four layers put together into one text, each within its share of a budget.
+
+1. the role, 2. what it reads and writes, 3. the repository, 4. what earlier runs teach; and what a person said, once.
+Layers 1 and 2 and a person's words are never cut. Whatever else does not fit goes in this order, from each list's end:
+friction points, similar runs, review patterns, the repository. What was left out is named (`docs/prompts.md`). Finding
+these things out is not done here: `profile.py` and `learning.py` do that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.domain.pipeline.state import TaskState
+from handrail.kernel.tokens import estimate_tokens
+
+PROMPT_TOKENS = 8000
+"""The whole. The files that an agent reads are many times that; what surrounds them should not be."""
+ITEM_CHARACTERS = 300
+"""One line of layers 3 and 4: others wrote it, and a line that long says no more than its beginning."""
+SHOWN_TASKS = 50
+NOTICE_TOKENS = 60
+"""What the line that names what was left out may take."""
+NUMBER = "{N}"
+_PLACE = re.compile(r"\{(workspace|branch|spec-name|N)\}")
+
+
+class _Layer(NamedTuple):
+    """One list that may be cut."""
+
+    field: str
+    heading: str
+    share: int
+    """Tokens it may take where there is room for all."""
+    counted: str
+    bullet: str = "- "
+
+
+LAYERS = (
+    _Layer("profile", "## Repository Context", 300, "lines about the repository", bullet=""),
+    _Layer("similar", "## Similar Past Pipelines", 500, "similar runs"),
+    _Layer("patterns", "## Past Review Patterns", 700, "review patterns"),
+    _Layer("friction", "## AI Friction Points", 400, "friction points"),
+)
+"""Layers 3 and 4 as they stand in a prompt."""
+CUT_FIRST = ("friction", "similar", "patterns", "profile")
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a prompt is made of. Lists come with the most useful first."""
+
+    role: str
+    workspace: str
+    spec_name: str
+    branch: str | None = None
+    inputs: Sequence[str] = ()
+    """Files to read, by their names in the workspace."""
+    numbered: Sequence[str] = ()
+    """Names as the flow has them, with `{N}`: for several tasks they stand once, instead of once a task."""
+    output: str | None = None
+    contains: str = ""
+    """What the output has to contain."""
+    verdicts: Sequence[str] = ()
+    """The words of which a review ends with one; none where it is no review."""
+    tasks: Sequence[TaskState] = ()
+    """The tasks it is for. Several: as many agents get the same prompt."""
+    profile: Sequence[str] = ()
+    similar: Sequence[str] = ()
+    patterns: Sequence[str] = ()
+    friction: Sequence[str] = ()
+    feedback: str | None = None
+    """What a person said at the last gate."""
+
+
+def assemble(parts: Parts, budget: int = PROMPT_TOKENS) -> str:
+    """The whole prompt. Above the budget only where the role, the files and a person's words alone are."""
+    fixed = [_filled(parts.role, parts).strip(), *_files(parts), *_tasks(parts)]
+    spoken = _feedback(parts)
+    room = budget - _cost("\n\n".join([*fixed, *spoken]))
+    given = {layer.field: [_one_line(item) for item in getattr(parts, layer.field)] for layer in LAYERS}
+    kept = _cut({layer.field: _within_share(layer, given[layer.field]) for layer in LAYERS}, given, room)
+    learnt = [_section(layer, kept[layer.field]) for layer in LAYERS if kept[layer.field]]
+    return "\n\n".join([*fixed, *learnt, *_left_out(given, kept), *spoken]) + "\n"
+
+
+def _filled(text: str, parts: Parts) -> str:
+    """The text with its places filled, in one pass: what is put in is not looked at again. The number stays where
+    several agents get the same text, or where there is no task at all."""
+    values = {
+        "workspace": parts.workspace,
+        "branch": parts.branch or "the current branch",
+        "spec-name": parts.spec_name,
+        "N": str(parts.tasks[0].number) if len(parts.tasks) == 1 else NUMBER,
+    }
+    return _PLACE.sub(lambda match: values[match[1]], text)
+
+
+def _files(parts: Parts) -> list[str]:
+    """Layer 2. Paths only: agents read files themselves."""
+    found = []
+    if parts.inputs:
+        found.append(_bullets("## Input Files", (f"{parts.workspace}/{name}" for name in _input_names(parts))))
+    if parts.output is not None:
+        lines = [_bullets("## Output File", [f"{parts.workspace}/{_filled(parts.output, parts)}"])]
+        if parts.contains:
+            lines.append(f"It contains `{parts.contains.strip()}`.")
+        if parts.verdicts:
+            words = ", ".join(parts.verdicts)
+            lines.append(f"It ends with exactly one line `## Verdict: WORD`, where WORD is one of {words}.")
+        found.append("\n".join(lines))
+    return found
+
+
+def _input_names(parts: Parts) -> list[str]:
+    if len(parts.tasks) < 2:
+        return [_filled(name, parts) for name in parts.inputs]
+    names: dict[str, None] = {}
+    of_task = {
+        name.replace(NUMBER, str(task.number)): name
+        for name in parts.numbered
+        if NUMBER in name
+        for task in parts.tasks
+    }
+    there = set(parts.inputs)
+    for name in parts.inputs:
+        common = of_task.get(name)
+        if common is None:
+            names[name] = None
+        else:
+            everywhere = all(one in there for one, shared in of_task.items() if shared == common)
+            names[common if everywhere else f"{common} (where it is there)"] = None
+    return list(names)
+
+
+def _tasks(parts: Parts) -> list[str]:
+    if not parts.tasks:
+        return []
+    if len(parts.tasks) == 1:
+        task = parts.tasks[0]
+        files = [f"Files: {_one_line(', '.join(task.files))}"] if task.files else []
+        return ["\n".join(["## Task", f"Task {task.number}: {_one_line(task.title)}", *files])]
+    ids = ", ".join(str(task.number) for task in parts.tasks)
+    rule = (
+        f"One agent is started per task id, side by side: {ids}. Yours is task {NUMBER}; whoever starts an agent puts "
+        f"its id in place of N in braces, everywhere in this text. Do task {NUMBER} and no other: the others are being "
+        "done at the same time, and their files are not yours to change."
+    )
+    shown = [f"- Task {task.number}: {_one_line(task.title)}" for task in parts.tasks[:SHOWN_TASKS]]
+    lines = ["## Tasks", rule, *shown]
+    if len(parts.tasks) > SHOWN_TASKS:
+        lines.append(f"- and {len(parts.tasks) - SHOWN_TASKS} more, in the task list")
+    return ["\n".join(lines)]
+
+
+def _feedback(parts: Parts) -> list[str]:
+    """A person's words, quoted, so that nothing in them looks like a heading of ours."""
+    if parts.feedback is None or not parts.feedback.strip():
+        return []
+    said = "\n".join(f"> {line}".rstrip() for line in parts.feedback.strip().splitlines())
+    return [f"## Human Feedback\nA person said this about the work so far. Follow it before anything above.\n\n{said}"]
+
+
+def _within_share(layer: _Layer, items: Sequence[str]) -> int:
+    """How many of the first items fit into the layer's share."""
+    left = layer.share - _cost(layer.heading)
+    for count, item in enumerate(items):
+        left -= _cost(layer.bullet + item)
+        if left < 0:
+            return count
+    return len(items)
+
+
+def _cut(counts: Mapping[str, int], given: Mapping[str, list[str]], room: int) -> dict[str, list[str]]:
+    """What is left of every list when all of them together have only so much room."""
+    kept = {layer.field: given[layer.field][: counts[layer.field]] for layer in LAYERS}
+    layers = {layer.field: layer for layer in LAYERS}
+    costs = {field: [_cost(layers[field].bullet + item) for item in items] for field, items in kept.items()}
+    taken = sum(sum(prices) + _cost(layers[field].heading) for field, prices in costs.items() if prices)
+    if taken > room or any(len(kept[field]) < len(given[field]) for field in kept):
+        room -= NOTICE_TOKENS
+    for field in CUT_FIRST:
+        while kept[field] and taken > room:
+            kept[field].pop()
+            taken -= costs[field].pop()
+            if not kept[field]:
+                taken -= _cost(layers[field].heading)
+    return kept
+
+
+def _left_out(given: Mapping[str, list[str]], kept: Mapping[str, list[str]]) -> list[str]:
+    missing = [(layer, len(given[layer.field]) - len(kept[layer.field])) for layer in LAYERS]
+    named = [f"{count} {layer.counted}" for layer, count in missing if count]
+    return [f"Left out for want of room: {', '.join(named)}."] if named else []
+
+
+def _section(layer: _Layer, items: Iterable[str]) -> str:
+    return "\n".join([layer.heading, *(layer.bullet + item for item in items)])
+
+
+def _bullets(heading: str, items: Iterable[str]) -> str:
+    return "\n".join([heading, *(f"- {item}" for item in items)])
+
+
+def _one_line(text: str) -> str:
+    """Others' words on one line: a line break in them would let them write headings."""
+    line = " ".join(text.split())
+    return line if len(line) <= ITEM_CHARACTERS else line[: ITEM_CHARACTERS - 1].rstrip() + "…"
+
+
+def _cost(text: str) -> int:
+    """Tokens with room for the break after it."""
+    return estimate_tokens(text) + 1

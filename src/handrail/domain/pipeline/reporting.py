@@ -1,0 +1,213 @@
+"""What comes of an action: the run moves on, goes back, or is told what is missing. Pure, and closed by default: a file
+that is not there, a verdict that cannot be read or that is the old one again, approves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.domain.pipeline.documents import Finding, findings_in, verdict_in
+from handrail.domain.pipeline.engine import one_task_list, ready
+from handrail.domain.pipeline.flow import Flow, Phase
+from handrail.domain.pipeline.handing_out import is_old, settled, taken, task_states, text_hash
+from handrail.domain.pipeline.state import (
+    Facts,
+    RunState,
+    TaskState,
+    all_again,
+    back_to,
+    finish,
+    present_phase,
+    unreviewed,
+)
+from handrail.kernel.errors import ArtefactMissing, IllegalTransition
+
+__all__ = ["CONTINUE", "PROCEED", "REVISE", "Reported", "report", "task_states", "text_hash"]
+
+PROCEED, REVISE, CONTINUE = "proceed", "revision_required", "setup_continue"
+
+
+class Reported(NamedTuple):
+    """What a report did."""
+
+    state: RunState
+    hint: str = PROCEED
+    artefact: str | None = None
+    verdict: str | None = None
+    findings: tuple[Finding, ...] = ()
+    warning: str = ""
+
+
+def report(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str) -> Reported:
+    """The run after the present phase's action was carried out. Raises a refusal where nothing came of it."""
+    state = settled(flow, state, files) if state.ended is None else state
+    phase = present_phase(flow, state, facts)
+    if phase is None or state.ended is not None or phase.id != phase_id:
+        turn = f"it is {phase.id}'s turn" if phase is not None and state.ended is None else "the run is over"
+        raise IllegalTransition(
+            f"{phase_id} cannot be reported: {turn}",
+            hint="pipeline_next_action says what is to be done",
+            phase=phase_id,
+        )
+    match phase.kind:
+        case "agent":
+            return _told(_written(flow, state, phase, files))
+        case "review":
+            return _told(_reviewed(flow, state, phase, files))
+        case "tasks":
+            return _told(_implemented(state, phase, files)) if state.tasks else _listed(state, phase, files)
+        case "task-reviews":
+            return _told(_tasks_reviewed(flow, state, phase, files))
+        case "exec":
+            last = state.command + 1 == len(phase.commands)
+            after = finish(state, phase.id) if last else state.but(command=state.command + 1)
+            return Reported(after, PROCEED if last else CONTINUE)
+        case "gate":
+            raise IllegalTransition(
+                f"{phase.id} is a question to a person and is not reported",
+                hint="user_response of pipeline_next_action carries the answer",
+                phase=phase.id,
+            )
+
+
+def _told(done: Reported) -> Reported:
+    """What a person said has reached an agent, and is not said twice."""
+    return done._replace(state=done.state.but(feedback=None))
+
+
+def _text(phase: Phase, name: str, files: Mapping[str, str]) -> str:
+    text = files.get(name, "")
+    if not text.strip():
+        raise ArtefactMissing(
+            f"{phase.id} is to write {name}, and it is {'empty' if name in files else 'not there'}",
+            hint="write the file into the workspace, then report again",
+            phase=phase.id,
+            file=name,
+        )
+    return text
+
+
+def _written(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+    name = phase.output or ""
+    text = _text(phase, name, files)
+    if is_old(state, name, text):
+        raise ArtefactMissing(
+            f"{name} is what it was before {phase.id} was handed out",
+            hint="write it anew, if only to say in it what was looked at again; then report again",
+            phase=phase.id,
+            file=name,
+        )
+    if phase.contains and phase.contains not in text:
+        raise ArtefactMissing(
+            f"{name} does not contain {phase.contains.strip()}, as {phase.id} demands",
+            hint="write what is missing, then report again",
+            phase=phase.id,
+            file=name,
+        )
+    state = finish(taken(state, name, text), phase.id)
+    if any(other.kind == "tasks" and other.plan == name for other in flow.phases):
+        state = state.but(tasks=task_states(text, name), plan=text_hash(text))
+    return Reported(state, PROCEED, name)
+
+
+def _reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+    name = phase.output or ""
+    text = _text(phase, name, files)
+    verdict = verdict_in(text, (*phase.passes, *phase.fails))
+    if verdict is None or is_old(state, name, text):
+        why = f"{name} is no new review: it was there before" if verdict else f"{name} has no readable verdict"
+        counted = {**state.unread, phase.id: state.unread.get(phase.id, 0) + 1}
+        expected = ", ".join((*phase.passes, *phase.fails))
+        warning = f"{why}; it needs one line such as: ## Verdict: {phase.passes[0]} (one of {expected})"
+        return Reported(state.but(unread=counted), REVISE, name, warning=warning)
+    found = tuple(findings_in(text))
+    state = taken(state, name, text).but(unread={**state.unread, phase.id: 0})
+    if verdict in phase.passes:
+        return Reported(
+            finish(state.but(approved=[*state.approved, phase.id]), phase.id), PROCEED, name, verdict, found
+        )
+    state = state.but(tries={**state.tries, phase.id: state.tries.get(phase.id, 0) + 1})
+    if state.tries[phase.id] <= phase.retries:
+        state = all_again(flow, state, phase.revises or phase.id)
+    return Reported(state, REVISE, name, verdict, found)
+
+
+def _listed(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+    """The list of the one task there is was to be written."""
+    name = phase.plan or ""
+    text = _text(phase, name, files)
+    if text.split() != one_task_list().split():
+        raise ArtefactMissing(
+            f"{name} is not what was to be written",
+            hint="write the content of the action as it is, then report again",
+            phase=phase.id,
+            file=name,
+        )
+    return Reported(state.but(tasks=task_states(text, name), plan=text_hash(text)), CONTINUE, name)
+
+
+def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+    """Only the work on tasks that were handed out counts; a file of any other lies there too early."""
+    names = {
+        task.number: (phase.output or "").replace("{N}", str(task.number))
+        for task in ready(state.tasks)
+        if not task.is_gate
+    }
+    awaited = {number: name for number, name in names.items() if name in state.before} or names
+    written: list[str] = []
+    for number, name in awaited.items():
+        text = files.get(name, "")
+        if text.strip() and not is_old(state, name, text):
+            written.append(name)
+            done = msgspec.structs.replace(state.task(number), implemented=True, verdict=None)
+            state = taken(state.with_task(done), name, text)
+    if not written:
+        raise ArtefactMissing(
+            f"{phase.id} has written none of {', '.join(list(awaited.values())[:10])}",
+            hint="each task writes its own file anew; then report again",
+            phase=phase.id,
+        )
+    left = [task for task in state.tasks if not (task.implemented or task.skipped)]
+    if not left:
+        state = finish(state, phase.id)
+    return Reported(state, PROCEED, ", ".join(written))
+
+
+def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+    known = (*phase.passes, *phase.fails)
+    read: list[str] = []
+    verdicts: list[str] = []
+    found: list[Finding] = []
+    unclear: list[str] = []
+    for task in unreviewed(state):
+        name = (phase.output or "").replace("{N}", str(task.number))
+        text = files.get(name, "")
+        verdict = verdict_in(text, known)
+        if not text.strip() or verdict is None or is_old(state, name, text):
+            unclear.append(name)
+            continue
+        read.append(name)
+        verdicts.append(verdict)
+        found += findings_in(text)
+        state = taken(state.with_task(_judged(task, verdict, passed=verdict in phase.passes)), name, text)
+    if unclear:
+        state = state.but(unread={**state.unread, phase.id: state.unread.get(phase.id, 0) + 1})
+    else:
+        state = state.but(unread={**state.unread, phase.id: 0})
+    failing = [task for task in state.tasks if not (task.implemented or task.skipped)]
+    warning = f"without a readable new verdict: {', '.join(unclear)}" if unclear else ""
+    worst = next((verdict for verdict in verdicts if verdict in phase.fails), None) or next(iter(verdicts), None)
+    if failing:
+        state = back_to(flow, state, phase.revises or phase.id)
+    elif not unclear:
+        state = finish(state, phase.id)
+    hint = REVISE if failing or unclear else PROCEED
+    return Reported(state, hint, ", ".join(read) or None, worst, tuple(found), warning)
+
+
+def _judged(task: TaskState, verdict: str, *, passed: bool) -> TaskState:
+    if passed:
+        return msgspec.structs.replace(task, verdict=verdict)
+    return msgspec.structs.replace(task, implemented=False, verdict=None, retries=task.retries + 1)

@@ -1,0 +1,64 @@
+"""A run of a pipeline as it is stored: beside the workflow it is, with the flow it follows pinned. No behaviour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from handrail.domain.pipeline.flow import Flow
+from handrail.domain.pipeline.state import Facts, RunState
+
+
+class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. Its id is its workflow's."""
+
+    id: str
+    repository_path: str
+    workspace: str
+    """The folder of its documents, relative to the repository: `.specs/…`."""
+    spec_name: str
+    title: str
+    request: str
+    """What was asked for, in words."""
+    source_type: str
+    source_url: str | None
+    source_id: str | None
+    effort: str
+    branch: str | None
+    flow: dict[str, Any]
+    """As it was when the run began: a changed file changes no run that is under way."""
+    flags: dict[str, Any]
+    state: dict[str, Any]
+    task_ids: dict[str, str]
+    """The plan's task for each number of the task list."""
+    dispatched: dict[str, Any] | None
+    """The action that was handed out last and has not been reported or answered."""
+    log: list[dict[str, Any]]
+    """What each action cost, as it was reported."""
+    findings: list[dict[str, Any]]
+    """What its reviews found, for later runs to learn from."""
+    friction: list[str]
+    """What made its work hard, as its own notes say."""
+    lessons: dict[str, Any]
+    """What earlier runs taught when it began: looked up once, so that a turn costs the same however many there are."""
+    created_at: int
+    updated_at: int
+
+    @property
+    def stream(self) -> str:
+        return self.id
+
+    def flow_followed(self) -> Flow:
+        return msgspec.convert(self.flow, Flow)
+
+    def run_state(self) -> RunState:
+        return msgspec.convert(self.state, RunState)
+
+    def facts(self, *, humans_decide: bool) -> Facts:
+        return Facts(
+            source_type=self.source_type,
+            auto=bool(self.flags.get("auto")),
+            skip_pr=bool(self.flags.get("skip_pr")),
+            humans_decide=humans_decide,
+        )

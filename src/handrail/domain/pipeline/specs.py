@@ -1,0 +1,19 @@
+"""The port to a run's documents: the Markdown files of one folder below `.specs/`. No I/O here."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Specs(Protocol):
+    """The folders of all runs of one repository. Paths are relative to it and stay below `.specs/`."""
+
+    def texts(self, workspace: str) -> dict[str, str]:
+        """Every Markdown file of a workspace by name; nothing where there is no such folder."""
+        ...
+
+    def write(self, workspace: str, name: str, text: str) -> None:
+        """Writes one file, whole or not at all."""
+        ...
+
+    def exists(self, workspace: str) -> bool: ...

@@ -1,0 +1,175 @@
+"""Looks at a repository for its profile: the names of its files and the texts of a few. What they mean is
+`domain/pipeline/profile.py`'s.
+
+Names come from git, disarmed, where there is a usable repository, else from a bounded walk. A profile is a help and
+never a reason to fail: what cannot be read is not there. It is kept in memory by content: git's index, the names at the
+root and the manifests' texts; while they are the same, nothing is listed again. Nothing is kept on disk: a process
+pays once, and a kept file could only be wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from handrail.domain.pipeline.profile import Profile, profile_of, wanted
+
+SECONDS = 5.0
+"""For everything git is asked."""
+NAMES = 200_000
+"""Of files that are counted. Shares do not change beyond that."""
+WALKED = 20_000
+"""Entries a walk looks at where there is no git."""
+MANIFEST_BYTES = 256 * 1024
+INDEX_BYTES = 64 * 1024 * 1024
+"""Of git's index that are compared; a larger one is listed anew each time."""
+KEPT = 16
+"""Repositories whose profiles are kept."""
+
+
+class _Known(NamedTuple):
+    """A profile and what it was made from."""
+
+    index_file: str | None
+    """The path of git's index; None where there is no git."""
+    manifests: tuple[str, ...]
+    content: str
+    profile: Profile
+
+
+class RepositoryProfiles:
+    """Profiles of repositories by their roots. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._keeping = threading.Lock()
+
+    def of(self, root: str) -> Profile:
+        """The profile of the repository or folder at `root`; an empty one where there is nothing to tell."""
+        top = os.path.realpath(root)
+        known = self._known.get(top)
+        if known is not None and known.index_file is not None:
+            content = _content(top, known.index_file, _texts(top, known.manifests))
+            if content is not None and content == known.content:
+                return known.profile
+        index, names = _listed(top)
+        manifests = tuple(wanted(names))
+        texts = _texts(top, manifests)
+        content = _content(top, index, texts) if index is not None else _digest([*names, "", *_pairs(texts)])
+        if known is not None and content == known.content:
+            return known.profile
+        fresh = _Known(index, manifests, content or "", profile_of(names, texts))
+        with self._keeping:
+            self._known[top] = fresh
+            self._known.move_to_end(top)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return fresh.profile
+
+
+def _content(top: str, index: str, texts: dict[str, str]) -> str | None:
+    """A hash of everything a profile is made from, without listing it; None where that cannot be told."""
+    raw = b""
+    try:
+        at_root = sorted(os.listdir(top))  # noqa: PTH208
+        with contextlib.suppress(FileNotFoundError), Path(index).open("rb") as file:  # nothing was added yet
+            raw = file.read(INDEX_BYTES + 1)
+    except OSError:
+        return None
+    if len(raw) > INDEX_BYTES:
+        return None
+    return _digest([hashlib.blake2b(raw).hexdigest(), *at_root, "", *_pairs(texts)])
+
+
+def _pairs(texts: dict[str, str]) -> Iterable[str]:
+    return (part for pair in sorted(texts.items()) for part in pair)
+
+
+def _digest(parts: Iterable[str]) -> str:
+    hashed = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        raw = part.encode("utf-8", "surrogateescape")
+        hashed.update(f"{len(raw)}:".encode() + raw)
+    return hashed.hexdigest()
+
+
+def _listed(top: str) -> tuple[str | None, list[str]]:
+    """Git's index and the names of all files in sight, from the root; no index where there is no usable git."""
+    from handrail.outside.tracking.discovery import discover  # noqa: PLC0415 - starts processes; only runs need it
+    from handrail.outside.tracking.git_process import Deadline, GitFailed  # noqa: PLC0415
+
+    deadline = Deadline(SECONDS)
+    try:
+        repository = discover(top, deadline)
+        if repository is None:
+            return None, _walked(top)
+        here = ("--", os.path.relpath(top, repository.top)) if top != repository.top else ()
+        arguments = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", *here)
+        found = repository.run(*arguments, deadline=deadline).split(b"\0")[:-1]
+    except (GitFailed, OSError):
+        return None, _walked(top)
+    start = len(os.fsencode(here[1])) + 1 if here else 0
+    return f"{repository.git_dir}/index", [os.fsdecode(name[start:]) for name in found[:NAMES]]
+
+
+def _walked(top: str) -> list[str]:
+    """The names of the files below a folder that is no repository, level by level, without what rules hide."""
+    from handrail.kernel.errors import PlaceUnusable  # noqa: PLC0415
+    from handrail.outside.tracking.directory import check_place  # noqa: PLC0415
+    from handrail.outside.tracking.ignoring import IGNORE_FILE, default_rules  # noqa: PLC0415
+
+    try:
+        check_place(top)
+    except PlaceUnusable:
+        return []
+    found: list[str] = []
+    looked = 0
+    waiting = [("", default_rules())]
+    for folder, above in waiting:
+        try:
+            entries = sorted(os.scandir(f"{top}/{folder}"), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        prefix = f"{folder}/" if folder else ""
+        rules = above.below(folder, _text(f"{top}/{prefix}{IGNORE_FILE}"))
+        for entry in entries:
+            looked += 1
+            if looked > WALKED:
+                return found
+            path = prefix + entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if rules.ignores(path, entry.name, is_folder):
+                continue
+            if is_folder:
+                waiting.append((path, rules))
+            elif entry.is_file(follow_symlinks=False):
+                found.append(path)
+    return found
+
+
+def _texts(top: str, names: Iterable[str]) -> dict[str, str]:
+    return {name: text for name in names if (text := _text(f"{top}/{name}")) is not None}
+
+
+def _text(file: str) -> str | None:
+    """What a file says, up to a limit; None for anything but a regular file, links among it."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read(MANIFEST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,61 @@
+"""The documents of runs on disk: Markdown files in a folder below `.specs/` of one repository. Nothing else is read, no
+link is followed out of it, and what is written is written whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from handrail.kernel.errors import InvalidParams, PlaceUnusable
+
+SPECS = ".specs"
+FILE_BYTES = 2 * 1024 * 1024
+"""One document. What is longer is no text an agent reads."""
+FILES = 2000
+
+
+class SpecFiles:
+    """Implements the `Specs` port."""
+
+    def __init__(self, repository: Path) -> None:
+        self._root = repository
+
+    def texts(self, workspace: str) -> dict[str, str]:
+        folder = self._folder(workspace)
+        if not folder.is_dir():
+            return {}
+        found: dict[str, str] = {}
+        for path in sorted(folder.iterdir())[:FILES]:
+            if path.suffix == ".md" and path.is_file() and not path.is_symlink():
+                with path.open("rb") as opened:
+                    found[path.name] = opened.read(FILE_BYTES).decode("utf-8", "replace")
+        return found
+
+    def write(self, workspace: str, name: str, text: str) -> None:
+        folder = self._folder(workspace)
+        if "/" in name or name.startswith("."):
+            raise InvalidParams(f"{name} is no plain name of a file", hint="documents lie directly in the workspace")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            draft = folder / f".{name}.{secrets.token_hex(4)}"
+            draft.write_text(text, encoding="utf-8")
+            os.replace(draft, folder / name)  # noqa: PTH105 - the same, and as atomic
+        except OSError as problem:
+            raise PlaceUnusable(
+                f"{name} cannot be written to {workspace}: {problem.strerror}", hint="mend the folder, then call again"
+            ) from None
+
+    def exists(self, workspace: str) -> bool:
+        return self._folder(workspace).is_dir()
+
+    def _folder(self, workspace: str) -> Path:
+        """The folder a workspace means; refused where it leads out of `.specs/`."""
+        parts = workspace.strip("/").split("/")
+        plain = len(parts) == 2 and parts[0] == SPECS and parts[1] not in ("", ".", "..") and "\0" not in workspace
+        folder = self._root / SPECS / parts[-1]
+        if not plain or folder.is_symlink() or (self._root / SPECS).is_symlink():
+            raise InvalidParams(
+                f"{workspace} is no workspace", hint=f"a workspace is a folder directly below {SPECS}/, not a link"
+            )
+        return folder

@@ -1,0 +1,288 @@
+"""Toolset `pipeline`: pipeline.md. An orchestrating agent asks what is next, does that one action, and says what came
+of it.
+
+Declarations only: what a call does is in `pipeline_starting.py` and `pipeline_turns.py`, which are loaded by the first
+one, so that whoever runs no pipeline pays nothing for it. What is next is decided by the engine (`domain/pipeline`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.kernel.errors import ArtefactMissing, IllegalTransition, RunNotFound
+from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
+from handrail.toolsets.pipeline_shapes import Init, InitWithContext, NextAction, ReportResult, ResumeInfo
+
+PIPELINE = Toolset(
+    name="pipeline",
+    family="pipeline",
+    purpose="From a request to a pull request in phases: one typed action at a time, reviews and gates that hold.",
+    instructions=(
+        "A pipeline: pipeline_init, pipeline_init_with_context, then pipeline_next_action in a loop; do exactly the "
+        "action it says and nothing else."
+    ),
+)
+
+
+def pipeline_init(call: Call, request: Init) -> dict[str, Any]:
+    from handrail.toolsets.pipeline_starting import init  # noqa: PLC0415 - every start would pay
+
+    return init(call, request)
+
+
+def look_at_flows(call: Call, request: InitWithContext) -> Any:
+    """The flows there are, and whether the workspace is taken."""
+    from handrail.toolsets.pipeline_starting import looked_at_flows  # noqa: PLC0415 - as above
+
+    return looked_at_flows(call, request)
+
+
+def pipeline_init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
+    from handrail.toolsets.pipeline_starting import init_with_context  # noqa: PLC0415 - as above
+
+    return init_with_context(call, request)
+
+
+def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) -> None:
+    """Writes `request.md`, once the run is there."""
+    from handrail.toolsets.pipeline_starting import wrote_request  # noqa: PLC0415 - as above
+
+    wrote_request(call, request, answer)
+
+
+def read_documents(call: Call, request: NextAction | ReportResult) -> Any:
+    """The run's documents, and what the repository is made of."""
+    from handrail.toolsets.pipeline_turns import documents_read  # noqa: PLC0415 - as above
+
+    return documents_read(call, request)
+
+
+def pipeline_next_action(call: Call, request: NextAction) -> dict[str, Any]:
+    from handrail.toolsets.pipeline_turns import next_action  # noqa: PLC0415 - as above
+
+    return next_action(call, request)
+
+
+def pipeline_report_result(call: Call, request: ReportResult) -> dict[str, Any]:
+    from handrail.toolsets.pipeline_turns import report_result  # noqa: PLC0415 - as above
+
+    return report_result(call, request)
+
+
+def state_resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
+    from handrail.toolsets.pipeline_turns import resume_info  # noqa: PLC0415 - as above
+
+    return resume_info(call, request)
+
+
+def mirror_state(call: Call, request: NextAction | ReportResult, _: dict[str, Any]) -> None:
+    """Writes `state.json`, which mirrors the run for people and for other machines."""
+    from handrail.toolsets.pipeline_turns import mirror  # noqa: PLC0415 - as above
+
+    mirror(call, request)
+
+
+_GITHUB = "https://github.com/owner/repo/issues/42"
+_CONFIRMED = {"effort": "M", "workspace_slug": "Fix auth"}
+_TEXT = {"workspace": ".specs/20260401-fix-auth", "task_text": "Fix the auth timeout"}
+
+_BEGUN = (
+    (
+        "pipeline_init_with_context",
+        {
+            "workspace": ".specs/20260401-fix-auth",
+            "task_text": "Fix the auth timeout",
+            "user_confirmation": {"effort": "M", "workspace_slug": "fix-auth"},
+        },
+    ),
+)
+_AT = {"workspace": ".specs/20260401-fix-auth"}
+_UNKNOWN = "a workspace that no run has is refused"
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="pipeline_init",
+        toolset=PIPELINE,
+        effect=Effect.READ,
+        stored=True,
+        summary="Takes a request apart: source, flags, a workspace, or the run to resume",
+        request=Init,
+        response=dict[str, Any],
+        handler=pipeline_init,
+        examples=(
+            Example(
+                title="an issue on GitHub",
+                request={"arguments": _GITHUB, "current_branch": "main"},
+                response={
+                    "workspace": ".specs/...-https-github-com-owner-repo-issues-42",
+                    "spec_name": "https-github-com-owner-repo-issues-42",
+                    "source_type": "github_issue",
+                    "source_url": _GITHUB,
+                    "source_id": "42",
+                    "core_text": _GITHUB,
+                    "flags": {"auto": False, "skip_pr": False, "effort_override": None, "current_branch": "main"},
+                    "fetch_needed": {"type": "github", "fields": ["labels", "title", "body"]},
+                },
+            ),
+            Example(
+                title="too little is no request",
+                request={"arguments": "x"},
+                response={"errors": ["input too short: minimum 3 characters required"]},
+            ),
+        ),
+    ),
+    Operation(
+        name="pipeline_init_with_context",
+        toolset=PIPELINE,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Finds the effort, asks what must be asked, and begins the run once it is confirmed",
+        request=InitWithContext,
+        response=dict[str, Any],
+        prepare=look_at_flows,
+        handler=pipeline_init_with_context,
+        follow=write_request,
+        examples=(
+            Example(
+                title="the effort is found and must be confirmed",
+                request=_TEXT,
+                response={
+                    "needs_user_confirmation": {
+                        "detected_effort": "M",
+                        "effort_options": {"S": {"recommended": False}, "M": {"recommended": True}},
+                        "is_main_branch": True,
+                        "enriched_request_body": "Fix the auth timeout",
+                        "message": 'Detected effort="M"...',
+                    }
+                },
+            ),
+            Example(
+                title="a confirmed run is ready",
+                request={
+                    **_TEXT,
+                    "source_id": "42",
+                    "user_confirmation": {"effort": "M", "workspace_slug": "Fix auth"},
+                },
+                response={
+                    "ready": True,
+                    "workspace": ".specs/20260401-42-fix-auth",
+                    "effort": "M",
+                    "flow_template": "standard",
+                    "skipped_phases": ["phase-4b", "checkpoint-b"],
+                    "request_md_content": "---...source_type: text...Fix the auth timeout...",
+                    "branch": "feature/42-fix-auth",
+                    "create_branch": True,
+                },
+            ),
+            Example(
+                title="with --discuss there are questions first",
+                request={**_TEXT, "flags": {"discuss": True}},
+                response={"needs_discussion": {"questions": ["What is the main goal of this change?"]}},
+            ),
+        ),
+    ),
+    Operation(
+        name="pipeline_next_action",
+        toolset=PIPELINE,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Says the one action to do next; takes what came of the one before",
+        request=NextAction,
+        response=dict[str, Any],
+        prepare=read_documents,
+        handler=pipeline_next_action,
+        follow=mirror_state,
+        wait=Wait(lambda request: request.wait_ms, lambda answer: not answer.get("still_waiting")),
+        refusals=(RunNotFound, IllegalTransition),
+        examples=(
+            Example(
+                title="a fresh run begins with the situation",
+                given=_BEGUN,
+                request=_AT,
+                response={
+                    "type": "spawn_agent",
+                    "warning": "",
+                    "display_message": "Phase 1: Situation Analysis",
+                    "report_result": None,
+                    "agent": "situation-analyst",
+                    "prompt": "...## Input Files\n- .specs/20260401-fix-auth/request.md...",
+                    "model": "sonnet",
+                    "phase": "phase-1",
+                    "input_files": ["request.md"],
+                    "output_file": "analysis.md",
+                    "parallel_task_ids": None,
+                },
+            ),
+            Example(title=_UNKNOWN, request=_AT, refused=RunNotFound),
+            Example(
+                title="an answer that nobody asked for is refused",
+                given=_BEGUN,
+                request={**_AT, "user_response": "approve"},
+                refused=IllegalTransition,
+            ),
+        ),
+    ),
+    Operation(
+        name="pipeline_report_result",
+        toolset=PIPELINE,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Records what came of a phase: cost, verdict, findings",
+        request=ReportResult,
+        response=dict[str, Any],
+        prepare=read_documents,
+        handler=pipeline_report_result,
+        follow=mirror_state,
+        refusals=(RunNotFound, IllegalTransition, ArtefactMissing),
+        examples=(
+            Example(
+                title="an analysis is there",
+                given=(*_BEGUN, ("pipeline_next_action", _AT)),
+                files={".specs/20260401-fix-auth/analysis.md": "# Analysis\n\nThe timeout is in the middleware.\n"},
+                request={**_AT, "phase": "phase-1", "tokens_used": 15000, "duration_ms": 45000, "model": "sonnet"},
+                response={
+                    "state_updated": True,
+                    "artifact_written": "analysis.md",
+                    "verdict_parsed": None,
+                    "findings": [],
+                    "next_action_hint": "proceed",
+                    "warning": "",
+                    "display_message": "",
+                },
+            ),
+            Example(
+                title="a phase without its file is refused",
+                given=(*_BEGUN, ("pipeline_next_action", _AT)),
+                request={**_AT, "phase": "phase-1", "tokens_used": 15000},
+                refused=ArtefactMissing,
+            ),
+            Example(
+                title="a phase that was not handed out is refused",
+                given=_BEGUN,
+                request={**_AT, "phase": "phase-3"},
+                refused=IllegalTransition,
+            ),
+            Example(title=_UNKNOWN, request={**_AT, "phase": "phase-1"}, refused=RunNotFound),
+        ),
+    ),
+    Operation(
+        name="state_resume_info",
+        toolset=PIPELINE,
+        effect=Effect.READ,
+        stored=True,
+        summary="Tells where a run stands",
+        request=ResumeInfo,
+        response=dict[str, Any],
+        handler=state_resume_info,
+        refusals=(RunNotFound,),
+        examples=(
+            Example(
+                title="a run that has just begun",
+                given=_BEGUN,
+                request=_AT,
+                response={"workspace": ".specs/20260401-fix-auth", "effort": "M", "completed_phases": []},
+            ),
+            Example(title=_UNKNOWN, request=_AT, refused=RunNotFound),
+        ),
+    ),
+)

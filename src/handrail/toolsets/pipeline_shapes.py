@@ -1,0 +1,91 @@
+"""What the tools of `pipeline.py` take. What they answer goes by the path a call takes, so it is a plain object."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+WorkspaceText = Annotated[str, Meta(min_length=1, max_length=300)]
+LongText = Annotated[str, Meta(max_length=100_000)]
+
+
+class Init(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The raw request."""
+
+    arguments: LongText
+    current_branch: Annotated[str, Meta(max_length=300)] | None = None
+
+
+class ExternalContext(msgspec.Struct, frozen=True):
+    """What was fetched from where the request comes from. Fields nobody knows are kept out of the way."""
+
+    github_labels: list[str] = []
+    github_title: str | None = None
+    github_body: LongText | None = None
+    jira_issue_type: str | None = None
+    jira_story_points: float | None = None
+    jira_summary: str | None = None
+    jira_description: LongText | None = None
+    linear_title: str | None = None
+    linear_description: LongText | None = None
+    linear_estimate: float | None = None
+    linear_labels: list[str] = []
+    gitlab_title: str | None = None
+    gitlab_description: LongText | None = None
+    gitlab_labels: list[str] = []
+
+
+class Confirmation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the person decided."""
+
+    effort: Literal["S", "M", "L"]
+    workspace_slug: Annotated[str, Meta(max_length=200)] = ""
+    use_current_branch: bool = False
+    enriched_request_body: LongText | None = None
+    flow: Annotated[str, Meta(max_length=100, description="A flow of your own in place of the effort's")] | None = None
+
+
+class InitWithContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The request with what was fetched, discussed and decided."""
+
+    workspace: WorkspaceText
+    source_id: str | None = None
+    source_url: str | None = None
+    external_context: ExternalContext = ExternalContext()
+    flags: dict[str, Any] = {}
+    task_text: LongText | None = None
+    user_confirmation: Confirmation | None = None
+    discussion_answers: LongText | None = None
+
+
+class NextAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What came of the action before, and a person's answer where one was asked for."""
+
+    workspace: WorkspaceText
+    previous_action_complete: bool = False
+    previous_tokens: Annotated[int, Meta(ge=0)] = 0
+    previous_duration_ms: Annotated[int, Meta(ge=0)] = 0
+    previous_model: str = ""
+    previous_setup_only: bool = False
+    previous_action_id: Annotated[str, Meta(description="Its action_id: makes repeating a call safe")] | None = None
+    user_response: Annotated[str, Meta(max_length=20_000)] | None = None
+    wait_ms: Annotated[int, Meta(ge=0, le=25_000, description="Wait so long for a person's answer")] = 0
+
+
+class ReportResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What came of one phase."""
+
+    workspace: WorkspaceText
+    phase: Annotated[str, Meta(min_length=1, max_length=100)]
+    tokens_used: Annotated[int, Meta(ge=0)] = 0
+    duration_ms: Annotated[int, Meta(ge=0)] = 0
+    model: str = ""
+    setup_only: bool = False
+
+
+class ResumeInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of which run."""
+
+    workspace: WorkspaceText

@@ -1,0 +1,280 @@
+"""Toolset `pipeline`, its beginning: what is asked for, how large it is, what the person confirms. Nothing is written
+before the confirmation. Loaded when a pipeline begins; the tools are declared in `pipeline.py`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.pipeline.asking import (
+    SPECS,
+    Asked,
+    Flags,
+    fetch_needed,
+    is_main_branch,
+    slug,
+    take_apart,
+)
+from handrail.domain.pipeline.effort import Effort, detect
+from handrail.domain.pipeline.flow import Flow
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.running import earlier_lessons, run_at
+from handrail.domain.pipeline.state import RunState
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import InvalidParams
+from handrail.operation import Call
+from handrail.toolsets.pipeline_shapes import Confirmation, ExternalContext, Init, InitWithContext
+
+TEMPLATES = {"S": "light", "M": "standard", "L": "full"}
+QUESTIONS = (
+    "What is the main goal of this change?",
+    "Are there any constraints or dependencies?",
+    "What is the expected scope of changes?",
+)
+TITLE = 100
+
+
+class Prepared(NamedTuple):
+    """What was looked at before the unit of work."""
+
+    flows: dict[str, Flow]
+    taken: bool = False
+    """True where the workspace's folder is there already."""
+
+
+# -- pipeline_init ----------------------------------------------------------------------------------------------------
+
+
+def init(call: Call, request: Init) -> dict[str, Any]:
+    asked = take_apart(request.arguments, request.current_branch)
+    known = _known_run(call, asked.text)
+    if known is not None:
+        return {"resume_mode": "auto", "workspace": known.workspace, "instruction": "call state_resume_info"}
+    errors = list(asked.errors)
+    if f"{SPECS}/" in asked.text and not errors:
+        errors.append(f"no run has the workspace {asked.text}; name one that is there, or say what is to be done")
+    if errors:
+        return {"errors": errors}
+    name = slug(asked.text)
+    day = datetime.fromtimestamp(call.work.now_ms() / 1000, UTC).strftime("%Y%m%d")
+    answer: dict[str, Any] = {
+        "workspace": f"{SPECS}/{day}-{name}",
+        "spec_name": name,
+        "source_type": asked.source_type,
+        "source_url": asked.text if asked.source is not None else "",
+        "source_id": asked.source_id or "",
+        "core_text": asked.text,
+        "flags": msgspec.to_builtins(asked.flags),
+    }
+    if asked.source is not None:
+        answer["fetch_needed"] = fetch_needed(asked.source)
+    return answer
+
+
+def _known_run(call: Call, text: str) -> PipelineRun | None:
+    """The run whose workspace the text is, with or without `.specs/` in front."""
+    if not text or " " in text:
+        return None
+    inner = text.rstrip("/").rpartition(f"{SPECS}/")[2]
+    return run_at(call.work, call.here.repository, f"{SPECS}/{inner}") if "/" not in inner and inner else None
+
+
+# -- pipeline_init_with_context ---------------------------------------------------------------------------------------
+
+
+def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
+    flows = call.flows()
+    names = [*TEMPLATES.values()]
+    confirmed = request.user_confirmation
+    if confirmed is not None and confirmed.flow is not None:
+        names.append(confirmed.flow)
+    found = {name: flows.find(name) for name in names}
+    taken = confirmed is not None and call.specs(call.here.repository).exists(_workspace(request, confirmed))
+    return Prepared(found, taken)
+
+
+def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
+    flags = _flags(request.flags)
+    asked = take_apart(request.source_url or "", None) if request.source_url else None
+    if request.user_confirmation is not None and request.discussion_answers is not None:
+        raise InvalidParams(
+            "both answers and a confirmation were given; which is meant is not clear",
+            hint="first discussion_answers, then, with what they led to, user_confirmation",
+        )
+    if request.user_confirmation is not None:
+        return _confirmed(call, request, request.user_confirmation, flags, asked)
+    body = _body(request)
+    from_text = asked is None or asked.source is None
+    if flags.discuss and from_text and not flags.auto and request.discussion_answers is None:
+        message = "Please answer the following questions; the answers go into the request."
+        return {"needs_discussion": {"questions": list(QUESTIONS), "message": message}}
+    if request.discussion_answers is not None:
+        body = f"{body}\n\n## Discussion\n\n{request.discussion_answers.strip()}".strip()
+    return {"needs_user_confirmation": _to_confirm(call, request.external_context, flags, body)}
+
+
+def _to_confirm(call: Call, context: ExternalContext, flags: Flags, body: str) -> dict[str, Any]:
+    found = _effort(context, flags, body)
+    prepared: Prepared = call.prepared
+    return {
+        "detected_effort": found.effort,
+        "effort_options": {
+            effort: {
+                "skipped_phases": _skipped(prepared.flows[template]),
+                "recommended": effort == found.effort,
+            }
+            for effort, template in TEMPLATES.items()
+        },
+        "current_branch": flags.current_branch or "",
+        "is_main_branch": is_main_branch(flags.current_branch),
+        "enriched_request_body": body,
+        "message": f'Detected effort="{found.effort}": {found.evidence}. Confirm it or choose another.',
+    }
+
+
+def _effort(context: ExternalContext, flags: Flags, body: str) -> Effort:
+    points = context.jira_story_points if context.jira_story_points is not None else context.linear_estimate
+    labels = [*context.github_labels, *context.linear_labels, *context.gitlab_labels]
+    return detect(flags.effort_override, points, labels, body)
+
+
+def _skipped(flow: Flow) -> list[dict[str, str]]:
+    return [{"phase_id": phase.id, "label": phase.label} for phase in flow.phases if phase.id in flow.skip]
+
+
+def _body(request: InitWithContext) -> str:
+    context = request.external_context
+    for service in ("github", "jira", "linear", "gitlab"):
+        title = getattr(context, f"{service}_title", None) or getattr(context, f"{service}_summary", None)
+        text = getattr(context, f"{service}_body", None) or getattr(context, f"{service}_description", None)
+        if title or text:
+            return "\n\n".join(part for part in (title, text) if part)
+    return (request.task_text or "").strip()
+
+
+def _confirmed(
+    call: Call, request: InitWithContext, confirmed: Confirmation, flags: Flags, asked: Asked | None
+) -> dict[str, Any]:
+    prepared: Prepared = call.prepared
+    workspace = _workspace(request, confirmed)
+    if prepared.taken or run_at(call.work, call.here.repository, workspace) is not None:
+        raise InvalidParams(
+            f"{workspace} is there already", hint="choose another workspace_slug, or go on with state_resume_info"
+        )
+    flow = prepared.flows[confirmed.flow or TEMPLATES[confirmed.effort]]
+    body = (confirmed.enriched_request_body or _body(request)).strip()
+    source_type = asked.source_type if asked is not None else "text"
+    name = workspace.removeprefix(f"{SPECS}/").partition("-")[2]
+    branch = flags.current_branch if confirmed.use_current_branch else f"feature/{name}"
+    begun = Begun(flow, source_type, workspace, name, branch, body, confirmed.effort, flags)
+    run = _begun(call, request, begun)
+    return {
+        "ready": True,
+        "workspace": workspace,
+        "effort": confirmed.effort,
+        "flow_template": flow.name,
+        "skipped_phases": flow.skip,
+        "request_md_content": request_md(run, body),
+        "branch": branch,
+        "create_branch": not confirmed.use_current_branch,
+        "workflow_id": run.id,
+    }
+
+
+class Begun(NamedTuple):
+    """What a run is begun with."""
+
+    flow: Flow
+    source_type: str
+    workspace: str
+    name: str
+    branch: str | None
+    body: str
+    effort: str
+    flags: Flags
+
+
+def _begun(call: Call, request: InitWithContext, begun: Begun) -> PipelineRun:
+    flow, source_type, workspace, name, branch, body, effort, flags = begun
+    now = call.work.now_ms()
+    title = next((line.lstrip("# ").strip() for line in body.splitlines() if line.strip()), name)[:TITLE]
+    workflow = Workflow(
+        id=call.work.new_id("wf"),
+        name=title,
+        status="ready",
+        source_type="prompt" if source_type == "text" else source_type,
+        source_ref=request.source_url,
+        source_content=body or title,
+        repository_path=call.here.repository,
+        plan=None,
+        max_parallel_tasks=4,
+        auto_create_workspaces=False,
+        created_at=now,
+        updated_at=now,
+    )
+    run = PipelineRun(
+        id=workflow.id,
+        repository_path=call.here.repository,
+        workspace=workspace,
+        spec_name=name,
+        title=title,
+        request=body,
+        source_type=source_type,
+        source_url=request.source_url,
+        source_id=request.source_id,
+        effort=effort,
+        branch=branch,
+        flow=msgspec.to_builtins(flow),
+        flags=msgspec.to_builtins(flags),
+        state=msgspec.to_builtins(RunState()),
+        task_ids={},
+        dispatched=None,
+        log=[],
+        findings=[],
+        friction=[],
+        lessons=msgspec.to_builtins(earlier_lessons(call.work, call.here.repository, body)),
+        created_at=now,
+        updated_at=now,
+    )
+    call.work.record("pipeline.begun", workflow, run)
+    return run
+
+
+def _workspace(request: InitWithContext, confirmed: Confirmation) -> str:
+    """The run's folder: the day that was proposed, the source's number where there is one, and the chosen name."""
+    proposed = request.workspace.rstrip("/").removeprefix(f"{SPECS}/")
+    day, _, rest = proposed.partition("-")
+    if not (day.isascii() and day.isdigit() and len(day) == 8):
+        raise InvalidParams(
+            f"{request.workspace} is no workspace that pipeline_init proposed",
+            hint=f"such as {SPECS}/20260401-fix-auth",
+        )
+    name = slug(confirmed.workspace_slug) if confirmed.workspace_slug else slug(rest)
+    number = slug(request.source_id) if request.source_id and confirmed.workspace_slug else ""
+    return f"{SPECS}/{day}-{number}-{name}" if number else f"{SPECS}/{day}-{name}"
+
+
+def _flags(given: dict[str, Any]) -> Flags:
+    try:
+        return msgspec.convert(given, Flags)
+    except msgspec.ValidationError as problem:
+        raise InvalidParams(f"flags cannot be read: {problem}", hint="send back what pipeline_init gave") from None
+
+
+def request_md(run: PipelineRun, body: str) -> str:
+    """The request as every agent of the run reads it."""
+    lines = ["---", f"source_type: {run.source_type}"]
+    if run.source_url:
+        lines.append(f"source_url: {run.source_url}")
+    if run.source_id:
+        lines.append(f"source_id: {run.source_id}")
+    return "\n".join([*lines, "---", "", body, ""])
+
+
+def wrote_request(call: Call, _: InitWithContext, answer: dict[str, Any]) -> None:
+    """Writes `request.md`, once the run is there."""
+    if answer.get("ready"):
+        specs = call.specs(call.here.repository)
+        specs.write(answer["workspace"], "request.md", answer["request_md_content"])

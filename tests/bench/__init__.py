@@ -1,0 +1,1 @@
+"""The benches: what they conclude from what they saw."""

@@ -1,0 +1,138 @@
+"""The engine under random but legal agents: every run ends, nothing is skipped that the flow does not skip, no gate is
+passed without its answer, and the same state gives the same action."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.domain.pipeline.answering import answered
+from handrail.domain.pipeline.engine import Action, decide
+from handrail.domain.pipeline.flow import Flow, read_flow
+from handrail.domain.pipeline.reporting import report
+from handrail.domain.pipeline.state import Facts, RunState, is_left_out
+from handrail.kernel.errors import ArtefactMissing
+
+FLOWS = Path(__file__).parents[3] / "src" / "handrail" / "flows"
+MOST_STEPS = 2000
+
+
+def flow_named(name: str) -> Flow:
+    document = yaml.safe_load((FLOWS / f"{name}.yaml").read_text(encoding="utf-8"))
+    return read_flow(document, flow_named)
+
+
+@st.composite
+def task_lists(draw: st.DrawFn) -> str:
+    count = draw(st.integers(1, 6))
+    lines = ["# Tasks"]
+    for number in range(1, count + 1):
+        mode = draw(st.sampled_from(["sequential", "parallel", "parallel", "human_gate"]))
+        needs = draw(st.lists(st.integers(1, number - 1), unique=True, max_size=2)) if number > 1 else []
+        lines += [f"## Task {number}: Part {number}", f"mode: {mode}", f"depends_on: {needs}", ""]
+    return "\n".join(lines)
+
+
+class Runner:
+    """Carries out what the engine says, with luck drawn from the test."""
+
+    def __init__(self, flow: Flow, facts: Facts, data: st.DataObject) -> None:
+        self.flow, self.facts, self.data = flow, facts, data
+        self.state = RunState()
+        self.files: dict[str, str] = {"request.md": "Do it."}
+        self.history: list[Action] = []
+        self.asked: list[str] = []
+        self.version = 0
+
+    def run(self) -> None:
+        for _ in range(MOST_STEPS):
+            action = decide(self.flow, self.state, self.facts, self.files)
+            assert decide(self.flow, self.state, self.facts, self.files) == action
+            self.history.append(action)
+            if action.type == "done":
+                return
+            self.carry_out(action)
+        raise AssertionError("the run does not end")
+
+    def carry_out(self, action: Action) -> None:
+        match action.type:
+            case "checkpoint" | "human_gate":
+                self.answer(action)
+                return
+            case "write_file":
+                self.files[action.path or ""] = action.content or ""
+            case "spawn_agent":
+                self.write(action)
+        try:
+            self.state = report(self.flow, self.state, self.facts, self.files, action.phase).state
+        except ArtefactMissing:
+            assert action.type == "spawn_agent", "only an agent forgets its file"
+
+    def answer(self, action: Action) -> None:
+        if action.automatic:
+            assert self.facts.auto
+            assert not self.facts.humans_decide
+            word = action.options[0]
+        else:
+            # A person who rejects for ever would let no run end.
+            options = action.options if len(self.asked) < 12 else [one for one in action.options if one != "reject"]
+            word = self.data.draw(st.sampled_from(options))
+            self.asked.append(action.gate or "")
+        self.state = answered(self.flow, self.state, action, word, None)
+
+    def write(self, action: Action) -> None:
+        phase = self.flow.phase(action.phase)
+        names = [(phase.output or "").replace("{N}", str(task)) for task in action.tasks] or [action.output or ""]
+        for name in names:
+            self.version += 1
+            if phase.kind in ("review", "task-reviews"):
+                words = [*phase.passes, *phase.fails, "MAYBE"] if self.version < 300 else phase.passes
+                verdict = self.data.draw(st.sampled_from(words))
+                self.files[name] = f"# Review {self.version}\n\n## Verdict: {verdict}\n"
+            elif any(other.plan == name for other in self.flow.phases):
+                self.files[name] = self.data.draw(task_lists())
+            elif self.version > 300 or self.data.draw(st.integers(0, 9)) > 0:
+                self.files[name] = f"## Text {self.version}\n"
+
+
+@pytest.mark.parametrize("name", ["light", "standard", "full"])
+@given(data=st.data(), auto=st.booleans(), skip_pr=st.booleans(), humans=st.booleans())
+def test_every_run_ends_and_skips_nothing(
+    name: str, data: st.DataObject, auto: bool, skip_pr: bool, humans: bool
+) -> None:
+    facts = Facts(source_type="github_issue", auto=auto, skip_pr=skip_pr, humans_decide=humans)
+    runner = Runner(flow_named(name), facts, data)
+    runner.run()
+    if runner.state.ended == "abandoned":
+        assert runner.history[-1].abandoned
+        return
+    due = [phase.id for phase in runner.flow.phases if not is_left_out(phase, runner.state, runner.flow, facts)]
+    assert set(runner.state.done) == set(due)
+    for phase in runner.flow.phases:
+        if phase.kind == "gate" and phase.id in due and not (auto and not humans and phase.auto_after):
+            assert phase.id in runner.asked, "nobody was asked"
+    for task in runner.state.tasks:
+        assert task.implemented or task.skipped
+
+
+def one_run(**facts: Any) -> Runner:
+    class Lucky:
+        def draw(self, strategy: st.SearchStrategy[Any]) -> Any:
+            return strategy.example()
+
+    return Runner(flow_named("full"), Facts(**facts), Lucky())  # type: ignore[arg-type]
+
+
+def test_parallel_tasks_are_handed_out_together_even_when_others_stand_between() -> None:
+    runner = one_run()
+    listed = "## Task 1: a\nmode: parallel\n## Task 2: b\ndepends_on: [1]\n## Task 3: c\nmode: parallel\n"
+    runner.state = RunState(done=["phase-1", "phase-2", "phase-3", "phase-3b", "checkpoint-a"])
+    runner.files |= {"tasks.md": listed}
+    runner.state = report(runner.flow, runner.state, runner.facts, runner.files, "phase-4").state
+    runner.state = runner.state.but(done=[*runner.state.done, "phase-4b", "checkpoint-b"])
+    assert decide(runner.flow, runner.state, runner.facts, runner.files).tasks == [1, 3]

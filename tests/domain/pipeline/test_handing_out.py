@@ -1,0 +1,191 @@
+"""What lies in the workspace already: no leftover, early file or changed list passes for work or for a review."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handrail.domain.pipeline.answering import answered
+from handrail.domain.pipeline.engine import decide
+from handrail.domain.pipeline.handing_out import handed_out, text_hash
+from handrail.domain.pipeline.reporting import REVISE, report
+from handrail.domain.pipeline.state import Facts, RunState
+from handrail.kernel.errors import ArtefactMissing, IllegalTransition
+from tests.domain.pipeline.bundled import bundled
+from tests.domain.pipeline.test_reporting import Run, at_design_review, at_tasks
+
+LEFTOVERS = {
+    "analysis.md": "old",
+    "investigation.md": "old",
+    "design.md": "## old",
+    "review-design.md": "old\n## Verdict: APPROVE",
+    "tasks.md": "## Task 1: old\n",
+    "review-tasks.md": "old\n## Verdict: APPROVE",
+    "impl-1.md": "old",
+    "review-1.md": "old\n## Verdict: PASS",
+    "comprehensive-review.md": "old",
+    "final-verification.md": "old",
+    "summary.md": "old",
+}
+
+
+def test_what_an_earlier_run_left_behind_is_nobodys_work() -> None:
+    run = Run()
+    run.files |= LEFTOVERS
+    fresh = {
+        "phase-1": {"analysis": "new"},
+        "phase-2": {"investigation": "new"},
+        "phase-3": {"design": "## new"},
+    }
+    for phase, written in fresh.items():
+        assert run.next().phase == phase
+        with pytest.raises(ArtefactMissing, match="what it was before"):
+            run.report()
+        run.report(**written)
+    done = run.report()
+    assert (done.hint, done.verdict, run.next().phase) == (REVISE, None, "phase-3b")
+    run.report(review_design="new\n## Verdict: APPROVE")
+    run.state = answered(run.flow, run.state, run.next(), "approve", None)
+    with pytest.raises(ArtefactMissing):
+        run.report()
+    run.report(tasks="## Task 1: new\n")
+    assert run.report().verdict is None
+    run.report(review_tasks="new\n## Verdict: APPROVE")
+    run.state = answered(run.flow, run.state, run.next(), "approve", None)
+    with pytest.raises(ArtefactMissing, match=r"impl-1\.md"):
+        run.report()
+    run.report(impl_1="new")
+    assert run.report().verdict is None
+    run.report(review_1="new\n## Verdict: PASS")
+    assert run.state.done[-1] == "phase-6"
+
+
+@settings(max_examples=40)
+@given(done=st.integers(0, 16), extra=st.dictionaries(st.sampled_from(sorted(LEFTOVERS)), st.text(max_size=30)))
+def test_reporting_without_writing_never_finishes_a_phase(done: int, extra: dict[str, str]) -> None:
+    flow = bundled("full")
+    files = LEFTOVERS | extra
+    state = RunState(done=[phase.id for phase in flow.phases[:done]])
+    if done > 7:
+        state = report(
+            flow, RunState(done=[p.id for p in flow.phases[:5]]), Facts(), {"tasks.md": "## Task 1: x"}, "phase-4"
+        ).state
+        state = state.but(done=[phase.id for phase in flow.phases[:done]], plan=None)
+    action = decide(flow, state, Facts(source_type="github_issue"), files)
+    if action.type == "spawn_agent":
+        state = handed_out(flow, state, files, action.phase, action.tasks)
+        try:
+            after = report(flow, state, Facts(), files, action.phase).state
+        except ArtefactMissing:
+            return
+        assert action.phase not in after.done
+        assert after.approved == []
+
+
+def test_a_review_that_was_written_too_early_does_not_count() -> None:
+    run = Run(done=["phase-1", "phase-2"])
+    run.report(design="## One", review_design="I wrote it myself\n## Verdict: APPROVE")
+    assert run.report().hint == REVISE
+    assert run.next().phase == "phase-3b"
+
+
+def test_the_work_on_a_task_that_waits_does_not_count() -> None:
+    run = at_tasks(
+        "## Task 1: a\n## Task 2: b\nmode: human_gate\ndepends_on: [1]\n## Task 3: c\ndepends_on: [2]\n## Task 4: d\n"
+    )
+    done = run.report(impl_1="a", impl_2="b", impl_3="c", impl_4="d")
+    assert done.artefact == "impl-1.md"
+    assert [task.number for task in run.state.tasks if task.implemented] == [1]
+    assert run.next().tasks == [4]
+    run.report(impl_4="d, when it was asked for")
+    assert run.next().type == "human_gate"
+
+
+def test_a_crash_between_writing_and_reporting_loses_nothing() -> None:
+    run = Run()
+    run.files["analysis.md"] = "old"
+    run.next()
+    run.files["analysis.md"] = "new"
+    run.next()
+    assert run.report().hint == "proceed"
+
+
+def test_a_review_stands_against_what_lay_there_when_it_was_first_asked_for() -> None:
+    run = at_design_review()
+    run.files["review-design.md"] = "left\n## Verdict: APPROVE"
+    run.next()
+    run.report(review_design="?")
+    assert run.report(review_design="left\n## Verdict: APPROVE").verdict is None
+
+
+def at_task_review() -> Run:
+    run = Run(done=["phase-1", "phase-2", "phase-3", "phase-3b", "checkpoint-a"])
+    run.report(tasks="## Task 1: a\n")
+    return run
+
+
+def test_a_task_list_that_is_changed_is_reviewed_and_shown_again() -> None:
+    run = at_task_review()
+    run.report(review_tasks="## Verdict: APPROVE")
+    run.state = answered(run.flow, run.state, run.next(), "approve", None)
+    assert decide(run.flow, run.state, run.facts, run.files).phase == "phase-5"
+    run.files["tasks.md"] = "## Task 1: a\n## Task 2: smuggled\n"
+    with pytest.raises(IllegalTransition, match="phase-4b's turn"):
+        report(run.flow, run.state, run.facts, run.files | {"impl-1.md": "a"}, "phase-5")
+    assert run.next().phase == "phase-4b"
+    assert run.report().verdict is None, "the old approval was for the old list"
+    run.report(review_tasks="both\n## Verdict: APPROVE")
+    gate = run.next()
+    assert gate.gate == "checkpoint-b"
+    run.state = answered(run.flow, run.state, gate, "approve", None)
+    assert [task.title for task in run.state.tasks] == ["a", "smuggled"]
+    assert run.next().tasks == [1]
+
+
+def test_a_task_list_that_is_changed_at_the_question_is_not_the_one_approved() -> None:
+    run = at_task_review()
+    run.report(review_tasks="## Verdict: APPROVE")
+    assert run.next().gate == "checkpoint-b"
+    run.files["tasks.md"] = "## Task 1: b\n"
+    assert run.next().phase == "phase-4b"
+    assert run.state.approved == []
+
+
+@pytest.mark.parametrize("text", [None, "", "nothing", "## Task 1: a\nmode: never"])
+def test_a_task_list_that_is_spoilt_is_written_again(text: str | None) -> None:
+    run = at_task_review()
+    if text is None:
+        del run.files["tasks.md"]
+    else:
+        run.files["tasks.md"] = text
+    assert run.next().phase == "phase-4"
+    run.report(tasks="## Task 1: mended\n")
+    assert run.state.task(1).title == "mended"
+
+
+def test_a_task_list_is_fixed_once_a_task_is_handed_out() -> None:
+    run = at_tasks("## Task 1: a\n## Task 2: b\n")
+    run.report(impl_1="a", tasks="## Task 1: a (done)\n")
+    assert run.next().tasks == [2], "no task disappears from a list that is being worked on"
+    assert run.state.task(1).title == "a"
+
+
+def test_a_task_that_waits_is_not_done_even_where_nobody_noted_what_was_handed_out() -> None:
+    run = at_tasks("## Task 1: a\n## Task 2: b\ndepends_on: [1]\n")
+    files = run.files | {"impl-2.md": "b"}
+    with pytest.raises(ArtefactMissing, match=r"none of impl-1\.md"):
+        report(run.flow, run.state, run.facts, files, "phase-5")
+
+
+def test_only_files_of_this_run_are_given_to_read() -> None:
+    run = Run(bundled("light"), done=["phase-1"])
+    run.files |= LEFTOVERS
+    assert run.next().inputs == ["request.md", "analysis.md"]
+    run = Run(done=["phase-1", "phase-2"])
+    run.files |= LEFTOVERS
+    assert run.next().inputs == ["request.md", "analysis.md", "investigation.md"]
+
+
+def test_any_text_has_a_hash() -> None:
+    assert len({text_hash(text) for text in ("", "a", "a\n", "\ud800", "\udcff", "\r\n")}) == 6

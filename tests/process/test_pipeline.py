@@ -1,0 +1,84 @@
+"""A pipeline over real server processes, each killed with SIGKILL after every action: the next one goes on where the
+run stood, in a real repository."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process.peer import ServerProcess, handrail_serve
+from tests.process.story import SOMEBODY
+from tests.toolsets.orchestrator import Orchestrator
+
+TOOLSETS = ("--toolsets", "pipeline,plan")
+
+
+class Mortal:
+    """A client whose server dies whenever it is told to, and is started again by the next call."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._context: Any = None
+        self._server: ServerProcess | None = None
+        self.deaths = 0
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        if self._server is None:
+            self._context = handrail_serve(self._project, *TOOLSETS, env={"HOME": str(self._project.parent)})
+            self._server = self._context.__enter__()
+            self._server.initialize()
+        reply = self._server.ask("tools/call", {"name": tool, "arguments": arguments})
+        result = reply["result"]
+        assert not result.get("isError"), result["structuredContent"]
+        return result["structuredContent"]
+
+    def kill(self) -> None:
+        if self._server is not None:
+            self._server.process.kill()
+            self._server.process.wait()
+            self._context.__exit__(None, None, None)
+            self._server = None
+            self.deaths += 1
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Mortal]:
+    project = tmp_path / "project"
+    project.mkdir()
+    env = {**SOMEBODY, "HOME": str(tmp_path), "PATH": "/usr/bin:/bin:/usr/local/bin"}
+    for words in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "start"]):
+        subprocess.run(["git", *words], cwd=project, env=env, check=True, capture_output=True)
+    client = Mortal(project)
+    yield client
+    client.kill()
+
+
+@pytest.mark.parametrize("effort", ["S", "M", "L"])
+def test_a_run_survives_a_kill_after_every_action(mortal: Mortal, tmp_path: Path, effort: str) -> None:
+    run = Orchestrator(mortal.call, tmp_path / "project", effort=effort)
+    run.written["review-2.md"] = ["1\n## Verdict: FAIL\n", "2\n## Verdict: PASS\n"]
+    run.written["review-design.md"] = ["1\n## Verdict: REVISE\n", "2\n## Verdict: APPROVE\n"]
+    seen: list[tuple[str, str]] = []
+    action = run.next()
+    while action["type"] != "done":
+        mortal.kill()
+        again = run.next()
+        same = [key for key in action if key not in ("report_result", "warning")]
+        assert {key: again[key] for key in same} == {key: action[key] for key in same}, "the same is to be done"
+        seen.append((action["type"], action.get("phase") or action["name"]))
+        mortal.kill()
+        action = run.do(action)
+        assert len(seen) < 100
+    assert action["summary"].startswith("Pipeline completed")
+    assert mortal.deaths >= 2 * len(seen)
+    info = mortal.call("state_resume_info", workspace=run.workspace)
+    assert info["status"] == "completed"
+    assert ("checkpoint", "checkpoint-a") in seen
+    assert seen.count(("spawn_agent", "phase-5")) >= 3, "one task failed its review and was done again"
+    assert ("exec", "pr-creation") in seen
+    progress = mortal.call("workflow_progress", workflow_id=run.workflow)
+    assert progress["by_status"]["completed"] == 3
