@@ -26,7 +26,7 @@ from handrail.outside.worktrees.foreseeing import BASE
 from handrail.outside.worktrees.git_worktrees import GitWorktrees
 
 BRANCHES = (2, 8, 32)
-FILES, QUICK_FILES = 10_000, 500
+FILES, QUICK_FILES = 2_000, 500
 ROUNDS = 9
 EDITED, SHARED, HOT = 30, 5, 60
 

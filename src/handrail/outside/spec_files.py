@@ -29,7 +29,9 @@ class SpecFiles:
         for path in sorted(folder.iterdir())[:FILES]:
             if path.suffix == ".md" and path.is_file() and not path.is_symlink():
                 with path.open("rb") as opened:
-                    found[path.name] = opened.read(FILE_BYTES).decode("utf-8", "replace")
+                    data = opened.read(FILE_BYTES + 1)
+                # Of a longer one only a part would be read, and the rest may say the opposite: it counts as empty.
+                found[path.name] = data.decode("utf-8", "replace") if len(data) <= FILE_BYTES else ""
         return found
 
     def write(self, workspace: str, name: str, text: str) -> None:

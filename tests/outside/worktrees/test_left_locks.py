@@ -37,7 +37,7 @@ def test_a_lock_that_is_another_one_by_now_stays(tmp_path: Path) -> None:
 
 def test_a_branch_locked_by_a_git_that_was_killed_is_free_again(grove: Grove) -> None:
     grove.make("first")
-    lock = grove.top / ".git/refs/heads/work/one.lock"
+    lock = grove.top / ".git/refs/heads" / "work" / "one.lock"
     lock.write_text("")
     with pytest.raises(WorktreeRefused):
         grove.made("one")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.pipeline import handing_out
 from handrail.domain.pipeline.answering import ABANDON, answered, split_answer
 from handrail.domain.pipeline.engine import Action, decide
 from handrail.domain.pipeline.flow import Flow
@@ -104,13 +105,15 @@ def take_turn(
         log = [*log, {"phase": handed_out.phase, **_cost(previous), "at": unit.now_ms()}]
         try:
             reported = report(flow, state, facts, files, handed_out.phase)
-            state, warning = reported.state.but(feedback=None), reported.warning  # it was told once
-        except (ArtefactMissing, InvalidPlan) as refusal:
+            state, warning = reported.state, reported.warning
+        except (ArtefactMissing, InvalidPlan, IllegalTransition) as refusal:
             warning = f"{refusal.message}; {refusal.hint}"
     if answer is not None:
         state = _answer_given(unit, run, flow, state, handed_out, answer, humans_decide=humans_decide)
     run = _learnt(unit, run, reported, files)
     action, state = _open_gates(unit, run, flow, state, files, humans_decide=humans_decide)
+    if action.phase:
+        state = handing_out.handed_out(flow, state, files, action.phase, action.tasks)
     gate = _gate(unit, run, action, files) if action.type in ("checkpoint", "human_gate") else None
     kept = _keep(unit, run, state, action, log)
     return Turn(kept, action, reported, warning, gate)
@@ -170,7 +173,7 @@ def report_phase(
         )
     done = report(flow, state, run.facts(humans_decide=humans_decide), files, phase_id)
     log = [*run.log, {"phase": phase_id, **_cost(previous), "at": unit.now_ms()}]
-    _keep(unit, _learnt(unit, run, done, files), done.state.but(feedback=None), None, log)
+    _keep(unit, _learnt(unit, run, done, files), done.state, None, log)
     return done
 
 
