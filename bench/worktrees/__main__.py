@@ -71,21 +71,39 @@ class Bench:
             assert all(clash.one != BASE for clash in found.clashes)
             self.times.setdefault(f"foresee among {count} worktrees", []).append((took, floor))
         plain, ours = self.top.parent / "plain", str(self.top.parent / "ours")
-        floor = elapsed(lambda: git(self.top, "worktree", "add", "-q", "-b", f"plain{number}", str(plain), self.head))
-        self._time("make", floor, lambda: self.trees.make(ours, f"ours{number}", self.head))
-        floor = elapsed(lambda: git(self.top, "worktree", "remove", str(plain)))
         removal = {"base": None, "delete_branch": False, "ignored": False, "dry_run": False}
-        self._time("remove", floor, lambda: self.trees.remove(ours, **removal))  # type: ignore[arg-type]
+        self._both(
+            "make",
+            number,
+            lambda: git(self.top, "worktree", "add", "-q", "-b", f"plain{number}", str(plain), self.head),
+            lambda: self.trees.make(ours, f"ours{number}", self.head),
+        )
+        self._both(
+            "remove",
+            number,
+            lambda: git(self.top, "worktree", "remove", str(plain)),
+            lambda: self.trees.remove(ours, **removal),  # type: ignore[arg-type]
+        )
         some = {str(path): self.head for path in itertools.islice(self.paths.values(), 8)}
-        floor = elapsed(lambda: [git(Path(path), "--no-optional-locks", "status", "--porcelain") for path in some])
-        self._time(f"look at {len(some)} worktrees", floor, lambda: self.trees.look(some))
+        self._both(
+            f"look at {len(some)} worktrees",
+            number,
+            lambda: [git(Path(path), "--no-optional-locks", "status", "--porcelain") for path in some],
+            lambda: self.trees.look(some),
+        )
 
     def _one_merge(self) -> None:
         command = ["git", "merge-tree", "--write-tree", "work/b0", "work/b1"]
         subprocess.run(command, cwd=self.top, capture_output=True, check=False)
 
-    def _time(self, name: str, floor: float, action: Callable[[], object]) -> None:
-        self.times.setdefault(name, []).append((elapsed(action), floor))
+    def _both(self, name: str, number: int, plain: Callable[[], object], ours: Callable[[], object]) -> None:
+        """Who comes second finds the disk busy with the first: they take turns."""
+        if number % 2:
+            took = elapsed(ours)
+            self.times.setdefault(name, []).append((took, elapsed(plain)))
+        else:
+            floor = elapsed(plain)
+            self.times.setdefault(name, []).append((elapsed(ours), floor))
 
 
 def elapsed(action: Callable[[], object]) -> float:

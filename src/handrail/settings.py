@@ -19,6 +19,8 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.validator_words import explained, path_of
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
+STRICT = {"approvals": "human", "identity": "strict"}
+"""Settings that a project may make strict, and the values that are."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,6 +122,7 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
             raise SettingInvalid(
                 f"there is no setting {name}{did_you_mean(name, names)}", hint=f"settings: {', '.join(names)}"
             )
+    _check_not_weakened(_from_file(project / CONFIG_FILE), values)
     for name in ("toolsets", "allow_hosts"):
         if isinstance(values.get(name), str):
             values[name] = _listed(values[name])
@@ -127,6 +130,16 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
         return msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as problem:
         raise _unfit(str(problem), values, sources) from None
+
+
+def _check_not_weakened(file: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """What the project's file asks for cannot be talked out of it by whoever starts a process."""
+    for name, strict in STRICT.items():
+        if file.get(name) == strict and values.get(name) != strict:
+            raise SettingInvalid(
+                f"{CONFIG_FILE} says {name} = {strict}, and nothing else may weaken it",
+                hint="only a person changes that file",
+            )
 
 
 def _unfit(problem: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> SettingInvalid:

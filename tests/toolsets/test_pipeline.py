@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.kernel.errors import ArtefactMissing, IllegalTransition, InvalidParams, NotAllowed
+from handrail.kernel.errors import ArtefactMissing, IllegalTransition, InvalidParams, NotAllowed, WorkflowClosed
 from tests.toolsets.orchestrator import Orchestrator
 from tests.toolsets.planned import Desk
 
@@ -149,6 +149,73 @@ def test_a_report_that_is_sent_twice_counts_once(tmp_path: Path) -> None:
     second = run.next(previous_action_complete=True, previous_action_id=first["action_id"])
     again = run.next(previous_action_complete=True, previous_action_id=first["action_id"])
     assert (again["commands"], again["action_id"]) == (second["commands"], second["action_id"])
+
+
+def limited(tmp_path: Path) -> Deskbound:
+    """A run whose design was sent back twice: a person is asked."""
+    run = Deskbound(tmp_path)
+    run.written["review-design.md"] = [f"{n}\n## Verdict: REVISE\n" for n in range(9)]
+    assert run.run(lambda action: action["type"] == "checkpoint")["name"] == "phase-3b-limit"
+    return run
+
+
+def test_a_question_is_not_passed_by_a_report(tmp_path: Path) -> None:
+    run = limited(tmp_path)
+    run.write("review-design.md", "## Verdict: APPROVE\n")
+    refusal = run.desk.refusal("pipeline_report_result", workspace=run.workspace, phase="phase-3b")
+    assert isinstance(refusal, IllegalTransition)
+    assert run.next(previous_action_complete=True)["type"] == "checkpoint"
+
+
+def test_an_answer_that_is_sent_twice_opens_one_gate(tmp_path: Path) -> None:
+    run = limited(tmp_path)
+    second = run.next(user_response="approve")
+    assert second["name"] == "checkpoint-a"
+    refusal = run.desk.refusal("pipeline_next_action", workspace=run.workspace, user_response="approve")
+    assert isinstance(refusal, IllegalTransition)
+    assert run.next(user_response="approve", gate_id=second["gate_id"])["phase"] == "phase-4"
+
+
+def test_what_was_changed_after_it_was_shown_is_not_approved(tmp_path: Path) -> None:
+    run = Deskbound(tmp_path)
+    run.run(lambda action: action["type"] == "checkpoint")
+    run.write("design.md", "# Another\n\n## Design that nobody saw\n")
+    refusal = run.desk.refusal("pipeline_next_action", workspace=run.workspace, user_response="approve")
+    assert isinstance(refusal, IllegalTransition)
+    assert "nobody saw" in run.next()["present_to_user"]
+
+
+def test_a_workflow_that_was_ended_takes_its_run_along(tmp_path: Path) -> None:
+    run = Deskbound(tmp_path)
+    run.run(lambda action: action["type"] == "checkpoint")
+    run.desk.call("workflow_update_status", id=run.workflow, status="abandoned")
+    refusal = run.desk.refusal("pipeline_next_action", workspace=run.workspace, user_response="approve")
+    assert isinstance(refusal, WorkflowClosed)
+    assert run.desk.call("workflow_get", id=run.workflow)["status"] == "abandoned"
+
+
+def test_a_plan_that_others_change_does_not_break_the_run(tmp_path: Path) -> None:
+    run = Deskbound(tmp_path)
+    run.run(lambda action: action.get("phase") == "phase-5")
+    other = [{"name": "z", "description": "", "sequence": 1}]
+    run.desk.call("workflow_replan", id=run.workflow, reason="r", tasks=other)
+    assert run.run()["summary"].startswith("Pipeline completed")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"source_url": "--body-file=/etc/passwd https://github.com/o/r/issues/42"},
+        {"source_url": "https://github.com/o/r/issues/42\n---\nevil: yes"},
+        {"source_id": "42\n\nCloses #1"},
+        {"source_id": "--force"},
+    ],
+)
+def test_nothing_hostile_comes_from_the_source_into_a_command(tmp_path: Path, hostile: dict[str, str]) -> None:
+    desk = Desk(tmp_path, profile="", toolsets="pipeline,plan")
+    given: dict[str, Any] = {"workspace": ".specs/20260401-x", "task_text": "Fix it", **hostile}
+    refusal = desk.refusal("pipeline_init_with_context", **given, user_confirmation={"effort": "S"})
+    assert isinstance(refusal, InvalidParams)
 
 
 def test_only_what_was_handed_out_is_reported(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from handrail.kernel.errors import (
     ChecksFailed,
+    ClaimHeld,
+    IllegalTransition,
     InvalidParams,
     MergeConflict,
     MergeOrder,
@@ -172,3 +174,40 @@ def test_a_place_that_git_does_not_know_is_listed_with_the_reason(desk: Desk, tm
     desk.call("workspace_create", workflow_id="wf_1", **where)
     (listed,) = desk.call("workspace_list", workflow_id="wf_1")["workspaces"]
     assert listed["state"]["exists"] is False
+
+
+def test_what_is_refused_has_not_been_done(desk: Desk, tmp_path: Path) -> None:
+    desk.plan(*CHAIN)
+    space = made(desk, "task_1")
+    commit(space, "one.txt", "1\n")
+    desk.call("workspace_update", id=space["id"], status="abandoned")
+    before = git(tmp_path / "project", "rev-parse", "main")
+    refusal = desk.refusal("workspace_update", id=space["id"], status="merged", merge=True)
+    assert isinstance(refusal, IllegalTransition)
+    assert git(tmp_path / "project", "rev-parse", "main") == before
+
+
+def test_nobody_takes_a_worktree_from_under_an_agent_that_works_in_it(desk: Desk) -> None:
+    desk.plan(*CHAIN, auto_create_workspaces=True)
+    agent = desk.call("agent_register", name="Anna", runtime="custom")["id"]
+    space = desk.call("task_claim", task_id="task_1", agent_id=agent, start=True)["workspace"]
+    refusal = desk.refusal("workspace_update", id=space["id"], status="abandoned", remove=True)
+    assert isinstance(refusal, ClaimHeld)
+    assert Path(space["path"]).is_dir()
+    desk.call("workspace_update", id=space["id"], status="abandoned", remove=True, agent_id=agent)
+    again = desk.call("task_claim", task_id="task_1", agent_id=agent, start=True)["workspace"]
+    assert again["id"] != space["id"]
+    assert Path(again["path"], "a.txt").is_file(), "where it is said to be, it is"
+
+
+def test_commits_beside_the_branch_are_not_left_behind(desk: Desk) -> None:
+    desk.plan(*CHAIN)
+    space = made(desk, "task_1")
+    git(space["path"], "checkout", "-q", "--detach")
+    commit(space, "one.txt", "1\n")
+    assert isinstance(desk.refusal("workspace_update", id=space["id"], status="merged", merge=True), WouldLoseWork)
+
+
+def test_two_worktrees_without_tasks_have_places_of_their_own(desk: Desk) -> None:
+    desk.plan(*CHAIN)
+    assert made(desk)["path"] != made(desk)["path"]

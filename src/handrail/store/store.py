@@ -31,6 +31,8 @@ RENEWALS = 30
 """Renewals of a lease in the time it lasts: more would write and change nothing."""
 PAGE = 1000
 UNDO = "ledger.undo"
+NEVER_BACK = ("pipeline.", "gate.", "task.claim", "token.")
+"""Kinds of events that stay: decisions, fences and rights are not made undone behind anybody's back."""
 
 
 class Store:
@@ -130,6 +132,11 @@ class Store:
                 if not newest or newest[0].kind == UNDO:
                     raise NothingToUndo(f"{actor.name} has written nothing that could be taken back")
                 event = newest[0]
+                if event.kind.startswith(NEVER_BACK):
+                    raise NothingToUndo(
+                        f"{event.kind} is not taken back: decisions, claims and rights only move forward",
+                        hint="answer the gate that waits, release the task, or make what is missing anew",
+                    )
                 head = reader.head(event.stream)
             if head.seq != event.seq:
                 raise NothingToUndo(

@@ -121,17 +121,25 @@ def task_claim(call: Call, request: ClaimTask) -> ClaimedTask:
         taken_from=done.taken_from,
         workspace=_workspace(call.work, done.task),
         warnings=warnings,
-        wants_room=request.start and done.task.workspace_id is None and _wants_room(call.work, done.task),
+        wants_room=request.start and _wants_room(call.work, done.task),
     )
 
 
 def _workspace(unit: UnitOfWork, task: Task) -> dict[str, Any] | None:
-    space = unit.get(Workspace, task.workspace_id) if task.workspace_id is not None else None
+    space = _space(unit, task)
     return {"id": space.id, "path": space.path, "branch": space.branch} if space is not None else None
 
 
 def _wants_room(unit: UnitOfWork, task: Task) -> bool:
-    return workflow_of(unit, task).auto_create_workspaces
+    """Whether a worktree is to be made, or to be found where it was made: somebody may have taken it away."""
+    space = _space(unit, task)
+    return workflow_of(unit, task).auto_create_workspaces and (space is None or space.managed)
+
+
+def _space(unit: UnitOfWork, task: Task) -> Workspace | None:
+    """The workspace a task is done in, while there is one."""
+    space = unit.get(Workspace, task.workspace_id) if task.workspace_id is not None else None
+    return space if space is not None and space.status == "active" else None
 
 
 def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Call], ClaimedTask] | None:
@@ -151,7 +159,10 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
         task, workflow = call.ledger.run(LOOKING, wanted)
         repository = workflow.repository_path or call.here.repository
         name = name_for(task.name, task.id)
-        made = call.worktrees(repository).make(str(PurePath(repository, FOLDER, name)), f"{BRANCHES}/{name}", None)
+        path, branch = str(PurePath(repository, FOLDER, name)), f"{BRANCHES}/{name}"
+        if done.workspace is not None:  # it was made before, perhaps under another name
+            path, branch = done.workspace["path"], done.workspace["branch"]
+        made = call.worktrees(repository).make(path, branch, None)
     except Refusal as refusal:  # the claim stands all the same
         warned = msgspec.structs.replace(told, warnings=(*told.warnings, f"no worktree was made: {refusal.message}"))
         return lambda _: warned
@@ -159,7 +170,7 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
     def keep(call: Call) -> ClaimedTask:
         task = find_task(call.work, request.task_id)
         check_writer(call.work, task, Writer(request.agent_id, done.fence), call.crew)
-        if task.workspace_id is None:
+        if _space(call.work, task) is None:
             record_workspace(call.work, workflow, made, [task], managed=True)
         return msgspec.structs.replace(told, workspace=_workspace(call.work, find_task(call.work, task.id)))
 

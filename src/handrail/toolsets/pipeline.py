@@ -192,7 +192,10 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         prepare=read_documents,
         handler=pipeline_next_action,
         follow=mirror_state,
-        wait=Wait(lambda request: request.wait_ms, lambda answer: not answer.get("still_waiting")),
+        wait=Wait(
+            lambda request: 0 if request.user_response else request.wait_ms,
+            lambda answer: not answer.get("still_waiting"),
+        ),
         refusals=(RunNotFound, IllegalTransition),
         examples=(
             Example(

@@ -71,6 +71,7 @@ class NextAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     previous_setup_only: bool = False
     previous_action_id: Annotated[str, Meta(description="Its action_id: makes repeating a call safe")] | None = None
     user_response: Annotated[str, Meta(max_length=20_000)] | None = None
+    gate_id: Annotated[str, Meta(description="Which gate user_response answers")] | None = None
     wait_ms: Annotated[int, Meta(ge=0, le=25_000, description="Wait so long for a person's answer")] = 0
 
 

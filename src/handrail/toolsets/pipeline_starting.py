@@ -34,6 +34,7 @@ QUESTIONS = (
     "What is the expected scope of changes?",
 )
 TITLE = 100
+SOURCE = 500
 
 
 class Prepared(NamedTuple):
@@ -97,7 +98,7 @@ def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
 
 def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
     flags = _flags(request.flags)
-    asked = take_apart(request.source_url or "", None) if request.source_url else None
+    asked = _source(request)
     if request.user_confirmation is not None and request.discussion_answers is not None:
         raise InvalidParams(
             "both answers and a confirmation were given; which is meant is not clear",
@@ -113,6 +114,23 @@ def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
     if request.discussion_answers is not None:
         body = f"{body}\n\n## Discussion\n\n{request.discussion_answers.strip()}".strip()
     return {"needs_user_confirmation": _to_confirm(call, request.external_context, flags, body)}
+
+
+def _source(request: InitWithContext) -> Asked | None:
+    """Where the request comes from. What is kept of it later stands in commands and front matter, so it must be one
+    plain word."""
+    for name in ("source_url", "source_id"):
+        given = getattr(request, name)
+        if given and (not given.isprintable() or " " in given or given.startswith("-") or len(given) > SOURCE):
+            raise InvalidParams(f"{name} is one word without blanks", hint="send back what pipeline_init gave")
+    if not request.source_url:
+        return None
+    asked = take_apart(request.source_url, None)
+    if asked.errors or asked.source is None:
+        raise InvalidParams(
+            f"{request.source_url} is no address of an issue", hint="send back what pipeline_init gave, or leave it out"
+        )
+    return asked
 
 
 def _to_confirm(call: Call, context: ExternalContext, flags: Flags, body: str) -> dict[str, Any]:
@@ -168,6 +186,10 @@ def _confirmed(
     source_type = asked.source_type if asked is not None else "text"
     name = workspace.removeprefix(f"{SPECS}/").partition("-")[2]
     branch = flags.current_branch if confirmed.use_current_branch else f"feature/{name}"
+    if confirmed.use_current_branch and (not branch or branch.startswith("-") or not branch.isprintable()):
+        raise InvalidParams("which branch is the current one was not said", hint="give flags.current_branch")
+    if not body:
+        raise InvalidParams("there is nothing to do: the request is empty", hint="send task_text or external_context")
     begun = Begun(flow, source_type, workspace, name, branch, body, confirmed.effort, flags)
     run = _begun(call, request, begun)
     return {
@@ -219,7 +241,7 @@ def _begun(call: Call, request: InitWithContext, begun: Begun) -> PipelineRun:
         repository_path=call.here.repository,
         workspace=workspace,
         spec_name=name,
-        title=title,
+        title=title.lstrip("-{ ") or name,
         request=body,
         source_type=source_type,
         source_url=request.source_url,

@@ -3,6 +3,7 @@ runs; the tools are declared in `pipeline.py`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,14 +15,27 @@ from handrail.domain.pipeline.learning import Lessons, lines_for
 from handrail.domain.pipeline.prompt import Parts, assemble
 from handrail.domain.pipeline.reporting import Reported
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import Previous, Turn, action_id, find_run, open_gate, report_phase, take_turn
+from handrail.domain.pipeline.running import (
+    Answer,
+    Previous,
+    Turn,
+    action_id,
+    find_run,
+    open_gate,
+    report_phase,
+    take_turn,
+)
 from handrail.domain.pipeline.state import is_left_out
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.toolsets.pipeline_shapes import NextAction, ReportResult, ResumeInfo
+from handrail.toolsets.pipeline_starting import request_md
 
 STATE_FILE = "state.json"
+REQUEST_FILE = "request.md"
+SHOWN_FINDINGS = 20
+_PLACE = re.compile(r"\{([a-z_-]+)\}")
 MIRRORING = Actor("handrail", "auto")
 
 
@@ -49,9 +63,13 @@ def next_action(call: Call, request: NextAction) -> dict[str, Any]:
         request.previous_action_id,
     )
     turn = take_turn(
-        call.work, run, documents.files, previous, answer=request.user_response, humans_decide=call.humans_decide
+        call.work, run, documents.files, previous, answer=_answer(request), humans_decide=call.humans_decide
     )
     return _shown(call, turn, documents)
+
+
+def _answer(request: NextAction) -> Answer | None:
+    return Answer(request.user_response, request.gate_id) if request.user_response is not None else None
 
 
 def mirror(call: Call, request: NextAction | ReportResult) -> None:
@@ -59,7 +77,10 @@ def mirror(call: Call, request: NextAction | ReportResult) -> None:
         return find_run(unit, call.here.repository, request.workspace)
 
     run = call.ledger.run(MIRRORING, current)
-    call.specs(call.here.repository).write(run.workspace, STATE_FILE, state_json(run))
+    specs = call.specs(call.here.repository)
+    if REQUEST_FILE not in specs.texts(run.workspace):  # whoever began the run may have died before it was written
+        specs.write(run.workspace, REQUEST_FILE, request_md(run, run.request))
+    specs.write(run.workspace, STATE_FILE, state_json(run))
 
 
 def state_json(run: PipelineRun) -> str:
@@ -171,9 +192,7 @@ def _filled(run: PipelineRun, word: str) -> str:
         "body": f"{run.title}\n\nDocuments: {run.workspace}{closes}",
         "source_url": run.source_url or "",
     }
-    for name, value in values.items():
-        word = word.replace(f"{{{name}}}", value)
-    return word
+    return _PLACE.sub(lambda match: values.get(match[1], match[0]), word)  # in one pass: what is put in stays as it is
 
 
 def _done(run: PipelineRun, action: Action) -> dict[str, Any]:
@@ -200,7 +219,7 @@ def shown_report(done: Reported) -> dict[str, Any]:
         "state_updated": True,
         "artifact_written": done.artefact,
         "verdict_parsed": done.verdict,
-        "findings": [_finding(finding) for finding in done.findings],
+        "findings": [_finding(finding) for finding in done.findings[:SHOWN_FINDINGS]],
         "next_action_hint": done.hint,
         "warning": done.warning,
         "display_message": "",

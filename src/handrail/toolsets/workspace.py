@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from handrail.domain.crew.claiming import check_writer
 from handrail.domain.journal.keeping import LOOKING
 from handrail.domain.work.moving import check_open, workflow_of
 from handrail.domain.work.task import Task
@@ -31,7 +32,7 @@ from handrail.domain.workspaces.keeping import (
     record_workspace,
 )
 from handrail.domain.workspaces.ordering import in_order, tasks_of, waits_for
-from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.workspace import WORKSPACE_MACHINE, Workspace
 from handrail.domain.workspaces.worktrees import Clash, Looked, Made, MergeDone, Removal, Worktrees
 from handrail.kernel.errors import (
     ClaimHeld,
@@ -45,6 +46,7 @@ from handrail.kernel.errors import (
     WorkflowClosed,
     WorkspaceNotFound,
     WorktreeRefused,
+    WouldLoseWork,
 )
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation, Toolset
@@ -99,7 +101,7 @@ def make_worktree(call: Call, request: CreateWorkspace) -> Made:
         path = request.path if PurePath(request.path).is_absolute() else str(PurePath(call.here.folder, request.path))
         return Made(path=path, branch=request.branch, base_branch=request.base_branch, base_commit="")
 
-    def checked(unit: UnitOfWork) -> tuple[Workflow, list[Task]]:
+    def checked(unit: UnitOfWork) -> tuple[Workflow, list[Task], str]:
         workflow = find_workflow(unit, request.workflow_id)
         check_open(workflow, starting=False)
         tasks = [find_task(unit, task_id) for task_id in request.task_ids]
@@ -107,12 +109,12 @@ def make_worktree(call: Call, request: CreateWorkspace) -> Made:
             check_same_workflow(task, workflow.id)
         if request.path is not None:
             check_free(unit, request.path)
-        return workflow, tasks
+        others = len(active_in(unit, workflow.id, ("active", "merged", "abandoned")))
+        return workflow, tasks, f"-{others + 1}" if others else ""
 
-    workflow, tasks = call.ledger.run(LOOKING, checked)
+    workflow, tasks, nth = call.ledger.run(LOOKING, checked)
     repository = workflow.repository_path or call.here.repository
-    key = tasks[0].id if tasks else workflow.id
-    name = name_for(tasks[0].name if tasks else workflow.name, key)
+    name = name_for(tasks[0].name, tasks[0].id) if tasks else f"{name_for(workflow.name, workflow.id)}{nth}"
     return call.worktrees(repository).make(
         request.path or str(PurePath(repository, FOLDER, name)),
         request.branch or f"{BRANCHES}/{name}",
@@ -142,8 +144,7 @@ def let_git_do_it(call: Call, request: UpdateWorkspace) -> Ended:
 
     def checked(unit: UnitOfWork) -> tuple[Workspace, Workflow]:
         space = find_workspace(unit, request.id)
-        if request.merge and space.status == "active":
-            _check_order(unit, space)
+        _check_end(msgspec.structs.replace(call, unit=unit), space, request)
         return space, find_workflow(unit, space.workflow_id)
 
     space, workflow = call.ledger.run(LOOKING, checked)
@@ -161,6 +162,17 @@ def let_git_do_it(call: Call, request: UpdateWorkspace) -> Ended:
     return Ended(merged, removed)
 
 
+def _check_end(call: Call, space: Workspace, request: UpdateWorkspace) -> None:
+    """Raises where the workspace may not end so: before git does anything, and again when it is recorded."""
+    if request.status is not None and request.status != space.status:
+        WORKSPACE_MACHINE.check(f"workspace {space.id}", space.status, request.status)
+        for task in tasks_of(call.work, space.id):
+            if not task.is_finished:
+                check_writer(call.work, task, call.writer, call.crew)
+    if request.merge and space.status == "active":
+        _check_order(call.work, space)
+
+
 def _merged(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) -> MergeDone:
     if space.base_branch is None:
         raise WorktreeRefused(
@@ -171,6 +183,12 @@ def _merged(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) 
     def verdicts(folder: str) -> list[dict[str, Any]]:
         return [{**result, "passed": result["exit_code"] == 0} for result in checks.run(folder)]
 
+    there = trees.look({space.path: space.base_branch})[space.path]
+    if there.exists and there.branch != space.branch:
+        raise WouldLoseWork(
+            f"{space.path} is on {there.branch or 'no branch'}, not on {space.branch}, which would be merged",
+            hint="bring its commits to the branch first, and check the branch out there",
+        )
     message = f"Merge {space.branch}: {workflow.name}"
     return trees.merge(space.branch, space.base_branch, message=message, checks=verdicts)
 
@@ -189,6 +207,7 @@ def _check_order(unit: UnitOfWork, space: Workspace) -> None:
 
 def workspace_update(call: Call, request: UpdateWorkspace) -> UpdatedWorkspace:
     space = find_workspace(call.work, request.id)
+    _check_end(call, space, request)
     ended: Ended = call.prepared
     commit = ended.merged.commit if ended.merged is not None else request.merge_commit
     values = {"merge_commit": commit} if commit is not None else {}
@@ -302,6 +321,11 @@ _MADE = (*PLANNED, ("workspace_create", _SPACE))
 _MERGED = (*_MADE, ("workspace_update", {"id": "ws_1", "status": "merged", "merge_commit": "4f1c"}))
 _ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 _OTHER = (*_MADE, ("workflow_create", {**CREATED[0][1], "name": "Other"}))
+_WORKED_IN = (
+    *PLANNED,
+    ("workspace_create", {**_SPACE, "task_ids": ["task_1"]}),
+    *HELD[len(PLANNED) :],
+)
 _UNKNOWN_WORKFLOW = "an unknown workflow is refused"
 _UNKNOWN_SPACE = "an unknown workspace is refused"
 _OTHERS = "a task that another holds is refused"
@@ -355,7 +379,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=UpdatedWorkspace,
         prepare=let_git_do_it,
         handler=workspace_update,
-        refusals=(WorkspaceNotFound, IllegalTransition),
+        refusals=(WorkspaceNotFound, IllegalTransition, ClaimHeld),
         examples=(
             Example(
                 title="a merge that its owner made is recorded",
@@ -370,6 +394,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 refused=IllegalTransition,
             ),
             Example(title=_UNKNOWN_SPACE, request={"id": "ws_9", "status": "merged"}, refused=WorkspaceNotFound),
+            Example(
+                title="where another works at a task nothing is ended",
+                given=_WORKED_IN,
+                request={"id": "ws_1", "status": "abandoned"},
+                refused=ClaimHeld,
+            ),
         ),
     ),
     Operation(

@@ -29,6 +29,8 @@ _QUOTED = re.compile(r"`([^`]+)`")
 MODES = ("sequential", "parallel", "human_gate")
 MOST_TASKS = 500
 MOST_FINDINGS = 200
+FINDING = 300
+"""Characters of a finding: what is longer belongs into the review itself."""
 MOST_DIGITS = 6
 
 Mode = Literal["sequential", "parallel", "human_gate"]
@@ -73,7 +75,7 @@ def verdict_in(text: str, known: Iterable[str]) -> str | None:
 def findings_in(text: str) -> list[Finding]:
     found: list[Finding] = []
     for _, line in _prose(text):
-        found += [Finding(match[1], match[2].strip()) for match in _FINDING.finditer(line)]
+        found += [Finding(match[1], match[2].strip()[:FINDING]) for match in _FINDING.finditer(line)]
         if len(found) >= MOST_FINDINGS:
             break
     return found[:MOST_FINDINGS]
@@ -128,7 +130,7 @@ def tasks_in(text: str, name: str = "tasks.md") -> list[TaskEntry]:
             continue
         if heading is not None:
             found.append(_task(name, heading, body))
-        heading, body = (line_number, _number(name, line_number, match[1]), match[2].strip()), []
+        heading, body = (line_number, _number(name, line_number, match[1]), match[2].strip()[:FINDING]), []
     if heading is not None:
         found.append(_task(name, heading, body))
     if not found:

@@ -46,6 +46,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """True for a command that another one of the same phase follows."""
     path: str | None = None
     content: str | None = None
+    opened_by: str | None = None
+    """The answer to another gate that led straight to this one."""
     automatic: bool = False
     """True for a gate that opens by itself."""
     abandoned: bool = False

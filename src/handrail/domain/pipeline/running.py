@@ -22,14 +22,22 @@ from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.state import RunState
 from handrail.domain.pipeline.tasking import mirror_tasks
 from handrail.domain.work.editing import PlanEdit
-from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import ArtefactMissing, IllegalTransition, InvalidPlan, NotAllowed, RunNotFound
+from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.errors import (
+    ArtefactMissing,
+    IllegalTransition,
+    InvalidPlan,
+    NotAllowed,
+    RunNotFound,
+    WorkflowClosed,
+)
 from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 DECISION = "decision"
 AUTO = Actor("handrail", "auto")
+QUESTIONS = ("checkpoint", "human_gate")
 NOTES = "improvement.md"
 KEPT_FINDINGS = 200
 LEARNT_FROM = 200
@@ -85,10 +93,11 @@ def take_turn(
     files: Mapping[str, str],
     previous: Previous,
     *,
-    answer: str | None,
+    answer: Answer | None,
     humans_decide: bool,
 ) -> Turn:
     """Reports what was done, answers what was asked, and says what is next."""
+    _check_goes_on(unit, run)
     flow, state = run.flow_followed(), run.run_state()
     facts = run.facts(humans_decide=humans_decide)
     reported: Reported | None = None
@@ -96,12 +105,7 @@ def take_turn(
     handed_out = msgspec.convert(run.dispatched, Action) if run.dispatched is not None else None
     log = run.log
     meant = previous.action_id in (None, action_id(run))
-    if (
-        previous.complete
-        and meant
-        and handed_out is not None
-        and handed_out.type not in ("checkpoint", "human_gate", "done")
-    ):
+    if previous.complete and meant and handed_out is not None and handed_out.type not in (*QUESTIONS, "done"):
         log = [*log, {"phase": handed_out.phase, **_cost(previous), "at": unit.now_ms()}]
         try:
             reported = report(flow, state, facts, files, handed_out.phase)
@@ -109,12 +113,14 @@ def take_turn(
         except (ArtefactMissing, InvalidPlan, IllegalTransition) as refusal:
             warning = f"{refusal.message}; {refusal.hint}"
     if answer is not None:
-        state = _answer_given(unit, run, flow, state, handed_out, answer, humans_decide=humans_decide)
+        state = _answer_given(unit, run, state, handed_out, answer, files, humans_decide=humans_decide)
     run = _learnt(unit, run, reported, files)
     action, state = _open_gates(unit, run, flow, state, files, humans_decide=humans_decide)
     if action.phase:
         state = handing_out.handed_out(flow, state, files, action.phase, action.tasks)
     gate = _gate(unit, run, action, files) if action.type in ("checkpoint", "human_gate") else None
+    if answer is not None and gate is not None:
+        action = msgspec.structs.replace(action, opened_by=answer.text.split()[0].strip(":,.!").lower())
     kept = _keep(unit, run, state, action, log)
     return Turn(kept, action, reported, warning, gate)
 
@@ -165,7 +171,8 @@ def report_phase(
     """Reports one phase by name, without asking what is next."""
     flow, state = run.flow_followed(), run.run_state()
     handed_out = msgspec.convert(run.dispatched, Action) if run.dispatched is not None else None
-    if handed_out is None or handed_out.phase != phase_id:
+    _check_goes_on(unit, run)
+    if handed_out is None or handed_out.phase != phase_id or handed_out.type in QUESTIONS:
         raise IllegalTransition(
             f"{phase_id} was not handed out, so there is nothing to report of it",
             hint="pipeline_next_action says what is to be done",
@@ -181,13 +188,20 @@ def _cost(previous: Previous) -> dict[str, Any]:
     return {"tokens": previous.tokens, "duration_ms": previous.duration_ms, "model": previous.model}
 
 
+class Answer(NamedTuple):
+    """What was answered, and to which gate, where that is said."""
+
+    text: str
+    gate_id: str | None = None
+
+
 def _answer_given(
     unit: UnitOfWork,
     run: PipelineRun,
-    flow: Flow,
     state: RunState,
     handed_out: Action | None,
-    text: str,
+    answer: Answer,
+    files: Mapping[str, str],
     *,
     humans_decide: bool,
 ) -> RunState:
@@ -200,21 +214,67 @@ def _answer_given(
             hint="the person runs: handrail approve, or handrail reject with what is to change",
             gate_id=gate.id,
         )
-    word, feedback = split_answer(text, gate.options)
+    if answer.gate_id not in (None, gate.id):
+        raise IllegalTransition(
+            f"{answer.gate_id} is not asked any more; {gate.question} is",
+            hint="call without user_response to see it",
+            gate_id=gate.id,
+        )
+    word, feedback = split_answer(answer.text, gate.options)
+    _check_new(gate, handed_out, word, answer)
+    _check_shown(gate, handed_out, files)
     settle(unit, gate, word, feedback, unit.actor)
-    return answered(flow, state, handed_out, word, feedback)
+    return answered(run.flow_followed(), state, handed_out, word, feedback)
 
 
-def answer_gate(unit: UnitOfWork, gate: Gate, word: str, feedback: str | None, actor: Actor) -> PipelineRun:
+def _check_new(gate: Gate, handed_out: Action, word: str, answer: Answer) -> None:
+    """Refuses what looks like the answer before, sent again because its reply was lost: this gate was opened by it."""
+    if answer.gate_id is None and handed_out.opened_by == word:
+        raise IllegalTransition(
+            f"{gate.question} was opened by your last answer, which was {word} too; it may be the same one again",
+            hint="send the gate_id of the gate you mean",
+            gate_id=gate.id,
+        )
+
+
+def _check_shown(gate: Gate, handed_out: Action, files: Mapping[str, str]) -> None:
+    """An answer is to what was shown and nothing else."""
+    if _content(handed_out, files) != gate.content_hash:
+        raise IllegalTransition(
+            f"{handed_out.shows or gate.question} was changed since it was shown",
+            hint="call pipeline_next_action without user_response to see it as it is now",
+            gate_id=gate.id,
+        )
+
+
+def _content(action: Action, files: Mapping[str, str]) -> str:
+    return text_hash(f"{action.why or ''}\n{files.get(action.shows or '', '')}")
+
+
+def _check_goes_on(unit: UnitOfWork, run: PipelineRun) -> None:
+    """Raises WorkflowClosed where the workflow was ended and the run was not."""
+    workflow = unit.get(Workflow, run.id)
+    if workflow is not None and workflow.status in CLOSED and run.run_state().ended is None:
+        raise WorkflowClosed(
+            f"the workflow of {run.workspace} is {workflow.status}, so its run does not go on",
+            hint="`handrail pipeline abandon` closes it; pipeline_init begins another",
+            status=workflow.status,
+        )
+
+
+def answer_gate(unit: UnitOfWork, gate: Gate, word: str, feedback: str | None, files: Mapping[str, str]) -> PipelineRun:
     """A person's answer, given outside the run's own loop: what it does is done at once."""
     run = unit.get(PipelineRun, gate.workflow_id)
     if run is None or run.dispatched is None:
         raise IllegalTransition(
             f"gate {gate.id} belongs to no run that waits", hint="`handrail status` shows what waits"
         )
+    _check_goes_on(unit, run)
     answer, _ = split_answer(word, gate.options)
-    settle(unit, gate, answer, feedback, actor)
-    state = answered(run.flow_followed(), run.run_state(), msgspec.convert(run.dispatched, Action), answer, feedback)
+    handed_out = msgspec.convert(run.dispatched, Action)
+    _check_shown(gate, handed_out, files)
+    settle(unit, gate, answer, feedback, unit.actor)
+    state = answered(run.flow_followed(), run.run_state(), handed_out, answer, feedback)
     return _keep(unit, run, state, None, run.log)
 
 
@@ -266,9 +326,8 @@ def _open_gates(
 
 def _gate(unit: UnitOfWork, run: PipelineRun, action: Action, files: Mapping[str, str]) -> Gate:
     """The gate of an action, open. One that shows what has changed since is withdrawn, and asked anew."""
-    shown = files.get(action.shows or "", "")
     question = action.gate or action.phase
-    content = text_hash(f"{action.why or ''}\n{shown}")
+    content = _content(action, files)
     known = open_gate(unit, run.id)
     if known is not None and (known.question, known.content_hash) == (question, content):
         return known

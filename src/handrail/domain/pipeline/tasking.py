@@ -28,7 +28,7 @@ def mirror_tasks(
     if not state.tasks:
         return run.task_ids
     names = [name_of(task) for task in state.tasks]
-    known = {number: _known(edit, task_id) for number, task_id in run.task_ids.items()}
+    known = {number: _known(unit, edit, task_id) for number, task_id in run.task_ids.items()}
     if [task.name for task in known.values() if task is not None] != names:
         known = _laid(unit, edit, run, state)
     for task in state.tasks:
@@ -38,8 +38,9 @@ def mirror_tasks(
     return {number: task.id for number, task in known.items() if task is not None}
 
 
-def _known(edit: PlanEdit, task_id: str) -> Task | None:
-    return edit.task(task_id) if edit.holds(task_id) else None
+def _known(unit: UnitOfWork, edit: PlanEdit, task_id: str) -> Task | None:
+    """The plan's task; None where somebody has taken it out."""
+    return edit.task(task_id) if edit.holds(task_id) and unit.get(Task, task_id) is not None else None
 
 
 def _laid(unit: UnitOfWork, edit: PlanEdit, run: PipelineRun, state: RunState) -> dict[str, Task | None]:

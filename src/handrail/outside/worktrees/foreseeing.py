@@ -25,8 +25,9 @@ AT_ONCE = 4
 """Worktrees that are read side by side."""
 
 
-def foresee(git: Git, scratch: str, worktrees: Mapping[str, str], base: str) -> Foreseen:
-    """The forecast; what it could not look at, or not to the end, is among its problems."""
+def foresee(git: Git, scratch: str, merges: str, worktrees: Mapping[str, str], base: str) -> Foreseen:
+    """The forecast; what it could not look at, or not to the end, is among its problems. `scratch` is for what the
+    worktrees hold, `merges` for what comes of merging them."""
     if not can_merge():
         needed = ".".join(map(str, MERGE_TREE))
         return Foreseen(problems={BASE: f"conflicts are foreseen with git {needed} or newer; this one is older"})
@@ -43,7 +44,8 @@ def foresee(git: Git, scratch: str, worktrees: Mapping[str, str], base: str) -> 
     read = {name: future.result() for name, future in started.items()}
     tips = {BASE: against, **{name: tip.commit for name, tip in read.items() if tip.commit is not None}}
     problems = {name: tip.problem for name, tip in read.items() if tip.problem is not None}
-    return Foreseen(clashes=tuple(_clashes(beside, tips, problems)), problems=problems)
+    merging = git.beside(merges, f"{scratch}/objects")
+    return Foreseen(clashes=tuple(_clashes(merging, tips, problems)), problems=problems)
 
 
 class Tip(NamedTuple):

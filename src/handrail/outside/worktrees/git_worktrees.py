@@ -53,8 +53,8 @@ class GitWorktrees:
                 return {path: future.result() for path, future in started.items()}
 
     def foresee(self, worktrees: Mapping[str, str], base: str) -> Foreseen:
-        with self._reading() as git, self._place.scratch() as scratch:
-            return foresee(git, scratch, worktrees, base)
+        with self._reading() as git, self._place.scratch() as scratch, self._place.in_memory() as merges:
+            return foresee(git, scratch, merges, worktrees, base)
 
     def merge(self, branch: str, base: str, *, message: str, checks: CheckRun | None) -> MergeDone:
         return Merging(self._place, branch, base, message, checks).merge(self._writing)

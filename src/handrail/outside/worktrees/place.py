@@ -38,6 +38,8 @@ except ImportError:  # no such lock on this system
     fcntl = None
 
 SCRATCH, CHECKS = ".scratch-", ".checks-"
+NEW = ".new-"
+MEMORY = "/dev/shm"  # noqa: S108 - every folder made there is its owner's alone
 REPOSITORY_LOCK, REPOSITORY_NOTE = "handrail.lock", "handrail.writing"
 """Two files of ours in git's own folder, which all worktrees share: whose turn it is, and which locks of git may have
 to be let go, should their process be killed."""
@@ -99,6 +101,16 @@ class Place:
             yield folder
 
     @contextlib.contextmanager
+    def in_memory(self) -> Iterator[str]:
+        """A folder for many small files of one question: in memory, where the system has such a place."""
+        above = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
+        prefix = f"handrail-{os.getuid()}-" if above else ""
+        for folder in _unheld(MEMORY, prefix) if above else ():
+            clear_away(folder)
+        with self._held(prefix, above) as folder:
+            yield folder
+
+    @contextlib.contextmanager
     def checks(self) -> Iterator[str]:
         """A folder to put a worktree into; whoever enters takes the worktree away before leaving."""
         with self._held(CHECKS, self.folder) as folder:
@@ -106,10 +118,10 @@ class Place:
 
     @contextlib.contextmanager
     def _held(self, prefix: str, above: str | None) -> Iterator[str]:
-        unheld = tempfile.mkdtemp(prefix=".new-" if above else "handrail-", dir=above)
+        unheld = tempfile.mkdtemp(prefix=NEW if above else "handrail-", dir=above)
         lock = FileLock(f"{unheld}/lock")
         lock.taken_within(0)
-        folder = unheld.replace(".new-", prefix) if above else unheld
+        folder = unheld.replace(NEW, prefix) if above else unheld
         try:
             os.rename(unheld, folder)  # noqa: PTH104 - under its own name only once it is held
             yield folder
@@ -119,14 +131,7 @@ class Place:
 
     def abandoned(self) -> list[str]:
         """Folders for one question whose process is no more. Only while the place is locked."""
-        found = []
-        for entry in os.scandir(self.folder):
-            if entry.name.startswith((SCRATCH, CHECKS)) and entry.is_dir(follow_symlinks=False):
-                lock = FileLock(f"{entry.path}/lock")
-                if lock.taken_within(0):
-                    found.append(entry.path)
-                lock.leave()
-        return found
+        return _unheld(self.folder, (SCRATCH, CHECKS))
 
     def origin(self, branch: str) -> Origin | None:
         """How a branch began, if Handrail made it."""
@@ -156,6 +161,19 @@ class Place:
             return msgspec.json.decode(file.read_bytes(), type=Origin)
         except (OSError, msgspec.MsgspecError):
             return None
+
+
+def _unheld(above: str, prefix: str | tuple[str, ...]) -> list[str]:
+    """Folders that their process left when it died."""
+    found = []
+    for entry in os.scandir(above):
+        if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+            with contextlib.suppress(OSError):
+                lock = FileLock(f"{entry.path}/lock")
+                if lock.taken_within(0):
+                    found.append(entry.path)
+                lock.leave()
+    return found
 
 
 class FileLock:

@@ -9,12 +9,14 @@ way leaves a state that the same call goes on from.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 from handrail.domain.workspaces.worktrees import Removal
 from handrail.kernel.errors import WorktreeRefused
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.state import write_whole
 from handrail.outside.worktrees.keeping import (
     Uncommitted,
     has_staged,
@@ -198,7 +200,8 @@ class Removing:
         away = leaving(entry.path)
         if os.path.lexists(away):
             raise WorktreeRefused(f"{away} is in the way", hint="let a person look at it")
-        self._git.run("worktree", "lock", "--reason", BEING_REMOVED, entry.path, allowed=(0, 128))
+        if entry.git_dir is not None:  # as `git worktree lock` does it, but with the reason from the first moment
+            write_whole(Path(entry.git_dir, "locked"), BEING_REMOVED.encode())
         os.rename(entry.path, away)  # noqa: PTH104
         moved = self._git.at(repository._replace(top=away))
         again = uncommitted(moved, scratch, key)

@@ -79,11 +79,11 @@ class Git:
         """Git in another working tree."""
         return Git(repository, self.deadline, held=self.held, note=self.note, environment=self.environment)
 
-    def beside(self, objects: str) -> Git:
-        """Git that writes objects to a folder of ours and reads those of the repository too."""
+    def beside(self, objects: str, *others: str) -> Git:
+        """Git that writes objects to a folder of ours and reads those of the repository, and of other folders, too."""
         places = {
             "GIT_OBJECT_DIRECTORY": objects,
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(self.repository.objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(quoted_path, (self.repository.objects, *others))),
         }
         environment = {**self.environment, **places}
         return Git(self.repository, self.deadline, held=self.held, note=self.note, environment=environment)

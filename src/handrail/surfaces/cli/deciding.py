@@ -14,11 +14,11 @@ import click
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import DECISION, answer_gate
-from handrail.kernel.errors import NotAllowed, NotFound, SeveralOpen
+from handrail.kernel.errors import InvalidParams, NotAllowed, NotFound, SeveralOpen
 from handrail.kernel.query import Query
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import columns, one_line, wrapped
-from handrail.surfaces.cli.options import common_options, person
+from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look
 from handrail.surfaces.cli.render import echo_json
 
@@ -65,7 +65,13 @@ def _answered(call: Call, text: str | None, word: str | None, say: str | None) -
             "here only a person decides, and this is no terminal", hint="run it yourself in a terminal of your own"
         )
     gate = _meant(call, text)
-    run = answer_gate(call.work, gate, word or gate.options[0], say, person())
+    if word is None and gate.options[0] != "approve":
+        raise InvalidParams(
+            f"{gate.question} asks for one of {', '.join(gate.options)}", hint="say which with --with OPTION"
+        )
+    about = call.work.get(PipelineRun, gate.workflow_id)
+    files = call.specs(call.here.repository).texts(about.workspace) if about is not None else {}
+    run = answer_gate(call.work, gate, word or gate.options[0], say, files)
     state = run.run_state()
     after = f"The run is {state.ended}." if state.ended else "The run goes on when its agent asks what is next."
     return {"gate_id": gate.id, "gate": gate.question, "answer": word or gate.options[0], "next": after}

@@ -16,7 +16,7 @@ from handrail.domain.workspaces.keeping import end_workspace, find_workspace
 from handrail.domain.workspaces.ordering import in_order, tasks_of, waits_for
 from handrail.domain.workspaces.workspace import Workspace
 from handrail.domain.workspaces.worktrees import Looked, Removal
-from handrail.kernel.errors import Refusal
+from handrail.kernel.errors import ClaimHeld, WorktreeRefused
 from handrail.kernel.query import Query
 from handrail.operation import Call
 from handrail.surfaces.calling import run
@@ -78,10 +78,17 @@ def merge(workspace: str | None, root: Path | None, as_json: bool, **options: An
     update = operation_named("workspace_update")
     assert update is not None, "the catalog has it"
     done: list[dict[str, Any]] = []
+    passed_over: list[dict[str, str]] = []
     for space_id in order:
         try:
             answer = run(update, call, {"id": space_id, "status": "merged", "merge": True}, actor=person())
-        except Refusal:
+        except (ClaimHeld, WorktreeRefused) as refusal:
+            if workspace is None and (isinstance(refusal, ClaimHeld) or "base branch" in refusal.message):
+                passed_over.append({"id": space_id, "because": refusal.message})
+                if not as_json:
+                    for line in wrapped(f"passed over {space_id}: {refusal.message}", columns()):
+                        click.echo(line)
+                continue
             if as_json:
                 echo_json({"merged": done})
             raise
@@ -89,8 +96,8 @@ def merge(workspace: str | None, root: Path | None, as_json: bool, **options: An
         if not as_json:
             click.echo(f"merged {space_id} as {answer['merge_commit'][:12]}")
     if as_json:
-        echo_json({"merged": done})
-    elif not done:
+        echo_json({"merged": done, "passed_over": passed_over})
+    elif not done and not passed_over:
         click.echo("There is nothing to merge.")
 
 
