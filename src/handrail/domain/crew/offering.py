@@ -61,6 +61,17 @@ def as_held(unit: UnitOfWork, task: Task) -> Task:
     return msgspec.structs.replace(task, assigned_agent_id=None, claimed_at=None)
 
 
+def whose(unit: UnitOfWork, task: Task) -> str | None:
+    """Whose task it is, in words; None where it is nobody's."""
+    if task.assigned_agent_id is None:
+        return None
+    agent = unit.get(Agent, task.assigned_agent_id)
+    name = agent.name if agent is not None else task.assigned_agent_id
+    if agent is None or task.is_finished or holder_of(unit, task) is not None:
+        return f"with {name}"
+    return f"left by {name}, who is lost, and free to take"
+
+
 def offers(unit: UnitOfWork, workflow_id: str, agent: Agent) -> tuple[list[Offered], list[Task]]:
     """What of a workflow an agent can do, the best match first; and some of what it cannot."""
     can: list[Offered] = []

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from handrail.domain.crew.offering import whose
 from handrail.domain.gates.gate import Gate
 from handrail.domain.work.causes import FEW, LOOKED_AT, STARTED, URGENCY, behind, can_move, legal_moves, movable
 from handrail.domain.work.editing import places_taken, tally_of
@@ -236,7 +237,8 @@ def _state(scene: _Scene, task: Task) -> str:
 
 def _heard(scene: _Scene, task: Task) -> str:
     """Who works on it, and when it last gave a sign, where that tells more than when it began."""
-    by = f" with {_quoted(task.assigned_agent_id)}" if task.assigned_agent_id else ""
+    said = whose(scene.unit, task)
+    by = f" {said}" if said else ""
     last = _since(scene, task.updated_at)
     return by if last == _since(scene, task.started_at) else f"{by} (last heard of {last} ago)"
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from handrail.domain.crew.offering import whose
 from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
@@ -52,6 +53,8 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
     since: int
     for_ms: int
     assigned_agent_id: str | None
+    whose: str | None
+    """The same in words, and whether that agent is still there."""
     error: str | None
     last_checkpoint: Said | None
 
@@ -175,6 +178,7 @@ def _active(unit: UnitOfWork, task: Task) -> Active:
         since=since,
         for_ms=max(0, unit.now_ms() - since),
         assigned_agent_id=task.assigned_agent_id,
+        whose=whose(unit, task),
         error=task.error,
         last_checkpoint=Said(last[0].type, last[0].summary, last[0].created_at) if last else None,
     )
@@ -291,8 +295,8 @@ def _happening(task: Active) -> str:
     if task.status == "failed":
         return f"failed {since} ago: {task.error or 'without a reason'}"
     words = f"for {since}" if task.status == "in_progress" else f"{said(task.status)} for {since}"
-    if task.assigned_agent_id:
-        words += f" with {task.assigned_agent_id}"
+    if task.whose:
+        words += f" {task.whose}"
     if task.last_checkpoint is None:
         return f"{words}; no checkpoint yet"
     ago = spoken_time(task.since + task.for_ms - task.last_checkpoint.created_at)
