@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.pipeline.answering import answered
@@ -101,6 +101,7 @@ class Runner:
 
 
 @pytest.mark.parametrize("name", ["light", "standard", "full"])
+@settings(max_examples=settings().max_examples // 3)  # a run is a hundred steps
 @given(data=st.data(), auto=st.booleans(), skip_pr=st.booleans(), humans=st.booleans())
 def test_every_run_ends_and_skips_nothing(
     name: str, data: st.DataObject, auto: bool, skip_pr: bool, humans: bool
