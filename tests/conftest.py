@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -44,3 +45,14 @@ def _empty_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     for name in [name for name in os.environ if name.startswith("HANDRAIL_") or name == "WORKFLOW_STORAGE_PATH"]:
         monkeypatch.delenv(name)
     return home
+
+
+_ended = 0
+
+
+def pytest_runtest_logfinish() -> None:
+    """Every hundred tests the stores that some of them left open are closed: each keeps a few files."""
+    global _ended  # noqa: PLW0603 - counted over the whole run
+    _ended += 1
+    if _ended % 100 == 0:
+        gc.collect()

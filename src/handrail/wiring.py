@@ -111,14 +111,22 @@ def _worktrees(repository: str) -> Worktrees:
 
 
 def _specs(repository: str) -> Specs:
-    from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - only where a pipeline runs
+    from handrail.domain.pipeline.engine import Action  # noqa: PLC0415 - only where a pipeline runs
+    from handrail.domain.pipeline.flow import Flow  # noqa: PLC0415 - as above
+    from handrail.domain.pipeline.learning import Lessons  # noqa: PLC0415 - as above
+    from handrail.domain.pipeline.state import RunState  # noqa: PLC0415 - as above
+    from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - as above
 
+    make_known(Action, Flow, Lessons, RunState)  # what a run is read back into
     return SpecFiles(Path(repository))
 
 
 def _flows(place: Place) -> FlowShelf:
+    from handrail.domain.pipeline.asking import Flags  # noqa: PLC0415 - as above
+    from handrail.domain.pipeline.flow import Flow  # noqa: PLC0415 - as above
     from handrail.outside.flow_files import FlowFiles, standard_flows  # noqa: PLC0415 - as above
 
+    make_known(Flags, Flow)
     return FlowFiles(standard_flows(home=place.home, project=place.project))
 
 

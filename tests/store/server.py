@@ -24,13 +24,28 @@ OTHER_SERVER = os.environ.get("HANDRAIL_TEST_PG")
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID")
 
 
+_SHARED = contextlib.ExitStack()
+"""Holds the server that all tests use, from its first use in this process to the process's end."""
+_shared_address: list[str] = []
+
+
 @contextlib.contextmanager
 def running(*, of_its_own: bool = False) -> Iterator[str]:
     """The address of a server: the one all tests use, or one that nobody else does."""
     if OTHER_SERVER and not of_its_own:
         yield OTHER_SERVER
-        return
-    base = _folder(None if of_its_own else RUN)
+    elif of_its_own or RUN is None:
+        with _started(_folder(None)) as address:
+            yield address
+    else:
+        if not _shared_address:  # whoever is done with it first must not stop it for the others of this process
+            _shared_address.append(_SHARED.enter_context(_started(_folder(RUN))))
+            atexit.register(_SHARED.close)
+        yield _shared_address[0]
+
+
+@contextlib.contextmanager
+def _started(base: Path) -> Iterator[str]:
     with _leaving_it_tidy(base):
         server = _imported(base).get_server(base / "data", cleanup_mode=None)
         atexit.unregister(server._cleanup)

@@ -83,6 +83,11 @@ class Gate:
         if descriptor >= 0:
             os.close(descriptor)
 
+    def __del__(self) -> None:
+        """A store that nobody closed leaves no open file behind."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
     def _open(self) -> None:
         try:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -69,6 +69,11 @@ def pipeline_report_result(call: Call, request: ReportResult) -> dict[str, Any]:
     return report_result(call, request)
 
 
+def get_ready(call: Call, _: ResumeInfo) -> None:
+    """What runs are read back into is made known here, as for every other turn."""
+    call.specs(call.here.repository)
+
+
 def state_resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
     from handrail.toolsets.pipeline_turns import resume_info  # noqa: PLC0415 - as above
 
@@ -276,6 +281,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Tells where a run stands",
         request=ResumeInfo,
         response=dict[str, Any],
+        prepare=get_ready,
         handler=state_resume_info,
         refusals=(RunNotFound,),
         examples=(

@@ -30,7 +30,7 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
     """As it was when the run began: a changed file changes no run that is under way."""
     flags: dict[str, Any]
     state: dict[str, Any]
-    task_ids: dict[str, str]
+    task_ids: dict[str, Any]
     """The plan's task for each number of the task list."""
     dispatched: dict[str, Any] | None
     """The action that was handed out last and has not been reported or answered."""
