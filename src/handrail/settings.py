@@ -68,6 +68,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["agent", "human"],
         Meta(description="Who may answer a gate: an agent for its person, or only a person at the page or a terminal."),
     ] = "agent"
+    own_flows: Annotated[
+        tuple[str, ...],
+        Meta(description="Own flows that may ask people less than the bundled ones, though approvals = human."),
+    ] = ()
+    event_history: Annotated[
+        int,
+        Meta(ge=0, le=10**9, description="Events of a run, board or child that are shown; 0: all. All are kept."),
+    ] = 0
+    max_wait_ms: Annotated[
+        int, Meta(ge=0, le=limits.WAIT_MS, description="The longest a call waits for news, whatever it asks for.")
+    ] = limits.WAIT_MS
+    max_children: Annotated[
+        int, Meta(ge=0, le=100_000, description="Agents that may be present at once; 0: any number.")
+    ] = 0
+    budget: Annotated[
+        dict[str, float],
+        Meta(description="What a pipeline run may spend: soft_ (warns) or hard_ (stops) tokens, minutes, money."),
+    ] = {}
+    prices: Annotated[
+        dict[str, float],
+        Meta(description="Money for a million tokens by model, as the agents report it; * is any other model."),
+    ] = {}
     http: Annotated[str, Meta(description="HOST:PORT where `up` serves; port 0 takes a free one.")] = "127.0.0.1:8765"
     allow_hosts: Annotated[
         tuple[str, ...],
@@ -123,7 +145,7 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
                 f"there is no setting {name}{did_you_mean(name, names)}", hint=f"settings: {', '.join(names)}"
             )
     _check_not_weakened(_from_file(project / CONFIG_FILE), values)
-    for name in ("toolsets", "allow_hosts"):
+    for name in ("toolsets", "allow_hosts", "own_flows"):
         if isinstance(values.get(name), str):
             values[name] = _listed(values[name])
     try:
@@ -140,6 +162,11 @@ def _check_not_weakened(file: Mapping[str, Any], values: Mapping[str, Any]) -> N
                 f"{CONFIG_FILE} says {name} = {strict}, and nothing else may weaken it",
                 hint="only a person changes that file",
             )
+    if file.get("approvals") == STRICT["approvals"] and values.get("own_flows") != file.get("own_flows"):
+        raise SettingInvalid(
+            f"{CONFIG_FILE} says approvals = human, so own_flows stand in it too and nowhere else",
+            hint="only a person changes that file",
+        )
 
 
 def _unfit(problem: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> SettingInvalid:

@@ -10,9 +10,9 @@ import pytest
 from bench.pipeline.__main__ import ROWS, model, opened, ratios, table
 from bench.pipeline.driving import VERDICTS, document
 from bench.pipeline.filling import FILLING, Model, fill, lessons, past_run
+from handrail.domain.pipeline.beginning import finished_runs, lessons_from
 from handrail.domain.pipeline.documents import findings_in, tasks_in, verdict_in
 from handrail.domain.pipeline.learning import FRICTION, PATTERNS
-from handrail.domain.pipeline.running import earlier_lessons
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,6 @@ def test_a_past_run_has_a_name_and_words_of_its_own(driven: Model) -> None:
 def test_a_filled_store_teaches_as_much_as_is_ever_kept(driven: Model, tmp_path: Path) -> None:
     with opened(tmp_path, tmp_path / "past.db") as (_, store):
         fill(store, driven.at("elsewhere"), 30)
-        taught = store.run(FILLING, lambda unit: earlier_lessons(unit, "elsewhere", driven.run.request))
+        taught = store.run(FILLING, lambda unit: lessons_from(finished_runs(unit, "elsewhere"), driven.run.request))
     assert len(taught.similar) == 3
     assert (len(taught.patterns), len(taught.friction)) == (PATTERNS, FRICTION)

@@ -54,7 +54,7 @@ def test_the_bundled_flows_are_found_by_name(folders: Folders) -> None:
     shelf: FlowShelf = folders.files
     assert list(shelf.names()) == ["full", "light", "standard"]
     assert shelf.find("standard").skip == ["phase-4b", "checkpoint-b"]
-    assert len(shelf.find("light").phases) == 17
+    assert len(shelf.find("light").phases) == 18
     assert folders.files.problems() == ()
 
 
@@ -90,6 +90,14 @@ def test_the_project_wins_over_the_user_and_both_over_the_bundled(folders: Folde
     assert folders.files.names() == ("full", "light", "standard")
 
 
+def test_what_comes_with_handrail_is_known_whatever_stands_before_it(folders: Folders) -> None:
+    light, full = folders.files.find("light"), folders.files.find("full")
+    folders.write("full.yaml", sound("full"))
+    folders.write("light.yaml", sound("light"), user=True)
+    assert (folders.files.bundled("light"), folders.files.bundled("full")) == (light, full)
+    assert folders.files.bundled("own") is None
+
+
 def test_a_broken_file_is_not_replaced_by_an_older_one_of_its_name(folders: Folders) -> None:
     folders.write("standard.yaml", sound("standard"), user=True)
     folders.write("standard.yaml", "name: standard\nphases: [")
@@ -120,6 +128,9 @@ def test_the_next_call_sees_an_edit_and_a_removal(folders: Folders) -> None:
         ("name: own\nextends: own", ":2:1", "in a circle: own → own"),
         ("name: own\nextends: full\nskip: [phase-9]", ":3:1", "skips phase-9, which it has not"),
         ("name: own\nextends: full\nskip: [phase-3]", ":3:1", "revises phase-3, which is skipped"),
+        ("name: own\nextends: full\nskip: [phase-3, phase-3b]", ":3:1", "returns to phase-3, which is skipped"),
+        ('name: own\nextends: full\ndescription: "a\\ab"', ":3:1", "the description of own has a control character"),
+        (sound("own", label="Say \0"), ":3:5", "phase make: label has the control character U+0000"),
         ("name: own\nextends: full\nphase: 1", ":1:1", "did you mean phases"),
         ("name: own\nphases:\n  - {id: a, label: A, kind: agent, agnet: x}", ":3:5", "did you mean agent"),
         ("name: own\nphases:\n  - {id: a, label: A}", ":3:5", "kind is required"),
@@ -191,7 +202,7 @@ def test_two_files_of_one_folder_cannot_have_one_name(folders: Folders) -> None:
     folders.write("own.json", msgspec.json.encode({"name": "own", "extends": "full"}))
     folders.write("own.yaml", sound("own"))
     assert "own.json in this folder already has the name own" in folders.broken().reason
-    assert len(folders.files.find("own").phases) == 17
+    assert len(folders.files.find("own").phases) == 18
 
 
 def test_what_is_no_readable_file_is_told_and_not_waited_for(folders: Folders) -> None:
@@ -265,8 +276,10 @@ def test_the_page_names_every_field() -> None:
         assert f"`{field}`" in page, field
 
 
-def test_the_example_of_the_page_is_a_flow(folders: Folders) -> None:
+def test_the_examples_of_the_page_can_be_followed(folders: Folders) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    example, two_phases = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     folders.write("patch.yaml", example)
     assert [phase.kind for phase in folders.files.find("patch").phases] == ["agent", "review", "gate", "exec"]
+    folders.write("jira.yaml", sound("jira", output="summary.md") + two_phases)
+    assert [phase.kind for phase in folders.files.find("jira").phases] == ["agent", "gate", "exec"]

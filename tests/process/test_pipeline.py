@@ -1,8 +1,9 @@
 """A pipeline over real server processes, each killed with SIGKILL after every action: the next one goes on where the
-run stood, in a real repository."""
+run stood, in a real repository. And two of them that want to drive one run."""
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,3 +84,44 @@ def test_a_run_survives_kills(mortal: Mortal, tmp_path: Path, effort: str, every
     assert ("exec", "pr-creation") in seen
     progress = mortal.call("workflow_progress", workflow_id=run.workflow)
     assert progress["by_status"]["completed"] == 3
+
+
+@contextlib.contextmanager
+def serving(project: Path, name: str) -> Iterator[ServerProcess]:
+    """A server of its own for a client of this name."""
+    with handrail_serve(project, *TOOLSETS, env={"HOME": str(project.parent)}) as server:
+        introduced = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+        server.ask("initialize", introduced)
+        yield server
+
+
+def asked(server: ServerProcess, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The answer, or the error it was refused with."""
+    result: dict[str, Any] = server.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
+    content: dict[str, Any] = result["structuredContent"]
+    return {"refused": content["error"]} if result.get("isError") else content
+
+
+def test_of_two_orchestrators_one_drives_until_it_is_gone_or_replaced(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".handrail").mkdir(parents=True)
+    with serving(project, "first") as first, serving(project, "second") as second, serving(project, "third") as third:
+        run = Orchestrator(lambda tool, **arguments: asked(first, tool, **arguments), project)
+        action = run.next()
+        refused = asked(second, "pipeline_next_action", workspace=run.workspace)["refused"]
+        assert refused["code"] == "WORKSPACE_HELD"
+        assert refused["message"].startswith(f"first drives {run.workspace}")
+        assert refused["details"]["held_by"]["name"] == "first"
+        first.process.kill()
+        first.process.wait()
+        after = asked(second, "pipeline_next_action", workspace=run.workspace)
+        assert (after["phase"], after["prompt"]) == (action["phase"], action["prompt"]), "it goes on at once"
+        assert asked(third, "pipeline_next_action", workspace=run.workspace)["refused"]["code"] == "WORKSPACE_HELD"
+        taken = asked(third, "pipeline_next_action", workspace=run.workspace, take_over=True)
+        assert taken["phase"] == action["phase"]
+        refused = asked(second, "pipeline_report_result", workspace=run.workspace, phase="phase-1")["refused"]
+        assert refused["message"].startswith("third drives")
+        second.end_input()
+        assert second.wait() == 0
+        run.call = lambda tool, **arguments: asked(third, tool, **arguments)
+        assert run.run()["summary"].startswith("Pipeline completed")

@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from handrail.domain.crew.message import MESSAGE_TYPES, PRIORITIES
+from handrail.domain.crew.message import PRIORITIES
 from tests.toolsets.correspondents import PostOffice
 
 AGENTS = ("ag_1", "ag_2", "ag_3")
@@ -79,7 +79,7 @@ class MailMachine(RuleBasedStateMachine):
         sender=correspondents,
         recipient=correspondents,
         priority=st.sampled_from(PRIORITIES),
-        kind=st.sampled_from(MESSAGE_TYPES),
+        kind=st.sampled_from(["task_assignment", "status_update", "query", "response", "notification"]),
         lasts=lasting,
         needs_ack=st.booleans(),
         data=st.data(),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition, InvalidParams, NotAllowed, WorkflowClosed
+from handrail.kernel.records import UnitOfWork
 from tests.toolsets.orchestrator import Orchestrator
-from tests.toolsets.planned import Desk
+from tests.toolsets.planned import TESTER, Desk
 
 
 class Deskbound(Orchestrator):
@@ -186,12 +189,19 @@ def test_what_was_changed_after_it_was_shown_is_not_approved(tmp_path: Path) -> 
 
 
 def test_a_workflow_that_was_ended_takes_its_run_along(tmp_path: Path) -> None:
+    """No tool ends it so any more; an older store may have it."""
     run = Deskbound(tmp_path)
     run.run(lambda action: action["type"] == "checkpoint")
-    run.desk.call("workflow_update_status", id=run.workflow, status="abandoned")
+    run.desk.store.run(TESTER, lambda unit: abandoned(unit, run.workflow))
     refusal = run.desk.refusal("pipeline_next_action", workspace=run.workspace, user_response="approve")
     assert isinstance(refusal, WorkflowClosed)
     assert run.desk.call("workflow_get", id=run.workflow)["status"] == "abandoned"
+
+
+def abandoned(unit: UnitOfWork, workflow_id: str) -> None:
+    workflow = unit.get(Workflow, workflow_id)
+    assert workflow is not None
+    unit.record("workflow.abandoned", msgspec.structs.replace(workflow, status="abandoned"))
 
 
 def test_a_plan_that_others_change_does_not_break_the_run(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ FILES = 200
 """Flow files read from one folder to list them."""
 MOST_EXTENDS = 10
 """How many flows may stand one upon the other."""
+BUNDLED = "bundled"
+"""The name of the folder that comes with Handrail."""
 
 # Plain text, not compiled here: only a broken file needs it.
 _STEP = r"(\w+)|\[(\d+)\]"
@@ -48,7 +50,7 @@ def standard_flows(*, home: Path, project: Path) -> tuple[FlowSource, ...]:
     return (
         FlowSource("project", project / FOLDER),
         FlowSource("user", home / FOLDER),
-        FlowSource("bundled", Path(handrail.__file__).parent / "flows"),
+        FlowSource(BUNDLED, Path(handrail.__file__).parent / "flows"),
     )
 
 
@@ -102,6 +104,13 @@ class FlowFiles:
                     found.append(self._read(source.label, source.folder / name, ()))
             taken |= stems.keys()
         return tuple(found)
+
+    def bundled(self, name: str) -> Flow | None:
+        """The flow of this name as it comes with Handrail, whatever other folders have in its place or below it."""
+        try:
+            return FlowFiles([source for source in self._sources if source.label == BUNDLED]).find(name)
+        except NotFound:
+            return None
 
     def checked(self, file: Path) -> LoadedFlow | BrokenFlow:
         """One file, wherever it lies. What it extends is found by name, as always."""
@@ -281,4 +290,6 @@ def _path_of(flow: Flow, phase: str | None, message: str) -> tuple[str | int, ..
     if phase is not None:
         places = [place for place, one in enumerate(flow.phases) if one.id == phase]
         return ("phases", places[-1]) if places else ("skip",)
+    if message.startswith("the description "):
+        return ("description",)
     return ("skip",) if " skips " in message else ("extends",) if flow.extends is not None else ()

@@ -2,21 +2,22 @@
 `domain/pipeline/profile.py`'s.
 
 Names come from git, disarmed, where there is a usable repository, else from a bounded walk. A profile is a help and
-never a reason to fail: what cannot be read is not there. It is kept in memory by content: git's index, the names at the
-root and the manifests' texts; while they are the same, nothing is listed again. Nothing is kept on disk: a process
-pays once, and a kept file could only be wrong.
+never a reason to fail: what cannot be read is not there. It is kept in memory by content: git's index by its own
+checksum, the names at the root and the manifests' texts; while they are the same, nothing is listed again. Nothing is
+kept on disk: a process pays once, and a kept file could only be wrong.
+
+What we leave in a repository ourselves is no part of it: however many runs there have been, a look costs the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
+import re
 import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from handrail.domain.pipeline.profile import Profile, profile_of, wanted
@@ -29,7 +30,11 @@ WALKED = 20_000
 """Entries a walk looks at where there is no git."""
 MANIFEST_BYTES = 256 * 1024
 INDEX_BYTES = 64 * 1024 * 1024
-"""Of git's index that are compared; a larger one is listed anew each time."""
+"""Of an index without a checksum that are compared; a larger one is listed anew each time."""
+CHECKSUM_BYTES = 20
+"""The shorter of git's two checksums. It stands at the end of the index and covers all before it."""
+OUR_FOLDERS = (".specs", ".handrail")
+"""At the root: documents of runs, and settings. They say nothing about the code, and grow with every run."""
 KEPT = 16
 """Repositories whose profiles are kept."""
 
@@ -76,16 +81,34 @@ class RepositoryProfiles:
 
 def _content(top: str, index: str, texts: dict[str, str]) -> str | None:
     """A hash of everything a profile is made from, without listing it; None where that cannot be told."""
-    raw = b""
     try:
         at_root = sorted(os.listdir(top))  # noqa: PTH208
-        with contextlib.suppress(FileNotFoundError), Path(index).open("rb") as file:  # nothing was added yet
-            raw = file.read(INDEX_BYTES + 1)
+        state = _index_state(index)
     except OSError:
         return None
-    if len(raw) > INDEX_BYTES:
-        return None
-    return _digest([hashlib.blake2b(raw).hexdigest(), *at_root, "", *_pairs(texts)])
+    return _digest([state, *at_root, "", *_pairs(texts)]) if state is not None else None
+
+
+def _index_state(index: str) -> str | None:
+    """What changes with every change of git's index: its length and the checksum at its end, so that a long one costs
+    no more than a short one. Git can be told to write zeros there (`index.skipHash`); then all of it is hashed, and
+    None is the answer where it is too long for that."""
+    try:
+        descriptor = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""  # nothing was added yet
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        end = os.pread(descriptor, CHECKSUM_BYTES, max(0, found.st_size - CHECKSUM_BYTES))
+        if any(end):
+            return f"{found.st_size} {end.hex()}"
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            raw = file.read(INDEX_BYTES + 1)
+        return hashlib.blake2b(raw).hexdigest() if len(raw) <= INDEX_BYTES else None
+    finally:
+        os.close(descriptor)
 
 
 def _pairs(texts: dict[str, str]) -> Iterable[str]:
@@ -110,13 +133,26 @@ def _listed(top: str) -> tuple[str | None, list[str]]:
         repository = discover(top, deadline)
         if repository is None:
             return None, _walked(top)
-        here = ("--", os.path.relpath(top, repository.top)) if top != repository.top else ()
-        arguments = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", *here)
-        found = repository.run(*arguments, deadline=deadline).split(b"\0")[:-1]
+        here = f"{os.path.relpath(top, repository.top)}/" if top != repository.top else ""
+        listed = repository.run(*_question(here), deadline=deadline, environment={"GIT_LITERAL_PATHSPECS": "0"})
     except (GitFailed, OSError):
         return None, _walked(top)
-    start = len(os.fsencode(here[1])) + 1 if here else 0
+    found = listed.split(b"\0")[:-1]
+    start = len(os.fsencode(here))
     return f"{repository.git_dir}/index", [os.fsdecode(name[start:]) for name in found[:NAMES]]
+
+
+def _question(here: str) -> list[str]:
+    """How git is asked for the names below a folder of a repository. What is ours is left out twice: as a path, and as
+    ignored, so that git does not go through it for files that were never added. Paths say one by one that they are
+    literal: if all of them had to be, none could be left out."""
+    plain = re.sub(r"([\\*?\[])", r"\\\1", here)
+    return [
+        *("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"),
+        *(f"--exclude=/{plain}{name}/" for name in OUR_FOLDERS),
+        *("--", f":(literal){here or '.'}"),
+        *(f":(exclude,literal){here}{name}" for name in OUR_FOLDERS),
+    ]
 
 
 def _walked(top: str) -> list[str]:
@@ -140,6 +176,8 @@ def _walked(top: str) -> list[str]:
         prefix = f"{folder}/" if folder else ""
         rules = above.below(folder, _text(f"{top}/{prefix}{IGNORE_FILE}"))
         for entry in entries:
+            if not folder and entry.name in OUR_FOLDERS:
+                continue
             looked += 1
             if looked > WALKED:
                 return found

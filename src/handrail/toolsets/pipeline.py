@@ -7,10 +7,11 @@ one, so that whoever runs no pipeline pays nothing for it. What is next is decid
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from handrail.kernel.errors import ArtefactMissing, IllegalTransition, RunNotFound
-from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
+from handrail.kernel.errors import ArtefactMissing, IllegalTransition, RunNotFound, WorkspaceHeld
+from handrail.operation import Asks, Call, Effect, Example, Operation, Question, Toolset, Wait
 from handrail.toolsets.pipeline_shapes import Init, InitWithContext, NextAction, ReportResult, ResumeInfo
 
 PIPELINE = Toolset(
@@ -50,7 +51,7 @@ def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) 
     wrote_request(call, request, answer)
 
 
-def read_documents(call: Call, request: NextAction | ReportResult) -> Any:
+def read_documents(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Any:
     """The run's documents, and what the repository is made of."""
     from handrail.toolsets.pipeline_turns import documents_read  # noqa: PLC0415 - as above
 
@@ -63,15 +64,30 @@ def pipeline_next_action(call: Call, request: NextAction) -> dict[str, Any]:
     return next_action(call, request)
 
 
+def question_at_gate(request: NextAction, shown: dict[str, Any]) -> Question | None:
+    """What a person is asked where the run waits for one."""
+    from handrail.toolsets.pipeline_asking import question  # noqa: PLC0415 - as above
+
+    return question(request, shown)
+
+
+def answer_at_gate(request: NextAction, question: Question, filled: Mapping[str, str]) -> NextAction:
+    from handrail.toolsets.pipeline_asking import answered  # noqa: PLC0415 - as above
+
+    return answered(request, question, filled)
+
+
 def pipeline_report_result(call: Call, request: ReportResult) -> dict[str, Any]:
     from handrail.toolsets.pipeline_turns import report_result  # noqa: PLC0415 - as above
 
     return report_result(call, request)
 
 
-def get_ready(call: Call, _: ResumeInfo) -> None:
-    """What runs are read back into is made known here, as for every other turn."""
-    call.specs(call.here.repository)
+def look_for_state(call: Call, request: Init) -> Any:
+    """Whether the request names a workspace with a run of its own."""
+    from handrail.toolsets.pipeline_starting import looked_for_state  # noqa: PLC0415 - as above
+
+    return looked_for_state(call, request)
 
 
 def state_resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
@@ -88,7 +104,6 @@ def mirror_state(call: Call, request: NextAction | ReportResult, _: dict[str, An
 
 
 _GITHUB = "https://github.com/owner/repo/issues/42"
-_CONFIRMED = {"effort": "M", "workspace_slug": "Fix auth"}
 _TEXT = {"workspace": ".specs/20260401-fix-auth", "task_text": "Fix the auth timeout"}
 
 _BEGUN = (
@@ -102,6 +117,11 @@ _BEGUN = (
     ),
 )
 _AT = {"workspace": ".specs/20260401-fix-auth"}
+_DRIVEN = (
+    *_BEGUN,
+    ("agent_register", {"name": "driver", "runtime": "claude_code"}),
+    ("pipeline_next_action", {**_AT, "agent_id": "ag_1"}),
+)
 _UNKNOWN = "a workspace that no run has is refused"
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
@@ -113,6 +133,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Takes a request apart: source, flags, a workspace, or the run to resume",
         request=Init,
         response=dict[str, Any],
+        prepare=look_for_state,
         handler=pipeline_init,
         examples=(
             Example(
@@ -201,7 +222,13 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             lambda request: 0 if request.user_response else request.wait_ms,
             lambda answer: not answer.get("still_waiting"),
         ),
-        refusals=(RunNotFound, IllegalTransition),
+        asks=Asks(
+            question=question_at_gate,
+            answered=answer_at_gate,
+            again=lambda request: NextAction(request.workspace),
+            told_once=("report_result", "warning"),
+        ),
+        refusals=(RunNotFound, IllegalTransition, WorkspaceHeld),
         examples=(
             Example(
                 title="a fresh run begins with the situation",
@@ -223,6 +250,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(title=_UNKNOWN, request=_AT, refused=RunNotFound),
             Example(
+                title="a second orchestrator is told of the first", given=_DRIVEN, request=_AT, refused=WorkspaceHeld
+            ),
+            Example(
                 title="an answer that nobody asked for is refused",
                 given=_BEGUN,
                 request={**_AT, "user_response": "approve"},
@@ -241,7 +271,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         prepare=read_documents,
         handler=pipeline_report_result,
         follow=mirror_state,
-        refusals=(RunNotFound, IllegalTransition, ArtefactMissing),
+        refusals=(RunNotFound, IllegalTransition, ArtefactMissing, WorkspaceHeld),
         examples=(
             Example(
                 title="an analysis is there",
@@ -271,6 +301,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 refused=IllegalTransition,
             ),
             Example(title=_UNKNOWN, request={**_AT, "phase": "phase-1"}, refused=RunNotFound),
+            Example(
+                title="only who drives the run reports",
+                given=_DRIVEN,
+                request={**_AT, "phase": "phase-1"},
+                refused=WorkspaceHeld,
+            ),
         ),
     ),
     Operation(
@@ -281,7 +317,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Tells where a run stands",
         request=ResumeInfo,
         response=dict[str, Any],
-        prepare=get_ready,
+        prepare=read_documents,
         handler=state_resume_info,
         refusals=(RunNotFound,),
         examples=(

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 WorkspaceText = Annotated[str, Meta(min_length=1, max_length=300)]
+Amount = Annotated[int, Meta(ge=0, le=10**12)]
 LongText = Annotated[str, Meta(max_length=100_000)]
 
 
@@ -65,14 +66,16 @@ class NextAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     workspace: WorkspaceText
     previous_action_complete: bool = False
-    previous_tokens: Annotated[int, Meta(ge=0)] = 0
-    previous_duration_ms: Annotated[int, Meta(ge=0)] = 0
-    previous_model: str = ""
+    previous_tokens: Amount = 0
+    previous_duration_ms: Amount = 0
+    previous_model: Annotated[str, Meta(max_length=100)] = ""
     previous_setup_only: bool = False
     previous_action_id: Annotated[str, Meta(description="Its action_id: makes repeating a call safe")] | None = None
     user_response: Annotated[str, Meta(max_length=20_000)] | None = None
     gate_id: Annotated[str, Meta(description="Which gate user_response answers")] | None = None
     wait_ms: Annotated[int, Meta(ge=0, le=25_000, description="Wait so long for a person's answer")] = 0
+    until: Annotated[str, Meta(max_length=100, description="Go on to this phase, or to the end")] | None = None
+    take_over: Annotated[bool, Meta(description="Drive a run that another orchestrator holds")] = False
 
 
 class ReportResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,9 +83,9 @@ class ReportResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     workspace: WorkspaceText
     phase: Annotated[str, Meta(min_length=1, max_length=100)]
-    tokens_used: Annotated[int, Meta(ge=0)] = 0
-    duration_ms: Annotated[int, Meta(ge=0)] = 0
-    model: str = ""
+    tokens_used: Amount = 0
+    duration_ms: Amount = 0
+    model: Annotated[str, Meta(max_length=100)] = ""
     setup_only: bool = False
 
 

@@ -3,6 +3,7 @@ before the confirmation. Loaded when a pipeline begins; the tools are declared i
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -17,13 +18,25 @@ from handrail.domain.pipeline.asking import (
     slug,
     take_apart,
 )
+from handrail.domain.pipeline.beginning import (
+    Request,
+    begin,
+    check_phase,
+    costs_of,
+    finished_runs,
+    lessons_from,
+    state_from,
+)
+from handrail.domain.pipeline.budget import Budget, check_budget, check_limits, stricter
 from handrail.domain.pipeline.effort import Effort, detect
-from handrail.domain.pipeline.flow import Flow
+from handrail.domain.pipeline.estimating import estimate
+from handrail.domain.pipeline.flow import Flow, weakens
+from handrail.domain.pipeline.learning import Lessons
+from handrail.domain.pipeline.past_index import index_read, lessons_in
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import earlier_lessons, run_at
-from handrail.domain.pipeline.state import RunState
-from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import InvalidParams
+from handrail.domain.pipeline.running import run_at
+from handrail.domain.pipeline.state import Facts
+from handrail.kernel.errors import InvalidParams, NotAllowed
 from handrail.operation import Call
 from handrail.toolsets.pipeline_shapes import Confirmation, ExternalContext, Init, InitWithContext
 
@@ -33,8 +46,11 @@ QUESTIONS = (
     "Are there any constraints or dependencies?",
     "What is the expected scope of changes?",
 )
-TITLE = 100
 SOURCE = 500
+ERRORS, ERROR = 10, 600
+"""Errors of a request that are told, and characters of each: one that has more has them all of one kind."""
+LONGEST_PLACE = 250
+"""Bytes of a folder's name. A request in a script without blanks may be longer, and names none."""
 
 
 class Prepared(NamedTuple):
@@ -43,6 +59,14 @@ class Prepared(NamedTuple):
     flows: dict[str, Flow]
     taken: bool = False
     """True where the workspace's folder is there already."""
+    begun: bool = False
+    """True where it holds a run of its own."""
+    files: Mapping[str, str] = {}
+    """The documents that lie in it."""
+    asks_less: Sequence[str] = ()
+    """What the chosen flow leaves out of the questions and reviews that its effort has."""
+    past: str | None = None
+    """What `.specs/index.json` tells of past runs."""
 
 
 # -- pipeline_init ----------------------------------------------------------------------------------------------------
@@ -50,14 +74,14 @@ class Prepared(NamedTuple):
 
 def init(call: Call, request: Init) -> dict[str, Any]:
     asked = take_apart(request.arguments, request.current_branch)
-    known = _known_run(call, asked.text)
+    known = _known_workspace(call, asked.text)
     if known is not None:
-        return {"resume_mode": "auto", "workspace": known.workspace, "instruction": "call state_resume_info"}
+        return {"resume_mode": "auto", "workspace": known, "instruction": "call state_resume_info"}
     errors = list(asked.errors)
     if f"{SPECS}/" in asked.text and not errors:
         errors.append(f"no run has the workspace {asked.text}; name one that is there, or say what is to be done")
     if errors:
-        return {"errors": errors}
+        return {"errors": [error[:ERROR] for error in dict.fromkeys(errors)][:ERRORS]}
     name = slug(asked.text)
     day = datetime.fromtimestamp(call.work.now_ms() / 1000, UTC).strftime("%Y%m%d")
     answer: dict[str, Any] = {
@@ -67,19 +91,36 @@ def init(call: Call, request: Init) -> dict[str, Any]:
         "source_url": asked.text if asked.source is not None else "",
         "source_id": asked.source_id or "",
         "core_text": asked.text,
-        "flags": msgspec.to_builtins(asked.flags),
+        "flags": asked.flags.shown(),
     }
     if asked.source is not None:
         answer["fetch_needed"] = fetch_needed(asked.source)
     return answer
 
 
-def _known_run(call: Call, text: str) -> PipelineRun | None:
-    """The run whose workspace the text is, with or without `.specs/` in front."""
-    if not text or " " in text:
+def looked_for_state(call: Call, request: Init) -> str | None:
+    """The workspace that is named and has a run of its own on disk, whether the store knows it or not."""
+    workspace = _named_workspace(take_apart(request.arguments, None).text)
+    if workspace is None or call.specs(call.here.repository).state(workspace) is None:
+        return None
+    return workspace
+
+
+def _named_workspace(text: str) -> str | None:
+    """The workspace that the text is, with or without `.specs/` in front."""
+    if not text or " " in text or not text.isprintable():
         return None
     inner = text.rstrip("/").rpartition(f"{SPECS}/")[2]
-    return run_at(call.work, call.here.repository, f"{SPECS}/{inner}") if "/" not in inner and inner else None
+    plain = "/" not in inner and inner not in ("", ".", "..") and len(inner.encode()) <= LONGEST_PLACE
+    return f"{SPECS}/{inner}" if plain else None
+
+
+def _known_workspace(call: Call, text: str) -> str | None:
+    workspace = _named_workspace(text)
+    if workspace is None or run_at(call.work, call.here.repository, workspace) is not None:
+        return workspace
+    copied: str | None = call.prepared
+    return copied
 
 
 # -- pipeline_init_with_context ---------------------------------------------------------------------------------------
@@ -92,8 +133,19 @@ def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
     if confirmed is not None and confirmed.flow is not None:
         names.append(confirmed.flow)
     found = {name: flows.find(name) for name in names}
-    taken = confirmed is not None and call.specs(call.here.repository).exists(_workspace(request, confirmed))
-    return Prepared(found, taken)
+    if confirmed is None:
+        return Prepared(found)
+    specs, workspace = call.specs(call.here.repository), _workspace(request, confirmed)
+    template = TEMPLATES[confirmed.effort]
+    measure = flows.bundled(template)
+    return Prepared(
+        found,
+        specs.exists(workspace),
+        specs.state(workspace) is not None,
+        specs.texts(workspace),
+        weakens(found[confirmed.flow or template], measure) if measure is not None else (),
+        specs.index(),
+    )
 
 
 def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
@@ -136,6 +188,8 @@ def _source(request: InitWithContext) -> Asked | None:
 def _to_confirm(call: Call, context: ExternalContext, flags: Flags, body: str) -> dict[str, Any]:
     found = _effort(context, flags, body)
     prepared: Prepared = call.prepared
+    runs = finished_runs(call.work, call.here.repository)
+    expected = estimate(costs_of(runs, found.effort, call.budget.prices))
     return {
         "detected_effort": found.effort,
         "effort_options": {
@@ -149,6 +203,7 @@ def _to_confirm(call: Call, context: ExternalContext, flags: Flags, body: str) -
         "is_main_branch": is_main_branch(flags.current_branch),
         "enriched_request_body": body,
         "message": f'Detected effort="{found.effort}": {found.evidence}. Confirm it or choose another.',
+        **({"cost_estimate": expected} if expected is not None else {}),
     }
 
 
@@ -177,91 +232,67 @@ def _confirmed(
 ) -> dict[str, Any]:
     prepared: Prepared = call.prepared
     workspace = _workspace(request, confirmed)
-    if prepared.taken or run_at(call.work, call.here.repository, workspace) is not None:
+    there = prepared.taken and (flags.begin_at is None or prepared.begun)
+    if there or run_at(call.work, call.here.repository, workspace) is not None:
         raise InvalidParams(
             f"{workspace} is there already", hint="choose another workspace_slug, or go on with state_resume_info"
         )
     flow = prepared.flows[confirmed.flow or TEMPLATES[confirmed.effort]]
+    if call.humans_decide and prepared.asks_less and flow.name not in call.own_flows:
+        raise NotAllowed(
+            f"here only people open gates, and the flow {flow.name} asks less of them: {prepared.asks_less[0]}",
+            hint=f"choose another flow; or a person names {flow.name} in own_flows of .handrail/config.toml",
+        )
+    check_phase(flow, flags.until)
     body = (confirmed.enriched_request_body or _body(request)).strip()
-    source_type = asked.source_type if asked is not None else "text"
     name = workspace.removeprefix(f"{SPECS}/").partition("-")[2]
     branch = flags.current_branch if confirmed.use_current_branch else f"feature/{name}"
     if confirmed.use_current_branch and (not branch or branch.startswith("-") or not branch.isprintable()):
         raise InvalidParams("which branch is the current one was not said", hint="give flags.current_branch")
     if not body:
         raise InvalidParams("there is nothing to do: the request is empty", hint="send task_text or external_context")
-    begun = Begun(flow, source_type, workspace, name, branch, body, confirmed.effort, flags)
-    run = _begun(call, request, begun)
+    begun = Request(
+        repository=call.here.repository,
+        workspace=workspace,
+        name=name,
+        body=body,
+        effort=confirmed.effort,
+        flow=flow,
+        flags=flags,
+        branch=branch,
+        source_type=asked.source_type if asked is not None else "text",
+        source_url=request.source_url,
+        source_id=request.source_id,
+        limits=_limits(call.budget, flags.limits),
+    )
+    facts = Facts(source_type=begun.source_type, skip_pr=flags.skip_pr, humans_decide=call.humans_decide)
+    state = state_from(flow, facts, prepared.files, flags.begin_at)
+    run = begin(call.work, begun, state, _lessons(call, body, prepared.past))
     return {
         "ready": True,
         "workspace": workspace,
         "effort": confirmed.effort,
         "flow_template": flow.name,
         "skipped_phases": flow.skip,
-        "request_md_content": request_md(run, body),
+        # One that lay there before, with the documents that a run is begun from, stays as it is.
+        "request_md_content": prepared.files.get("request.md") or request_md(run, body),
         "branch": branch,
         "create_branch": not confirmed.use_current_branch,
         "workflow_id": run.id,
+        **({"given_phases": state.given} if state.given else {}),
     }
 
 
-class Begun(NamedTuple):
-    """What a run is begun with."""
-
-    flow: Flow
-    source_type: str
-    workspace: str
-    name: str
-    branch: str | None
-    body: str
-    effort: str
-    flags: Flags
+def _limits(budget: Budget, asked: Mapping[str, float]) -> dict[str, float]:
+    check_budget(budget)
+    check_limits(asked)
+    return stricter(budget.limits, asked)
 
 
-def _begun(call: Call, request: InitWithContext, begun: Begun) -> PipelineRun:
-    flow, source_type, workspace, name, branch, body, effort, flags = begun
-    now = call.work.now_ms()
-    title = next((line.lstrip("# ").strip() for line in body.splitlines() if line.strip()), name)[:TITLE]
-    workflow = Workflow(
-        id=call.work.new_id("wf"),
-        name=title,
-        status="ready",
-        source_type="prompt" if source_type == "text" else source_type,
-        source_ref=request.source_url,
-        source_content=body or title,
-        repository_path=call.here.repository,
-        plan=None,
-        max_parallel_tasks=4,
-        auto_create_workspaces=False,
-        created_at=now,
-        updated_at=now,
-    )
-    run = PipelineRun(
-        id=workflow.id,
-        repository_path=call.here.repository,
-        workspace=workspace,
-        spec_name=name,
-        title=title.lstrip("-{ ") or name,
-        request=body,
-        source_type=source_type,
-        source_url=request.source_url,
-        source_id=request.source_id,
-        effort=effort,
-        branch=branch,
-        flow=msgspec.to_builtins(flow),
-        flags=msgspec.to_builtins(flags),
-        state=msgspec.to_builtins(RunState()),
-        task_ids={},
-        dispatched=None,
-        log=[],
-        findings=[],
-        friction=[],
-        lessons=msgspec.to_builtins(earlier_lessons(call.work, call.here.repository, body)),
-        created_at=now,
-        updated_at=now,
-    )
-    call.work.record("pipeline.begun", workflow, run)
-    return run
+def _lessons(call: Call, body: str, index: str | None) -> Lessons:
+    """What past runs teach. Where the store has none, as in a fresh clone, `.specs/index.json` tells of them."""
+    runs = finished_runs(call.work, call.here.repository)
+    return lessons_from(runs, body) if runs or index is None else lessons_in(body, index_read(index))
 
 
 def _workspace(request: InitWithContext, confirmed: Confirmation) -> str:

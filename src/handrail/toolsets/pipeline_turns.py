@@ -3,29 +3,47 @@ runs; the tools are declared in `pipeline.py`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from handrail.domain.crew.presence import is_present
+from handrail.domain.pipeline.beginning import finished_runs
+from handrail.domain.pipeline.budget import check_budget, exceeded, spent
 from handrail.domain.pipeline.documents import Finding
-from handrail.domain.pipeline.engine import Action
+from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTIL, Action
+from handrail.domain.pipeline.filling import filled
+from handrail.domain.pipeline.gatekeeping import Answer, open_gate
+from handrail.domain.pipeline.holding import (
+    Caller,
+    held_by_another,
+    holder_of,
+    is_same,
+    refuse_second,
+    shown_holder,
+    still_holding,
+)
+from handrail.domain.pipeline.importing import Destination, commands_in, import_run, run_from
 from handrail.domain.pipeline.learning import Lessons, lines_for
+from handrail.domain.pipeline.past_index import IndexedRun, improvement_text, index_text, indexed
 from handrail.domain.pipeline.prompt import Parts, assemble
 from handrail.domain.pipeline.reporting import Reported
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import (
-    Answer,
     Previous,
+    Rules,
     Turn,
     action_id,
     find_run,
-    open_gate,
     report_phase,
+    run_at,
     take_turn,
+    why_stopped,
 )
 from handrail.domain.pipeline.state import is_left_out
+from handrail.domain.pipeline.steering import with_until
+from handrail.kernel.errors import NotAllowed
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
@@ -33,9 +51,10 @@ from handrail.toolsets.pipeline_shapes import NextAction, ReportResult, ResumeIn
 from handrail.toolsets.pipeline_starting import request_md
 
 STATE_FILE = "state.json"
+NOTES = "improvement.md"
 REQUEST_FILE = "request.md"
 SHOWN_FINDINGS = 20
-_PLACE = re.compile(r"\{([a-z_-]+)\}")
+ONLY_HERE = ("repository_path", "holder")
 MIRRORING = Actor("handrail", "auto")
 
 
@@ -45,27 +64,86 @@ class Documents(NamedTuple):
     files: Mapping[str, str]
     profile: Sequence[str] = ()
     """What the repository is made of, for an agent that comes to it anew."""
+    state: str | None = None
+    """The `state.json` that lies there: a run that the store does not know is taken over from it."""
 
 
-def documents_read(call: Call, request: NextAction | ReportResult) -> Documents:
-    files = call.specs(call.here.repository).texts(request.workspace)
-    return Documents(files, call.profile(call.here.repository) if isinstance(request, NextAction) else ())
+def documents_read(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Documents:
+    specs = call.specs(call.here.repository)
+    files = specs.texts(request.workspace)
+    profile = call.profile(call.here.repository) if isinstance(request, NextAction) else ()
+    return Documents(files, profile, specs.state(request.workspace))
 
 
 def next_action(call: Call, request: NextAction) -> dict[str, Any]:
-    run = find_run(call.work, call.here.repository, request.workspace)
     documents: Documents = call.prepared
+    run = run_at(call.work, call.here.repository, request.workspace)
+    taken_over = run is None and documents.state is not None
+    if run is None:
+        run = _imported(call, request.workspace, documents)
+    run = _held(call, run, take_over=request.take_over)
+    if request.until is not None:
+        limits = with_until(run.flow_followed(), run.limits, request.until)
+        run = msgspec.structs.replace(run, limits=limits)
     previous = Previous(
         request.previous_action_complete,
         request.previous_tokens,
         request.previous_duration_ms,
         request.previous_model,
         request.previous_action_id,
+        request.previous_setup_only,
     )
-    turn = take_turn(
-        call.work, run, documents.files, previous, answer=_answer(request), humans_decide=call.humans_decide
-    )
-    return _shown(call, turn, documents)
+    turn = take_turn(call.work, run, documents.files, previous, answer=_answer(request), rules=rules_of(call))
+    shown = _shown(call, turn, documents)
+    return {**shown, "taken_over_from": STATE_FILE} if taken_over else shown
+
+
+def rules_of(call: Call) -> Rules:
+    check_budget(call.budget)
+    return Rules(call.humans_decide, call.budget.prices)
+
+
+def _imported(call: Call, workspace: str, documents: Documents) -> PipelineRun:
+    """The run of a workspace that was copied here, recorded. Where only people open gates, only people import: the file
+    says which were opened, and anybody can write it."""
+    if documents.state is None:
+        return find_run(call.work, call.here.repository, workspace)
+    if call.humans_decide:
+        raise NotAllowed(
+            f"{workspace} was copied here, and here only a person takes it over",
+            hint=f"the person runs: handrail pipeline import {workspace}",
+        )
+    return import_run(call.work, documents.state, documents.files, destination(call, workspace))
+
+
+def destination(call: Call, workspace: str) -> Destination:
+    """Where a run is taken over, with what is allowed here."""
+    flows = call.flows()
+    known = commands_in(flows.find(name) for name in flows.names())
+    check_budget(call.budget)
+    return Destination(call.here.repository, workspace, known, call.budget.limits)
+
+
+def _held(call: Call, run: PipelineRun, *, take_over: bool = False) -> PipelineRun:
+    """The run with its caller as the one who drives it. Raises WorkspaceHeld where another one does."""
+    now = call.work.now_ms()
+    caller = Caller(call.work.actor.name, call.writer.agent_id, call.session)
+    if run.holder is not None and is_same(run.holder, caller):
+        return msgspec.structs.replace(run, holder=dict(still_holding(run.holder, caller)))
+    other = held_by_another(run.holder, run.updated_at, caller, lambda holder: _is_there(call, holder), now)
+    if other and not take_over and run.run_state().ended is None:
+        assert run.holder is not None
+        raise refuse_second(run.workspace, run.holder, run.updated_at, now)
+    return msgspec.structs.replace(run, holder=holder_of(caller, now))
+
+
+def _is_there(call: Call, holder: Mapping[str, Any]) -> bool | None:
+    """An agent that is silent while its subagents work is still there, as long as its process is."""
+    known = holder.get("agent_id") is not None
+    if known and is_present(call.work, str(holder["agent_id"])):
+        return True
+    alive = call.is_alive(str(holder["session"])) if holder.get("session") is not None else None
+    return False if known and alive is None else alive
 
 
 def _answer(request: NextAction) -> Answer | None:
@@ -73,18 +151,28 @@ def _answer(request: NextAction) -> Answer | None:
 
 
 def mirror(call: Call, request: NextAction | ReportResult) -> None:
-    def current(unit: UnitOfWork) -> PipelineRun:
-        return find_run(unit, call.here.repository, request.workspace)
+    """Writes what people and other machines read of a run: its state at every turn, what others learn at its end."""
 
-    run = call.ledger.run(MIRRORING, current)
+    def current(unit: UnitOfWork) -> tuple[PipelineRun, list[IndexedRun]]:
+        run = find_run(unit, call.here.repository, request.workspace)
+        ended = run.run_state().ended is not None
+        return run, [indexed(one) for one in finished_runs(unit, run.repository_path)] if ended else []
+
+    run, past = call.ledger.run(MIRRORING, current)
     specs = call.specs(call.here.repository)
-    if REQUEST_FILE not in specs.texts(run.workspace):  # whoever began the run may have died before it was written
+    there = specs.texts(run.workspace)
+    if REQUEST_FILE not in there:  # whoever began the run may have died before it was written
         specs.write(run.workspace, REQUEST_FILE, request_md(run, run.request))
+    if run.run_state().ended is not None:
+        if NOTES not in there and (notes := improvement_text(run.friction)):
+            specs.write(run.workspace, NOTES, notes)
+        specs.write_index(index_text(past))
     specs.write(run.workspace, STATE_FILE, state_json(run))
 
 
 def state_json(run: PipelineRun) -> str:
-    shown = msgspec.to_builtins(run)
+    """The run without what is true only of this machine: it is committed with the documents."""
+    shown = {name: value for name, value in msgspec.to_builtins(run).items() if name not in ONLY_HERE}
     return msgspec.json.format(msgspec.json.encode({"version": 1, **shown}), indent=2).decode() + "\n"
 
 
@@ -112,12 +200,14 @@ def _shown(call: Call, turn: Turn, documents: Documents) -> dict[str, Any]:
         case "exec":
             shown |= {
                 "phase": action.phase,
-                "commands": [_filled(turn.run, word) for word in action.command],
+                "commands": [filled(turn.run, word) for word in action.command],
                 "setup_only": action.setup_only,
             }
         case "write_file":
             path = f"{turn.run.workspace}/{action.path}"
             shown |= {"phase": action.phase, "path": path, "content": action.content}
+        case "done" if action.stopped is not None:
+            shown |= _stopped(call, turn.run, action)
         case "done":
             shown |= _done(turn.run, action)
     if action.type in ("spawn_agent", "exec", "write_file"):
@@ -175,24 +265,32 @@ def _presented(turn: Turn, files: Mapping[str, str]) -> str:
 
 def _heading(run: PipelineRun, action: Action) -> str:
     if action.type == "done":
-        return "Abandoned" if action.abandoned else "Completed"
+        return "Abandoned" if action.abandoned else "Stopped" if action.stopped is not None else "Completed"
     phase = run.flow_followed().phase(action.phase)
     number = phase.id.removeprefix("phase-")
     return f"Phase {number}: {phase.label}" if phase.id.startswith("phase-") else phase.label
 
 
-def _filled(run: PipelineRun, word: str) -> str:
-    """A command's word with what the run knows. Nothing is read by a shell."""
-    closes = f"\n\nCloses #{run.source_id}" if run.source_type == "github_issue" else ""
-    values = {
-        "workspace": run.workspace,
-        "branch": run.branch or "",
-        "spec-name": run.spec_name,
-        "title": f"feat: {run.title}",
-        "body": f"{run.title}\n\nDocuments: {run.workspace}{closes}",
-        "source_url": run.source_url or "",
+_STOPPED = {
+    PAUSED: "it is paused",
+    UNTIL: "it has gone as far as it was to go",
+    BUDGET: "it has spent what it may",
+}
+
+
+def _stopped(call: Call, run: PipelineRun, action: Action) -> dict[str, Any]:
+    """Told as `done`, so that whoever drives the run stops; that it can go on, and how, is said beside it."""
+    why = _STOPPED[action.stopped or PAUSED]
+    if action.stopped == BUDGET:
+        have = spent(run.log, call.budget.prices)
+        why = f"{why}: {exceeded(have, run.budget_limits(), 'hard')}"
+    person = f"handrail pipeline resume {run.workspace}"
+    go_on = f"pipeline_next_action with until, or: {person}" if action.stopped == UNTIL else f"a person runs: {person}"
+    return {
+        "summary": f"Pipeline stopped before {action.phase}: {why}; nothing is lost",
+        "summary_path": None,
+        "stopped": {"reason": action.stopped, "before_phase": action.phase, "go_on_with": go_on},
     }
-    return _PLACE.sub(lambda match: values.get(match[1], match[0]), word)  # in one pass: what is put in stays as it is
 
 
 def _done(run: PipelineRun, action: Action) -> dict[str, Any]:
@@ -202,16 +300,15 @@ def _done(run: PipelineRun, action: Action) -> dict[str, Any]:
     said = "abandoned" if action.abandoned else "completed"
     return {
         "summary": f"Pipeline {said}: {len(state.done)} phases, {skipped} skipped",
-        "summary_path": f"{run.workspace}/summary.md",
+        "summary_path": None if action.abandoned else f"{run.workspace}/summary.md",
     }
 
 
 def report_result(call: Call, request: ReportResult) -> dict[str, Any]:
-    run = find_run(call.work, call.here.repository, request.workspace)
+    run = _held(call, find_run(call.work, call.here.repository, request.workspace))
     documents: Documents = call.prepared
     previous = Previous(True, request.tokens_used, request.duration_ms, request.model)
-    done = report_phase(call.work, run, documents.files, request.phase, previous, humans_decide=call.humans_decide)
-    return shown_report(done)
+    return shown_report(report_phase(call.work, run, documents.files, request.phase, previous, rules=rules_of(call)))
 
 
 def shown_report(done: Reported) -> dict[str, Any]:
@@ -231,10 +328,23 @@ def _finding(finding: Finding) -> dict[str, str]:
 
 
 def resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
-    run = find_run(call.work, call.here.repository, request.workspace)
+    documents: Documents = call.prepared
+    run = run_at(call.work, call.here.repository, request.workspace)
+    copied = run is None and documents.state is not None
+    if run is None and documents.state is not None:
+        run = run_from(documents.state, documents.files, destination(call, request.workspace), call.work.now_ms())
+    elif run is None:
+        run = find_run(call.work, call.here.repository, request.workspace)
+    return {**_standing(call, run), **({"imported_from": STATE_FILE} if copied else {})}
+
+
+def _standing(call: Call, run: PipelineRun) -> dict[str, Any]:
     state = run.run_state()
-    gate = open_gate(call.work, run.id)
+    stopped = why_stopped(call.work, run)
+    gate = open_gate(call.work, run.id) if run.id else None
+    have = spent(run.log, call.budget.prices)
     over = [task for task in state.tasks if task.implemented or task.skipped]
+    status = state.ended or ("awaiting_human" if gate is not None else stopped and "paused") or "in_progress"
     return {
         "workspace": run.workspace,
         "workflow_id": run.id,
@@ -243,15 +353,18 @@ def resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
         "flow_template": run.flow["name"],
         "branch": run.branch,
         "current_phase": run.dispatched["phase"] if run.dispatched is not None else None,
-        "status": state.ended or ("awaiting_human" if gate is not None else "in_progress"),
+        "status": status,
         "completed_phases": state.done,
         "skipped_phases": list(run.flow.get("skip", [])),
         "total_tasks": len(state.tasks),
         "completed_tasks": len(over),
         "pending_tasks": [task.number for task in state.tasks if task not in over],
         "tasks_with_retries": [task.number for task in state.tasks if task.retries],
-        "total_tokens": sum(entry["tokens"] for entry in run.log),
+        "total_tokens": have.tokens,
         "total_duration_ms": sum(entry["duration_ms"] for entry in run.log),
         "instruction": "call pipeline_next_action",
         **({"gate_id": gate.id, "options": gate.options} if gate is not None else {}),
+        **({"limits": run.limits} if run.limits else {}),
+        **({"stopped": stopped} if stopped is not None else {}),
+        **({"held_by": shown_holder(run.holder)} if run.holder is not None else {}),
     }

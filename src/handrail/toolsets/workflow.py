@@ -212,7 +212,10 @@ def workflow_update_status(call: Call, request: UpdateStatus) -> Done:
 
 
 def end_workflow(unit: UnitOfWork, workflow: Workflow, status: str, reason: str | None) -> None:
-    """Moves a workflow to another status. One with open tasks is not completed."""
+    """Moves a workflow to another status. One with open tasks is not completed, and a pipeline's run ends itself."""
+    from handrail.domain.pipeline.belonging import check_workflow  # noqa: PLC0415 - every start would pay
+
+    check_workflow(unit, workflow, status)
     if status == "completed" and workflow.status in OPEN and tally_of(unit, workflow.id).unfinished:
         raise _tasks_open(unit, workflow)
     WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, status)

@@ -110,3 +110,10 @@ def test_any_text_has_a_slug_and_can_be_taken_apart(text: str) -> None:
 def test_main_branches_are_known() -> None:
     assert all(map(is_main_branch, (None, "", "main", "master")))
     assert not is_main_branch("feature/main")
+
+
+def test_the_lines_of_a_request_stay_as_they_are() -> None:
+    asked = take_apart("Fix it --auto\n\n- one\n    - two --nopr\n", None)
+    assert asked.text == "Fix it \n\n- one\n    - two"
+    assert asked.flags.auto
+    assert asked.flags.skip_pr

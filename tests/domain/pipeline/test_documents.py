@@ -7,10 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.pipeline.documents import (
+    MOST_FILES,
     MOST_FINDINGS,
+    MOST_NEEDS,
     MOST_TASKS,
+    PATH,
+    TITLE,
     Finding,
+    Judgement,
     findings_in,
+    judgement_in,
     tasks_in,
     verdict_in,
 )
@@ -106,15 +112,161 @@ def test_a_verdict_is_never_found_where_the_word_does_not_stand(text: str) -> No
     assert found is None or (found in text and "Verdict" in text)
 
 
+PASSES, FAILS = ("APPROVE", "APPROVE_WITH_NOTES"), ("REVISE",)
+
+
+def judged(*lines: str) -> Judgement:
+    """A review that approves at line 3, with these lines below it."""
+    return judgement_in("\n".join(["# Review", "", "## Verdict: APPROVE", *lines]), PASSES, FAILS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "## Verdict: REVISE",
+        "**Verdict:** REVISE",
+        "## Final Verdict: REVISE",
+        "### Verdict (second look): REVISE",
+        "Verdict for the design as a whole: REVISE",
+        "- **Verdict:** REVISE",
+        "    - Verdict: REVISE",
+        "3. Verdict: REVISE",
+        "| Verdict | REVISE |",
+        "|**Verdict**|`REVISE`|",
+        "Verdict - REVISE",
+        "Verdict — REVISE, since the limit is missing",
+        "VERDICT = REVISE",
+        "verdict: revise",
+        "The verdict is REVISE",
+        "## Decision: REVISE",
+        "**Recommendation:** REVISE before anybody builds it",
+        "# REVISE",
+        "## REVISE: the limit is missing",
+        "**REVISE**",
+        "- [x] REVISE",
+        "## Verdict\n\nREVISE",
+        "**Verdict**:\nREVISE",
+    ],
+)
+def test_a_review_that_also_says_the_opposite_approves_nothing(line: str) -> None:
+    found = judged("", line)
+    assert found.verdict is None
+    assert "APPROVE at line 3" in found.problem
+    assert "REVISE at line" in found.problem
+    assert verdict_in(f"## Verdict: APPROVE\n\n{line}\n", (*PASSES, *FAILS)) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "> ## Verdict: REVISE",
+        "> **Verdict:** REVISE",
+        "```\n## Verdict: REVISE\n```",
+        "<!-- ## Verdict: REVISE -->",
+        "    Verdict: REVISE",
+        "The verdict of the first review was REVISE, and all of it is settled.",
+        "I thought about REVISE.",
+        "## Why this is no REVISE",
+        "Verdict: APPROVE",
+        "Recommendation: revise the wording when you are there anyway.",
+        "**Recommendation:** APPROVE",
+        "Decision: APPROVE_WITH_NOTES would be as right",
+        "- [ ] REVISE",
+        "- REVISE: at least one critical finding",
+        "REVISE",
+        "Verdict",
+    ],
+)
+def test_what_is_quoted_told_or_agrees_does_not_speak_against_a_verdict(line: str) -> None:
+    assert judged(line) == Judgement("APPROVE")
+
+
+def test_two_lines_of_the_form_differ_even_where_both_pass() -> None:
+    assert judged("## Verdict: APPROVE_WITH_NOTES").verdict is None
+    assert judged("Verdict: Revise.").verdict is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**[CRITICAL] Errors are swallowed**",
+        "- **1. [CRITICAL] Errors are swallowed** in fetch",
+        "1. [CRITICAL] Errors are swallowed",
+        "- [CRITICAL]: errors are swallowed",
+        "### [CRITICAL] Errors are swallowed",
+        "**[CRITICAL]** Errors are swallowed",
+        "**[CRITICAL] `fetch`**",
+        "| [CRITICAL] | Errors are swallowed |",
+        "**[MINOR] x** and **[CRITICAL] Errors are swallowed**",
+        "**[MINOR] x**\n" * MOST_FINDINGS + "**[CRITICAL] Errors are swallowed**",
+    ],
+)
+def test_a_critical_finding_beside_an_approval_is_one_of_two_mistakes(line: str) -> None:
+    found = judged("", line)
+    assert found.verdict is None
+    assert "it says APPROVE, and line" in found.problem
+    assert "critical finding" in found.problem
+    assert judgement_in(f"{line}\n## Verdict: REVISE", PASSES, FAILS) == Judgement("REVISE")
+    assert verdict_in(f"{line}\n## Verdict: APPROVE", (*PASSES, *FAILS)) == "APPROVE", "which ones pass is not said"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**[MINOR] Name it**",
+        "**[MAJOR] No test**",
+        "**[CRITICAL] None**",
+        "**[CRITICAL]** none found.",
+        "- [CRITICAL] —",
+        "- `**[CRITICAL] …**` for what must be changed",
+        "> **[CRITICAL] Errors are swallowed**",
+        "There is nothing critical, no [CRITICAL] at all.",
+        "```\n**[CRITICAL] Errors are swallowed**\n```",
+    ],
+)
+def test_what_is_no_critical_finding_leaves_the_verdict(line: str) -> None:
+    assert judged(line) == Judgement("APPROVE")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no line of it is a verdict"),
+        ("It looks fine.\n\n**Verdict** is APPROVE", "line 3 is not of its form"),
+        ("# R\nVerdict: MAYBE", "line 2: MAYBE is no verdict here"),
+        ("Verdict: APPROVE | REVISE", "line 1: a verdict is one word"),
+        ("Verdict: APPROVE\n```\nVerdict: REVISE", "begins at line 2 and never ends"),
+        ("Verdict: APPROVE\n<!--\nVerdict: REVISE", "begins at line 2 and never ends"),
+    ],
+)
+def test_a_review_that_cannot_be_read_says_why(text: str, why: str) -> None:
+    found = judgement_in(text, PASSES, FAILS)
+    assert found.verdict is None
+    assert why in found.problem
+    assert len(found.problem) < 300
+
+
+@settings(max_examples=60)
+@given(lines=st.lists(st.sampled_from(["## Verdict: APPROVE", "Verdict: REVISE", "**[CRITICAL] x**", "> y", "z", "#"])))
+def test_an_approval_is_whole_or_none(lines: list[str]) -> None:
+    found = judgement_in("\n".join(lines), PASSES, FAILS)
+    if found.verdict in PASSES:
+        assert not {"Verdict: REVISE", "**[CRITICAL] x**"} & set(lines)
+    assert bool(found.problem) == (found.verdict is None)
+
+
 def test_a_huge_review_is_read_in_one_go() -> None:
     hard = [
         "- a" + " " * 200_000 + "b",
         "*" * 200_000,
         "**[CRITICAL] " * 20_000,
         "#" * 200_000,
+        "verdict " * 30_000,
+        "a " * 100_000,
         "`" * 200_000,
         "`" * 200_000,
     ]
+    assert judgement_in("\n".join([*hard[:2], *hard[3:], "Verdict: PASS"]), ("PASS",), ("FAIL",)) == Judgement("PASS")
     assert verdict_in("\n".join([*hard, "Verdict: PASS"]), KNOWN) == "PASS"
     assert len(findings_in("\n".join(hard))) == MOST_FINDINGS
 
@@ -130,6 +282,12 @@ def test_findings_have_a_severity_and_a_text() -> None:
         Finding("MAJOR", "No test"),
     ]
     assert len(findings_in("**[MINOR] x**\n" * 1000)) == MOST_FINDINGS
+
+
+def test_findings_are_the_reviews_own_and_can_be_kept() -> None:
+    assert findings_in("> **[CRITICAL] what the last one found**\n**[MINOR] a\0b\x1b[2J**") == [
+        Finding("MINOR", "a b [2J")
+    ]
 
 
 FULL = """\
@@ -208,6 +366,16 @@ def test_a_task_list_is_read_with_its_fields(end: str) -> None:
         ("## Task 1: a\n  ## Task 2: b", 2, "a task begins so"),
         ("## Task 1: a\n```\n## Task 2: b", 2, "a code block begins here and never ends"),
         ("## Task 1: a\x0c\u2028\n## Task x: b", 2, "not x"),
+        ("x\n## Task 1: a\0b", 2, "the title of task 1 has a character in it that nobody sees (U+0000)"),
+        ("## Task 1: a\x1b[2Jb", 1, "(U+001B)"),
+        ("## Task 1: a\x85b", 1, "(U+0085)"),
+        ("## Task 1: a\u2028b", 1, "(U+2028)"),
+        ("## Task 1: a\ud800b", 1, "(U+D800)"),
+        ("## Task 1: a\nfiles:\n- ok.py\n- b\0.py", 4, "a file's name has a character in it that nobody sees (U+0000)"),
+        ("## Task 1: a\nfiles: [a.py, `b\x7f.py`]", 2, "(U+007F)"),
+        (f"x\n## Task 1: {'a' * (TITLE + 1)}", 2, f"has {TITLE + 1} characters; {TITLE} are the most"),
+        (f"## Task 1: a\nfiles:\n- {'a' * (PATH + 1)}", 3, f"{PATH} are the most"),
+        ("## Task 1: a\nfiles:\n" + "- x\n" * (MOST_FILES + 1), MOST_FILES + 3, f"more than {MOST_FILES} files"),
         (
             "## Task 1: a\n## Task 2: b\ndepends_on: [4]\n## Task 3: c\ndepends_on: [2]\n## Task 4: d\ndepends_on: [3]",
             2,
@@ -238,8 +406,27 @@ def test_five_hundred_tasks_are_a_list_and_one_more_is_not() -> None:
         )
 
     assert len(tasks_in(listed(MOST_TASKS))) == MOST_TASKS
-    with pytest.raises(InvalidPlan, match="more than 500"):
-        tasks_in(listed(MOST_TASKS + 1))
+    for more in (1, 20_000):
+        with pytest.raises(InvalidPlan, match="line 1000: more than 500"):
+            tasks_in(listed(MOST_TASKS + more))
+
+
+def test_there_is_an_end_to_dependencies() -> None:
+    def listed(count: int) -> str:
+        first = "".join(f"## Task {number}: t\n" for number in range(1, 101))
+        many = ", ".join(str(number) for number in range(1, 101))
+        return first + "".join(f"## Task {number}: t\ndepends_on: [{many}]\n" for number in range(101, 101 + count))
+
+    most = MOST_NEEDS // 100
+    assert len(tasks_in(listed(most))) == 100 + most
+    with pytest.raises(InvalidPlan, match=f"line {100 + 2 * most + 1}: more than {MOST_NEEDS} dependencies"):
+        tasks_in(listed(most + 1))
+
+
+def test_the_longest_title_and_path_are_taken_and_a_tab_is_a_blank() -> None:
+    (task,) = tasks_in(f"## Task 1: {'a' * (TITLE - 2)}\tb\nfiles:\n- {'p' * PATH}\n")
+    assert task.title == f"{'a' * (TITLE - 2)} b"
+    assert task.files == ("p" * PATH,)
 
 
 def test_a_circle_of_five_hundred_is_found() -> None:

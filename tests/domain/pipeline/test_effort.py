@@ -22,7 +22,7 @@ def test_story_points_decide_next(points: float, effort: str) -> None:
 
 @pytest.mark.parametrize("points", [None, 0, -3, math.nan])
 def test_points_that_say_nothing_leave_it_to_the_labels(points: float | None) -> None:
-    assert detect(None, points, ["bug", " Epic "], "typo") == Effort("L", "the label  Epic ")
+    assert detect(None, points, ["bug", " Epic\x1f\n"], "typo") == Effort("L", "the label Epic")
     assert detect(None, points, ["Good First Issue"], "rewrite") == Effort("S", "the label Good First Issue")
 
 

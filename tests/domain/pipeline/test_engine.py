@@ -1,18 +1,19 @@
 """The engine under random but legal agents: every run ends, nothing is skipped that the flow does not skip, no gate is
-passed without its answer, and the same state gives the same action."""
+passed without its answer, and the same state gives the same action; also where it is stopped again and again."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.pipeline.answering import answered
-from handrail.domain.pipeline.engine import Action, decide
+from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTIL, Action, decide
 from handrail.domain.pipeline.flow import Flow, read_flow
 from handrail.domain.pipeline.reporting import report
 from handrail.domain.pipeline.state import Facts, RunState, is_left_out
@@ -53,11 +54,15 @@ class Runner:
         for _ in range(MOST_STEPS):
             action = decide(self.flow, self.state, self.facts, self.files)
             assert decide(self.flow, self.state, self.facts, self.files) == action
+            self.disturb(action)
             self.history.append(action)
             if action.type == "done":
                 return
             self.carry_out(action)
         raise AssertionError("the run does not end")
+
+    def disturb(self, action: Action) -> None:
+        """What comes between a decision and its action; nothing here."""
 
     def carry_out(self, action: Action) -> None:
         match action.type:
@@ -100,6 +105,37 @@ class Runner:
                 self.files[name] = f"## Text {self.version}\n"
 
 
+def expected_stop(flow: Flow, facts: Facts, action: Action) -> str | None:
+    """Why this action may not be done, by the words of the document: what a person said goes before what is spent."""
+    order = [phase.id for phase in flow.phases]
+    if action.type == "done":
+        return None
+    if facts.paused:
+        return PAUSED
+    if facts.until is not None and action.phase in order[order.index(facts.until) + 1 :]:
+        return UNTIL
+    return BUDGET if facts.over and action.type == "spawn_agent" else None
+
+
+class Halting(Runner):
+    """One that is stopped before some of its actions, in every way there is, and goes on."""
+
+    stops = 0
+
+    def disturb(self, action: Action) -> None:
+        if self.stops >= 30 or self.data.draw(st.booleans()):
+            return
+        self.stops += 1
+        until = self.data.draw(st.sampled_from([None, *(phase.id for phase in self.flow.phases)]))
+        paused, over = self.data.draw(st.booleans()), self.data.draw(st.sampled_from(["", "all is spent"]))
+        facts = msgspec.structs.replace(self.facts, until=until, paused=paused, over=over)
+        stopped = decide(self.flow, self.state, facts, self.files)
+        assert decide(self.flow, self.state, facts, self.files) == stopped
+        expected = expected_stop(self.flow, facts, action)
+        assert stopped == (Action(type="done", phase=action.phase, stopped=expected) if expected else action)
+        assert decide(self.flow, self.state, self.facts, self.files) == action, "a stop loses nothing"
+
+
 @pytest.mark.parametrize("name", ["light", "standard", "full"])
 @settings(max_examples=settings().max_examples // 3)  # a run is a hundred steps
 @given(data=st.data(), auto=st.booleans(), skip_pr=st.booleans(), humans=st.booleans())
@@ -107,15 +143,33 @@ def test_every_run_ends_and_skips_nothing(
     name: str, data: st.DataObject, auto: bool, skip_pr: bool, humans: bool
 ) -> None:
     facts = Facts(source_type="github_issue", auto=auto, skip_pr=skip_pr, humans_decide=humans)
-    runner = Runner(flow_named(name), facts, data)
+    check_run(Runner(flow_named(name), facts, data))
+
+
+@pytest.mark.parametrize("name", ["light", "standard", "full"])
+@settings(max_examples=settings().max_examples // 3)
+@given(data=st.data(), auto=st.booleans(), humans=st.booleans())
+def test_a_run_that_is_stopped_again_and_again_ends_too(
+    name: str, data: st.DataObject, auto: bool, humans: bool
+) -> None:
+    check_run(Halting(flow_named(name), Facts(source_type="github_issue", auto=auto, humans_decide=humans), data))
+
+
+def check_run(runner: Runner) -> None:
+    """Lets it run to its end, and looks at what it left out."""
     runner.run()
+    facts = runner.facts
     if runner.state.ended == "abandoned":
         assert runner.history[-1].abandoned
         return
     due = [phase.id for phase in runner.flow.phases if not is_left_out(phase, runner.state, runner.flow, facts)]
     assert set(runner.state.done) == set(due)
     for phase in runner.flow.phases:
-        if phase.kind == "gate" and phase.id in due and not (auto and not humans and phase.auto_after):
+        if (
+            phase.kind == "gate"
+            and phase.id in due
+            and not (facts.auto and not facts.humans_decide and phase.auto_after)
+        ):
             assert phase.id in runner.asked, "nobody was asked"
     for task in runner.state.tasks:
         assert task.implemented or task.skipped
@@ -137,3 +191,28 @@ def test_parallel_tasks_are_handed_out_together_even_when_others_stand_between()
     runner.state = report(runner.flow, runner.state, runner.facts, runner.files, "phase-4").state
     runner.state = runner.state.but(done=[*runner.state.done, "phase-4b", "checkpoint-b"])
     assert decide(runner.flow, runner.state, runner.facts, runner.files).tasks == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("facts", "done", "said"),
+    [
+        ({"until": "phase-3"}, ["phase-1", "phase-2"], ("spawn_agent", "phase-3", None)),
+        ({"until": "phase-3"}, ["phase-1", "phase-2", "phase-3"], ("done", "phase-3b", "until")),
+        ({"paused": True}, [], ("done", "phase-1", "paused")),
+        ({"over": "all"}, [], ("done", "phase-1", "budget")),
+        ({"over": "all"}, ["phase-1", "phase-2", "phase-3", "phase-3b"], ("checkpoint", "checkpoint-a", None)),
+        ({"over": "all", "paused": True, "until": "phase-1"}, ["phase-1"], ("done", "phase-2", "paused")),
+    ],
+)
+def test_a_run_stops_where_it_is_told_to(
+    facts: dict[str, Any], done: list[str], said: tuple[str, str, str | None]
+) -> None:
+    action = decide(flow_named("full"), RunState(done=done), Facts(**facts), {})
+    assert (action.type, action.phase, action.stopped) == said
+
+
+def test_what_is_over_is_over_whatever_stops_it() -> None:
+    facts = Facts(paused=True, until="phase-1", over="all")
+    for ended in ("completed", "abandoned"):
+        action = decide(flow_named("full"), RunState(ended=ended), facts, {})
+        assert (action.type, action.stopped, action.abandoned) == ("done", None, ended == "abandoned")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.pipeline.flow import MOST_PHASES, Flow, is_flow_id, read_flow
+from handrail.domain.pipeline.flow import MOST_PHASES, Flow, is_flow_id, read_flow, weakens
 from handrail.kernel.errors import InvalidFlow
 from tests.domain.pipeline.bundled import bundled, document_of, nothing_else, own
 
@@ -90,6 +90,13 @@ def test_an_own_flow_needs_no_other() -> None:
         (MAKE, {"inputs": ["verdict.md"]}, "nobody writes verdict.md before it"),
         (ASK, {"shows": "list.md"}, "nobody writes list.md before it"),
         (RUN, {"commands": [["echo", "{titel}"]]}, "did you mean title"),
+        (RUN, {"commands": [["echo", "a\0b"]]}, "commands has the control character U+0000"),
+        (MAKE, {"label": "Make\x1b[2J"}, "label has the control character U+001B"),
+        (MAKE, {"label": "Make\nit"}, "label has the control character U+000A"),
+        (MAKE, {"label": "Make\u2028it"}, "label has the control character U+2028"),
+        (MAKE, {"label": " \u3000"}, "label has nothing in it"),
+        (MAKE, {"model": "son\x85net"}, "model has the control character U+0085"),
+        (MAKE, {"contains": "## \x07"}, "contains has the control character U+0007"),
     ],
 )
 def test_a_mistake_is_refused_and_names_its_phase(phase: int, changes: dict[str, Any], why: str) -> None:
@@ -113,6 +120,8 @@ def test_a_mistake_is_refused_and_names_its_phase(phase: int, changes: dict[str,
         ({"skip": ["jugde"]}, "did you mean judge"),
         ({"skip": ["make", "judge", "ask", "do", "look", "run"]}, "skips all"),
         ({"skip": ["do"]}, "it revises do, which is skipped"),
+        ({"skip": ["make", "judge"]}, "phase ask: reject returns to make, which is skipped"),
+        ({"description": "a\tb\nc\x08"}, "the description of own has a control character"),
         ({"extends": "other"}, "which is not there"),
         ({"colour": "red"}, "colour"),
     ],
@@ -153,6 +162,36 @@ def test_a_flow_may_skip_a_review_together_with_what_it_reviews() -> None:
     assert read_flow(own() | {"skip": ["do", "look"]}, nothing_else).skip == ["do", "look"]
 
 
+def test_a_flow_may_skip_a_gate_together_with_what_it_returns_to() -> None:
+    assert read_flow(own() | {"skip": ["make", "judge", "ask"]}, nothing_else).skip == ["make", "judge", "ask"]
+
+
+@pytest.mark.parametrize(
+    ("make", "judge", "ask", "why"),
+    [
+        ({"only_for": ["text"]}, {}, {}, "revises names make, which is done only for text"),
+        ({"only_for": ["text"]}, {"only_for": ["text"]}, {}, "returns_to names make, which is done only for text"),
+        ({"only_for": ["text"]}, {"only_for": ["text"]}, {"only_for": ["text", "jira_issue"]}, "only for text"),
+        ({"unless": ["skip_pr"]}, {"unless": ["skip_pr"]}, {}, "returns_to names make, which is done only without"),
+        ({"only_for": ["text"]}, {"only_for": ["text"]}, {"only_for": ["text"]}, None),
+        ({}, {"only_for": ["text"]}, {"unless": ["skip_pr"]}, None),
+    ],
+)
+def test_what_is_sent_back_has_a_phase_to_go_to(
+    make: dict[str, Any], judge: dict[str, Any], ask: dict[str, Any], why: str | None
+) -> None:
+    document = own()
+    for phase, changes in ((MAKE, make), (JUDGE, judge), (ASK, ask)):
+        document["phases"][phase] |= changes
+    if why is None:
+        assert read_flow(document, nothing_else).phases
+        return
+    with pytest.raises(InvalidFlow) as refused:
+        read_flow(document, nothing_else)
+    assert why in refused.value.message
+    assert refused.value.details["phase"] in ("judge", "ask")
+
+
 def test_a_second_agent_may_write_the_same_document_but_none_may_write_a_review() -> None:
     document = own()
     document["phases"].insert(1, {"id": "hone", "label": "Hone", "kind": "agent", "agent": "a", "output": "made.md"})
@@ -172,6 +211,98 @@ def test_what_is_no_document_at_all_is_refused() -> None:
 def test_names_of_flows_are_names_of_files() -> None:
     assert is_flow_id("our-own-2")
     assert not any(map(is_flow_id, ("", "Own", "a/b", "..", "a--b", "a\n", "ä", "a" * 101)))
+
+
+@pytest.mark.parametrize("name", ["light", "standard", "full"])
+def test_no_flow_weakens_itself_and_a_longer_one_weakens_nothing(name: str) -> None:
+    assert weakens(bundled(name), bundled(name)) == []
+    assert weakens(bundled("full"), bundled(name)) == []
+
+
+def test_what_a_flow_skips_of_the_bundled_one_is_named() -> None:
+    skips = ["phase-3b", "checkpoint-a", "phase-6"]
+    flow = read_flow({"name": "own", "extends": "full", "skip": skips}, bundled)
+    assert weakens(flow, bundled("full")) == [
+        "phase-3b (Design Review) is left out",
+        "checkpoint-a (Human Reviews Design) is left out",
+        "phase-6 (Code Review) is left out",
+    ]
+    assert weakens(flow, bundled("light")) == [
+        "checkpoint-a (Human Reviews Design) is left out",
+        "phase-6 (Code Review) is left out",
+    ]
+
+
+OWN = read_flow(own(), nothing_else)
+
+
+@pytest.mark.parametrize(
+    ("phase", "changes", "less"),
+    [
+        (MAKE, {"label": "Another"}, []),
+        (JUDGE, {"id": "other"}, []),
+        (LOOK, {"id": "other"}, []),
+        (JUDGE, {"retries": 9}, []),
+        (JUDGE, {"passes": ["PASS", "FAIL"], "fails": ["NO"]}, ["judge lets FAIL pass"]),
+        (LOOK, {"passes": ["FAIL"], "fails": ["NO"]}, ["look lets FAIL pass"]),
+        (JUDGE, {"only_for": ["text"]}, ["judge is only for text"]),
+        (ASK, {"only_for": ["text"]}, ["ask is only for text"]),
+        (ASK, {"unless": ["skip_pr"]}, ["ask is left out with --nopr"]),
+        (ASK, {"options": ["go"], "returns_to": None}, ["ask cannot be answered with reject"]),
+        (ASK, {"shows": "verdict.md"}, []),
+        (RUN, {"commands": [["false"]]}, []),
+    ],
+)
+def test_a_gate_or_review_that_lets_more_through_is_named(phase: int, changes: dict[str, Any], less: list[str]) -> None:
+    document = own()
+    document["phases"][phase] |= changes
+    for other in document["phases"]:
+        if other.get("auto_after") == "judge":
+            other["auto_after"] = document["phases"][JUDGE]["id"]
+    assert weakens(read_flow(document, nothing_else), OWN) == less
+
+
+def test_a_gate_that_is_asked_too_late_or_about_something_else_is_named() -> None:
+    document = own()
+    document["phases"][ASK]["shows"] = "made.md"
+    strict = read_flow(document, nothing_else)
+    document["phases"][ASK]["shows"] = "verdict.md"
+    assert weakens(read_flow(document, nothing_else), strict) == ["ask shows verdict.md, not made.md"]
+    document["phases"][ASK]["shows"] = "made.md"
+    del document["phases"][RUN]["after_answer"]
+    document["phases"].append(document["phases"].pop(ASK))
+    assert weakens(read_flow(document, nothing_else), strict) == ["ask comes only after do"]
+
+
+def test_a_gate_under_another_name_is_known_by_what_it_shows() -> None:
+    document = own()
+    document["phases"][ASK]["shows"] = "made.md"
+    strict = read_flow(document, nothing_else)
+    document["phases"][ASK]["id"] = "question"
+    document["phases"][RUN]["after_answer"] = {"question": "go"}
+    assert weakens(read_flow(document, nothing_else), strict) == []
+    document["phases"][ASK]["shows"] = "verdict.md"
+    assert weakens(read_flow(document, nothing_else), strict) == ["ask (Ask) is left out"]
+
+
+def test_auto_that_opens_what_it_did_not_open_is_named() -> None:
+    document = own()
+    del document["phases"][ASK]["auto_after"]
+    assert weakens(OWN, read_flow(document, nothing_else)) == ["--auto opens ask"]
+    assert weakens(read_flow(document, nothing_else), OWN) == []
+
+
+def test_what_is_posted_without_being_asked_is_named_and_what_is_not_posted_is_not() -> None:
+    full = bundled("full")
+    silent = read_flow({"name": "own", "extends": "full", "skip": ["post-to-source"]}, bundled)
+    assert weakens(silent, full) == [], "nobody is asked, and nothing is posted"
+    document = msgspec.to_builtins(full)
+    for phase in document["phases"]:
+        phase.pop("after_answer", None)
+    assert weakens(read_flow(document, nothing_else), full) == [
+        "post-comment does not wait for an answer at post-to-source (Post to Source)",
+        "post-note does not wait for an answer at post-to-source (Post to Source)",
+    ]
 
 
 _PLAIN = st.recursive(

@@ -4,19 +4,23 @@ point."""
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.pipeline.learning import (
+    COMPARED_CHARACTERS,
+    NOTES,
     Lessons,
     Noted,
     PastRun,
     Pattern,
     SimilarRun,
-    distance,
     friction_in,
+    friction_of,
     learn,
     lines_for,
     merged,
@@ -152,12 +156,49 @@ def slow_distance(one: str, other: str) -> int:
     return row[-1]
 
 
+def merges(one: str, other: str) -> bool:
+    return len(merged([Noted(text=one, run="one", at=2), Noted(text=other, run="two", at=1)], 5)) == 1
+
+
 @settings(max_examples=200, deadline=None)
-@given(st.text("abc d", max_size=25), st.text("abc d", max_size=25), st.integers(0, 30))
-def test_the_edit_distance_is_that_of_the_table(one: str, other: str, most: int) -> None:
-    exact = slow_distance(one, other)
-    assert min(distance(one, other, most), most + 1) == min(exact, most + 1)
-    assert distance(one, other, 100) == exact
+@given(st.text("xyz", min_size=1, max_size=30), st.text("xyz", min_size=1, max_size=30))
+def test_two_findings_are_one_by_the_distance_of_the_table(one: str, other: str) -> None:
+    assert merges(one, other) == (10 * slow_distance(one, other) < 3 * max(len(one), len(other)))
+
+
+@pytest.mark.parametrize("length", [10, 20, 50, 60, 70, 90, COMPARED_CHARACTERS])
+def test_exactly_three_characters_in_ten_are_another_finding(length: int) -> None:
+    differing = length * 3 // 10
+    assert not merges("q" * length, "z" * differing + "q" * (length - differing))
+    assert merges("q" * length, "z" * (differing - 1) + "q" * (length - differing + 1))
+
+
+def test_findings_without_spaces_between_words_are_compared_too() -> None:
+    assert merges("空のカートのテストがありません", "空のカートに対するテストがありません")
+    assert not merges("空のカートのテストがありません", "パスワードがログに書かれています")
+
+
+def test_a_note_joins_the_freshest_finding_that_says_the_same() -> None:
+    texts = ["aaaaaaaaaa", "aaaaaaabbb", "aaaaaaaabb"]  # the third is near to both, which are apart
+    notes = [Noted(text=text, run=text, at=9 - place) for place, text in enumerate(texts)]
+    assert [(one.text, one.times) for one in merged(notes, 5)] == [("aaaaaaaaaa", 2), ("aaaaaaabbb", 1)]
+
+
+def test_only_the_newest_notes_are_looked_at() -> None:
+    old = [Noted(text="Close the file", run="old", at=0)]
+    new = [Noted(text="Name the index", run=str(at), at=at) for at in range(1, NOTES + 1)]
+    assert [one.text for one in merged([*old, *new], 5)] == ["Name the index"]
+
+
+def test_what_counts_distances_is_loaded_when_there_are_two_findings() -> None:
+    code = (
+        "import sys; from handrail.domain.pipeline.learning import Noted, learn; "
+        "one, two = Noted(text='Name the index'), Noted(text='Close the file'); "
+        "learn('x', findings=[one]); before = 'rapidfuzz' in sys.modules; "
+        "learn('x', findings=[one, two]); print(before, 'rapidfuzz' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.parametrize(
@@ -172,6 +213,13 @@ def test_the_edit_distance_is_that_of_the_table(one: str, other: str, most: int)
 )
 def test_friction_points_are_the_bullets_of_the_improvement_report(text: str, points: list[str]) -> None:
     assert friction_in(text) == points
+
+
+def test_the_report_of_the_summary_is_the_last_word_and_its_other_bullets_are_no_friction() -> None:
+    note, summary = "- from the note\n", "## Changes\n- the parser\n## Improvement Report\n- from the summary\n"
+    assert friction_of({"improvement.md": note, "summary.md": summary}) == ["from the summary"]
+    assert friction_of({"improvement.md": note, "summary.md": "## Changes\n- the parser\n"}) == ["from the note"]
+    assert friction_of({"summary.md": "## Changes\n- the parser\n"}) == []
 
 
 def lessons() -> Lessons:

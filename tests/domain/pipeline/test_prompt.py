@@ -81,6 +81,10 @@ def test_a_review_is_told_its_words_and_a_list_what_it_must_contain() -> None:
         f"- {WORKSPACE}/review-design.md",
         "It contains `## Findings`.",
         "It ends with exactly one line `## Verdict: WORD`, where WORD is one of APPROVE, REVISE.",
+        (
+            "A second verdict, or a finding `[CRITICAL]` beside one that passes, makes it unreadable; what an earlier "
+            "review said is quoted with `> `."
+        ),
     ]
 
 

@@ -43,10 +43,10 @@ def test_flows_are_listed_with_their_source_phases_and_skips(project: Path, argv
     rows = [line.split(maxsplit=3) for line in done.stdout.splitlines()]
     assert [row[:3] for row in rows] == [
         ["flow", "from", "phases"],
-        ["full", "bundled", "17"],
-        ["light", "bundled", "15"],
-        ["own", "project", "14"],
-        ["standard", "bundled", "15"],
+        ["full", "bundled", "18"],
+        ["light", "bundled", "16"],
+        ["own", "project", "15"],
+        ["standard", "bundled", "16"],
     ]
     assert rows[3][3] == "phase-2, phase-3b, phase-7"
 
@@ -83,7 +83,8 @@ def test_a_flow_is_shown_phase_by_phase(project: Path) -> None:
         "  -  Tasks Review  [phase-4b]  skipped",
         "     for each task implementer: tasks.md, design.md, review-{N}.md if there → impl-{N}.md",
         "     gh pr create --title {title} --body {body}",
-        "     only for github_issue",
+        "     only for github_issue, gitlab_issue",
+        "     only for gitlab_issue",
         "     only where post-to-source was answered post",
         "     not with --nopr",
     ):
@@ -98,7 +99,7 @@ def test_a_flow_that_replaces_another_says_so(project: Path) -> None:
 def test_a_flow_is_shown_whole_for_programs(project: Path) -> None:
     told = msgspec.json.decode(run(project, "show", "light", "--json").stdout)
     assert (told["name"], told["source"], told["skip"]) == ("light", "bundled", ["phase-2", "phase-3b"])
-    assert len(told["flow"]["phases"]) == 17
+    assert len(told["flow"]["phases"]) == 18
     assert "extends" not in told["flow"]
 
 
@@ -133,6 +134,42 @@ def test_flows_are_checked_by_file_by_name_and_all_together(project: Path) -> No
     assert "2 checked, 1 with problems" in done.stdout
     told = msgspec.json.decode(run(project, "validate", str(file), "--json").stdout)
     assert (told["checked"], told["problems"][0]["name"]) == (1, "draft")
+
+
+def test_a_flow_that_asks_less_than_the_bundled_one_says_so(project: Path) -> None:
+    write(project, "standard.yaml", "name: standard\nextends: full\nskip: [checkpoint-a, phase-4b, checkpoint-b]\n")
+    bare = "{id: do, label: Do, kind: tasks, plan: t.md, agent: a, output: 'd-{N}.md'}"
+    write(project, "bare.yaml", f"name: bare\nphases:\n  - {bare}\n")
+    write(project, "own.yaml", "name: own\nextends: light\nskip: [phase-7]\n")
+    for argv in (("list",), ("validate",)):
+        done = run(project, *argv)
+        assert done.exit_code == 0
+        assert "standard asks and judges less than the standard that comes with Handrail:" in done.stdout
+        assert "  checkpoint-a (Human Reviews Design) is left out" in done.stdout.splitlines()
+        assert "  phase-6 (Code Review) is left out" in done.stdout.splitlines()
+        assert "own asks" not in done.stdout
+        assert "light asks" not in done.stdout
+    told = msgspec.json.decode(run(project, "validate", "standard", "own", "--json").stdout)
+    left_out = ["checkpoint-a (Human Reviews Design) is left out"]
+    assert told["weaker"] == [{"name": "standard", "than": "standard", "leaves_out": left_out}]
+    listed = msgspec.json.decode(run(project, "list", "--json").stdout)["flows"]
+    assert {flow["name"]: flow["weaker"] is not None for flow in listed} == {
+        "bare": True,
+        "full": False,
+        "light": False,
+        "own": False,
+        "standard": True,
+    }
+
+
+def test_a_flow_in_place_of_full_weakens_those_that_extend_it(project: Path) -> None:
+    whole = run(project, "show", "full", "--yaml").stdout
+    seldom = whole.replace("id: checkpoint-a\n", "id: checkpoint-a\n    only_for: [jira_issue]\n")
+    write(project, "full.yaml", seldom)
+    told = msgspec.json.decode(run(project, "validate", "--json").stdout)
+    assert [(item["name"], item["leaves_out"]) for item in told["weaker"]] == [
+        (name, ["checkpoint-a is only for jira_issue"]) for name in ("full", "light", "standard")
+    ]
 
 
 def test_what_is_neither_file_nor_flow_is_refused(project: Path) -> None:

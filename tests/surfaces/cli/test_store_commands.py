@@ -73,7 +73,7 @@ def test_the_first_write_makes_the_store_and_tells_git_to_ignore_it(project: Pat
 def test_the_log_says_who_did_what_through_which_channel(project: Path) -> None:
     workflow = create(project)
     (event,) = run_json(project, "log")
-    assert (event["actor"], event["channel"], event["kind"]) == ("ann", "cli", "workflow.created")
+    assert (event["actor"], event["channel"], event["kind"]) == ("ann", "call", "workflow.created")
     assert (event["stream"], event["seq"], event["position"]) == (workflow, 1, 1)
     shown = run(project, "log").stdout
     assert "ann" in shown

@@ -6,9 +6,6 @@ from typing import Any
 
 import msgspec
 
-RUNTIMES = ("claude_code", "codex", "opencode", "custom")
-ROLES = ("coordinator", "worker")
-
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """One registered agent. `secret_hash` is all that is kept of its secret."""

@@ -146,8 +146,3 @@ def _held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: b
         hint="nobody holds it now: task_claim takes it, task_load_context shows what was done",
         **details,
     )
-
-
-def reserved(task: Task, lease: Lease) -> dict[str, Any]:
-    """A claim as replies show it."""
-    return {"task_id": task.id, "name": task.name, "fence": lease.fence, "since": lease.since_ms}

@@ -6,12 +6,10 @@ from typing import Any
 
 import msgspec
 
-MESSAGE_TYPES = ("task_assignment", "status_update", "query", "response", "notification")
 PRIORITIES = ("low", "normal", "high", "urgent")
 """From the least to the most urgent: the place in this order is a message's `urgency`."""
 NEVER = 2**53 - 1
 """When a message expires that never does: the largest number every JSON reader has."""
-STATUSES = ("unread", "read", "archived")
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):

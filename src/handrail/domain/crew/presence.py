@@ -14,13 +14,15 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.lease import Lease, free_lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.errors import AgentNotFound
+from handrail.kernel.errors import AgentNotFound, NotAllowed
 from handrail.kernel.lease import Holding, acquire, release
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
 
 SHOWN = 10
 """Agents a refusal names."""
+LOOKED_AT = 1000
+"""Agents, the newest, that are looked at when they are counted."""
 HELD = 50
 """Claims of one agent that are looked at."""
 
@@ -80,6 +82,18 @@ def presence_of(unit: UnitOfWork, agent_id: str) -> Lease:
 
 def is_present(unit: UnitOfWork, agent_id: str) -> bool:
     return presence_of(unit, agent_id).holding.is_held(unit.now_ms())
+
+
+def check_room(unit: UnitOfWork, most: int) -> None:
+    """Refuses one more agent where as many are present as may be."""
+    newest = unit.select(Agent, Query((("status", ("online", "busy")),), ("-created_at", "-id"), LOOKED_AT))
+    there = [agent for agent in newest if is_present(unit, agent.id)]
+    if len(there) >= most:
+        names = ", ".join(agent.name for agent in there[:SHOWN])
+        raise NotAllowed(
+            f"{most} agents may be present at once, and they are: {names}",
+            hint="wait until one leaves (agent_unregister), or raise max_children in the settings",
+        )
 
 
 def present(unit: UnitOfWork, agent_id: str, rules: CrewRules) -> Lease:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from handrail.kernel.ledger import Actor
 from handrail.kernel.machine import Machine
 
 GATE_MACHINE = Machine("gate", {"open": ("answered", "withdrawn"), "answered": (), "withdrawn": ()})
@@ -33,3 +34,17 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stream(self) -> str:
         return self.workflow_id
+
+
+def answered_gate(gate: Gate, actor: Actor, word: str, remark: str | None, now_ms: int) -> Gate:
+    """The gate once somebody has answered it. Raises where it is not open."""
+    GATE_MACHINE.check(f"{gate.kind} {gate.id}", gate.status, "answered")
+    return msgspec.structs.replace(
+        gate,
+        status="answered",
+        answer=word,
+        feedback=remark,
+        answered_by=actor.name,
+        channel=actor.channel,
+        answered_at=now_ms,
+    )

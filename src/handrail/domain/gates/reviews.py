@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.gate import GATE_MACHINE, Gate, answered_gate
 from handrail.domain.work.task import Task
 from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
@@ -43,15 +41,6 @@ def open_reviews(unit: UnitOfWork, workflow_id: str, limit: int) -> Sequence[Gat
 
 def close_review(unit: UnitOfWork, gate: Gate, actor: Actor, word: str, remark: str | None) -> Gate:
     """The review, answered by a person with a word."""
-    GATE_MACHINE.check(f"review {gate.id}", gate.status, "answered")
-    closed = msgspec.structs.replace(
-        gate,
-        status="answered",
-        answer=word,
-        feedback=remark,
-        answered_by=actor.name,
-        channel=actor.channel,
-        answered_at=unit.now_ms(),
-    )
+    closed = answered_gate(gate, actor, word, remark, unit.now_ms())
     unit.record("review.closed", closed)
     return closed

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from handrail.domain.pipeline.budget import LIMITS
 from handrail.kernel.nearest import did_you_mean
 
 SPECS = ".specs"
@@ -15,8 +16,11 @@ SHORTEST = 3
 SLUG = 60
 EFFORTS = ("S", "M", "L")
 FLAGS = {"--auto": "auto", "--nopr": "skip_pr", "--debug": "debug", "--discuss": "discuss"}
+PHASES = {"--until": "until", "--from": "begin_at"}
+AMOUNTS = {f"--{name.replace('_', '-')}": name for name in LIMITS}
 MAIN_BRANCHES = ("", "main", "master")
-_FLAG = re.compile(r"(?<!\S)--[a-z]\S*")
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
+_FLAG = re.compile(r"(?<!\S)--[a-z]\S*[ \t]*")
 
 
 class Source(NamedTuple):
@@ -81,6 +85,17 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     discuss: bool = False
     effort_override: str | None = None
     current_branch: str | None = None
+    until: str | None = None
+    """The last phase to be done."""
+    begin_at: str | None = None
+    """The first phase to be done; the documents of those before it are there."""
+    limits: dict[str, float] = {}
+    """What may be spent."""
+
+    def shown(self) -> dict[str, Any]:
+        """The flags as the document has them; what it does not know only where it was said."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return {name: value for name, value in plain.items() if value or name not in ("until", "begin_at", "limits")}
 
 
 class Asked(NamedTuple):
@@ -100,20 +115,10 @@ class Asked(NamedTuple):
 def take_apart(arguments: str, current_branch: str | None) -> Asked:
     """What the raw arguments ask for."""
     given: dict[str, Any] = {"current_branch": current_branch}
-    errors: list[str] = []
-    for word in _FLAG.findall(arguments):
-        name, _, value = word.partition("=")
-        if name in FLAGS and not value:
-            given[FLAGS[name]] = True
-        elif name == "--effort":
-            if value in EFFORTS:
-                given["effort_override"] = value
-            else:
-                errors.append(f"there is no effort {value or 'without a name'}: one of {', '.join(EFFORTS)}")
-        elif name != "--resume":
-            known = (*FLAGS, "--effort=")
-            errors.append(f"there is no flag {word}{did_you_mean(word, known)}: flags are {', '.join(known)}")
-    text = " ".join(_FLAG.sub(" ", arguments).split())
+    errors = [problem for word in _FLAG.findall(arguments) if (problem := _flag(word.strip(), given))]
+    text = _FLAG.sub("", arguments).strip()
+    if "\n" not in text:  # of several lines each means something: a list, a piece of code
+        text = " ".join(text.split())
     if len(text) < SHORTEST:
         errors.append(f"input too short: minimum {SHORTEST} characters required")
     flags = Flags(**given)
@@ -123,6 +128,29 @@ def take_apart(arguments: str, current_branch: str | None) -> Asked:
         if source.near.match(text) and " " not in text:
             errors.append(f"this is no address of a {source.service} {source.what}: it looks like {source.example}")
     return Asked(text, flags, None, None, tuple(errors))
+
+
+def _flag(word: str, given: dict[str, Any]) -> str | None:
+    """Takes one flag into what was given, or says what is wrong with it."""
+    name, _, value = word.partition("=")
+    if name in FLAGS and not value:
+        given[FLAGS[name]] = True
+    elif name == "--effort":
+        if value not in EFFORTS:
+            return f"there is no effort {value or 'without a name'}: one of {', '.join(EFFORTS)}"
+        given["effort_override"] = value
+    elif name in PHASES:
+        if not value:
+            return f"{name} needs a phase, such as {name}=phase-3"
+        given[PHASES[name]] = value
+    elif name in AMOUNTS:
+        if not _AMOUNT.fullmatch(value):
+            return f"{name} needs an amount, such as {name}=500000"
+        given["limits"] = {**given.get("limits", {}), AMOUNTS[name]: float(value)}
+    elif name != "--resume":
+        known = (*FLAGS, "--effort=", *(f"{flag}=" for flag in (*PHASES, *AMOUNTS)))
+        return f"there is no flag {word}{did_you_mean(word, known)}: flags are {', '.join(known)}"
+    return None
 
 
 def slug(text: str) -> str:

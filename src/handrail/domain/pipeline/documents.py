@@ -4,7 +4,7 @@ is no approval, and a task list with a mistake is refused at its line."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from handrail.kernel.errors import InvalidPlan
@@ -17,6 +17,22 @@ _VERDICT = re.compile(
 )
 _SAID_MORE = re.compile(r"[ \t]*(?:$|[.,;:([—–-])")
 _WORD = re.compile(r"[A-Z][A-Z_]*")
+_MARKS = re.compile(r"[ \t]*(?:\|[ \t]*|(?:[-*+]|\d{1,3}[.)])[ \t]+)?(\[[xX]\][ \t]+)?(#{1,6}[ \t]+)?([*_`]{0,3})")
+"""What may stand before a line's first word: a table's bar, a bullet, a ticked box, a heading's signs, emphasis."""
+_INDENTED = re.compile(r"(?: {4}|\t)(?![ \t]*(?:[-*+]|\d{1,3}[.)])[ \t])")
+"""A line of indented code; what begins with a bullet is a list within a list."""
+_LABEL = re.compile(
+    r"(?:[\w'’-]+[ \t]+){0,3}(?:(verdict)|decision|recommendation|conclusion|judge?ment)(?:[ \t]+[\w'’-]+){0,8}"
+    r"(?:[ \t]*\([^)]*\))?[*_`]{0,3}[ \t]*(?:[:=|—–]|-+(?=[ \t])|(?<=[ \t])is\b)[ \t*_`\"']*([A-Za-z][A-Za-z_]*)(.*)",
+    re.IGNORECASE,
+)
+"""A verdict in other words than the form's: `Final verdict - REVISE`, `| Verdict | FAIL |`."""
+_NAKED = re.compile(r"(?:[\w'’-]+[ \t]+){0,2}verdict[*_`]{0,3}[ \t]*:?[*_`]{0,3}[ \t]*", re.IGNORECASE)
+"""A label or heading whose verdict stands on the line below."""
+_CRITICAL = re.compile(r"\[CRITICAL\](.*)")
+_NOTHING = ("", "none", "nothing", "n/a", "none found", "nothing found", "no findings")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no editor shows: a name with one in it is not the name people read. A tab is only a blank."""
 _FINDING = re.compile(r"\*\*[ \t]*(?:\d+\.[ \t]+)?\[(CRITICAL|MAJOR|MINOR)\][ \t]+(.+?)\*\*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _TASK = re.compile(r"##[ \t]+Task[ \t]+(\S+?)[ \t]*:(.*)")
@@ -28,7 +44,16 @@ _BULLET = re.compile(r"[ \t]*[-*+][ \t]+(.*)")
 _QUOTED = re.compile(r"`([^`]+)`")
 MODES = ("sequential", "parallel", "human_gate")
 MOST_TASKS = 500
+TITLE = 180
+"""Characters of a task's title: with its number it is a name in the plan."""
+PATH = 1000
+MOST_FILES = 200
+"""Files of one task."""
+MOST_NEEDS = 5000
+"""Dependencies of all tasks together: each is a row."""
 MOST_FINDINGS = 200
+STATED = 400
+"""Characters of a line that are looked at for a verdict in other words."""
 FINDING = 300
 """Characters of a finding: what is longer belongs into the review itself."""
 MOST_DIGITS = 6
@@ -56,35 +81,144 @@ class TaskEntry(NamedTuple):
     line: int
 
 
-def verdict_in(text: str, known: Iterable[str]) -> str | None:
-    """The verdict of a review, where all lines of its form agree on one of those that are known.
+class Judgement(NamedTuple):
+    """The verdict of a review, or why none of it counts."""
 
-    A review that names two verdicts is as unreadable as one that names none, and so is a form that was not filled in
-    (`Verdict: PASS | FAIL`) and a sentence that only begins like a verdict.
+    verdict: str | None
+    problem: str = ""
+    """What is wrong, for whoever has to write it again; empty where there is a verdict."""
+
+
+def judgement_in(text: str, passes: Iterable[str], fails: Iterable[str]) -> Judgement:
+    """The verdict of a review, where everything in it agrees on one.
+
+    A review that says two things is as unreadable as one that says nothing: two lines of the form that differ, a line
+    in any other form that says the opposite, or a critical finding beside a verdict that passes. What is quoted (`> `)
+    is somebody else's word.
     """
-    verdicts = set(known)
-    said: set[str] = set()
-    for _, line in _prose(text):
+    good = set(passes)
+    return _read(text, good | set(fails), good)
+
+
+def verdict_in(text: str, known: Iterable[str]) -> str | None:
+    """The verdict of a review, where nobody says which of the known ones pass: findings are not looked at."""
+    return _read(text, set(known), None).verdict
+
+
+def _read(text: str, known: set[str], good: set[str] | None) -> Judgement:
+    lines, endless = _prose(text)
+    if endless is not None:
+        return Judgement(None, f"a code block or comment begins at line {endless} and never ends, which hides the rest")
+    said: dict[str, int] = {}
+    elsewhere: dict[str, int] = {}
+    critical: int | None = None
+    awaited = False
+    for number, line in lines:
         match = _VERDICT.fullmatch(line)
         if match is not None:
             plain = _SAID_MORE.match(match[2]) is not None
-            said |= {match[1] if plain else "", *verdicts.intersection(_WORD.findall(match[2]))}
-    return said.pop() if len(said) == 1 and said <= verdicts else None
+            for word in (match[1] if plain else "", *known.intersection(_WORD.findall(match[2]))):
+                said.setdefault(word, number)
+        elif not _INDENTED.match(line):
+            for word in _stated(line[:STATED], known, awaited=awaited):
+                elsewhere.setdefault(word, number)
+        if critical is None and _is_critical(line):
+            critical = number
+        awaited = _is_naked(line) if line.strip() else awaited
+    problem = _unclear(said, elsewhere, known)
+    if problem:
+        return Judgement(None, problem)
+    (verdict,) = said
+    passed = None if good is None else verdict in good
+    against = [word for word in elsewhere if word != verdict and (good is None or (word in good) != passed)]
+    if against:
+        return Judgement(None, _differs({verdict: said[verdict], **{word: elsewhere[word] for word in against}}))
+    if passed and critical is not None:
+        why = f"it says {verdict}, and line {critical} is a critical finding; one of the two is wrong"
+        return Judgement(None, f"{why} (one that is settled by now is quoted with >)")
+    return Judgement(verdict)
+
+
+def _unclear(said: Mapping[str, int], elsewhere: Mapping[str, int], known: set[str]) -> str:
+    """Why the lines of a verdict's form give none; empty where they give one."""
+    if not said:
+        near = f"; line {min(elsewhere.values())} is not of its form" if elsewhere else ""
+        return f"no line of it is a verdict{near}"
+    for word, line in said.items():
+        if word not in known:
+            what = (
+                f"{word[:40]} is no verdict here" if word else "a verdict is one word, and nothing that takes it back"
+            )
+            return f"line {line}: {what}"
+    return _differs(said) if len(said) > 1 else ""
+
+
+def _differs(lines: Mapping[str, int]) -> str:
+    named = ", ".join(f"{word} at line {line}" for word, line in sorted(lines.items(), key=lambda one: one[1]))
+    return f"it gives more than one verdict: {named}; what an earlier review said is quoted with >"
+
+
+def _stated(line: str, known: set[str], *, awaited: bool) -> set[str]:
+    """The verdicts that a line states in other words than the form's.
+
+    In small letters a verdict is an ordinary word, so it counts only right after the label and with nothing behind it.
+    """
+    marks = _MARKS.match(line)
+    assert marks is not None, "there may be none of them"
+    rest = line[marks.end() :]
+    ticked, heading, emphasis = (bool(mark) for mark in marks.groups())
+    if label := _LABEL.match(rest):
+        word, more = label[2], label[3]
+        ends = _SAID_MORE.match(more.lstrip("*_`\"' |")) is not None
+        meant = word.upper() if label[1] and ends else word
+        return known.intersection((meant, *_WORD.findall(more)))
+    if ticked or heading or emphasis or awaited:
+        bare = _WORD.match(rest)
+        if bare is not None and bare[0] in known and _SAID_MORE.match(rest[bare.end() :].lstrip("*_`!")):
+            return {bare[0]}
+    return set()
+
+
+def _is_naked(line: str) -> bool:
+    marks = _MARKS.match(line)
+    return marks is not None and _NAKED.fullmatch(line[marks.end() :][:STATED]) is not None
+
+
+def _is_critical(line: str) -> bool:
+    """Whether a line holds a critical finding, in the form of findings or nearly so. `[CRITICAL] none` is none."""
+    if _is_quoted(line):
+        return False
+    line = _QUOTED.sub("code", line)  # a finding within it is an example
+    marks = _MARKS.match(line)
+    begins = _CRITICAL.match(line[marks.end() :]) if marks is not None else None
+    found = [begins[1]] if begins is not None else []
+    found += [match[2] for match in _FINDING.finditer(line) if match[1] == "CRITICAL"]
+    return any(one.strip(" \t.…!*_`:—–-").lower() not in _NOTHING for one in found)
+
+
+def _is_quoted(line: str) -> bool:
+    return line.lstrip().startswith(">")
 
 
 def findings_in(text: str) -> list[Finding]:
+    """What a review finds. What it quotes of another is that one's."""
     found: list[Finding] = []
-    for _, line in _prose(text):
-        found += [Finding(match[1], match[2].strip()[:FINDING]) for match in _FINDING.finditer(line)]
+    for _, line in _prose(text)[0]:
+        if _is_quoted(line):
+            continue
+        found += [Finding(match[1], _CONTROL.sub(" ", match[2]).strip()[:FINDING]) for match in _FINDING.finditer(line)]
         if len(found) >= MOST_FINDINGS:
             break
     return found[:MOST_FINDINGS]
 
 
-def _prose(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers: an example in a fenced block and a comment say nothing."""
-    hidden = False
-    for number, line, in_code in _lines(text)[0]:
+def _prose(text: str) -> tuple[list[tuple[int, str]], int | None]:
+    """The lines that say something, with their numbers, and where a code block or comment begins that never ends: an
+    example in a fenced block and a comment say nothing."""
+    found: list[tuple[int, str]] = []
+    hidden = 0
+    lines, endless = _lines(text)
+    for number, line, in_code in lines:
         if in_code:
             continue
         kept: list[str] = []
@@ -92,8 +226,10 @@ def _prose(text: str) -> Iterator[tuple[int, str]]:
         while rest:
             before, mark, rest = rest.partition("-->" if hidden else "<!--")
             kept += [] if hidden else [before]
-            hidden = not hidden if mark else hidden
-        yield number, "".join(kept)
+            if mark:
+                hidden = 0 if hidden else number
+        found.append((number, "".join(kept)))
+    return found, endless if endless is not None else hidden or None
 
 
 def _lines(text: str) -> tuple[list[tuple[int, str, bool]], int | None]:
@@ -119,6 +255,7 @@ def tasks_in(text: str, name: str = "tasks.md") -> list[TaskEntry]:
     heading: tuple[int, int, str] | None = None
     body: list[tuple[int, str, bool]] = []
     lines, endless = _lines(text)
+    begun = 0
     if endless is not None:
         raise _wrong(name, endless, "a code block begins here and never ends, so nobody can tell which tasks follow")
     for line_number, line, in_code in lines:
@@ -130,7 +267,10 @@ def tasks_in(text: str, name: str = "tasks.md") -> list[TaskEntry]:
             continue
         if heading is not None:
             found.append(_task(name, heading, body))
-        heading, body = (line_number, _number(name, line_number, match[1]), match[2].strip()[:FINDING]), []
+        begun += 1
+        if begun > MOST_TASKS:
+            raise _wrong(name, line_number, f"more than {MOST_TASKS} tasks")
+        heading, body = (line_number, _number(name, line_number, match[1]), match[2].strip()), []
     if heading is not None:
         found.append(_task(name, heading, body))
     if not found:
@@ -143,6 +283,7 @@ def _task(name: str, heading: tuple[int, int, str], body: Sequence[tuple[int, st
     line, number, title = heading
     if not title:
         raise _wrong(name, line, f"task {number} has no title")
+    title = _plain(name, line, f"the title of task {number}", title, TITLE)
     fields: dict[str, list[tuple[int, str]]] = {}
     rest: list[str] = []
     listing: list[tuple[int, str]] | None = None
@@ -165,7 +306,7 @@ def _task(name: str, heading: tuple[int, int, str], body: Sequence[tuple[int, st
     for at, text in fields.get("mode", ())[:1]:
         mode = _mode(name, at, text)
     needs = [need for at, text in fields.get("depends_on", ()) for need in _numbers(name, at, text)]
-    files = _files(fields.get("files", ()))
+    files = _files(name, fields.get("files", ()))
     text = "\n".join(rest).strip()
     return TaskEntry(number, title, mode, tuple(dict.fromkeys(needs)), tuple(dict.fromkeys(files)), text, line)
 
@@ -191,21 +332,38 @@ def _number(name: str, line: int, word: str) -> int:
     return int(word)
 
 
-def _files(given: Sequence[tuple[int, str]]) -> list[str]:
+def _files(name: str, given: Sequence[tuple[int, str]]) -> list[str]:
     """The paths of a field: those on its line with commas between, or one to a bullet, with or without backticks."""
     if not given:
         return []
-    parts = [*given[0][1].strip().strip("[]").split(","), *(text for _, text in given[1:])]
-    quoted = (_QUOTED.search(part) for part in parts)
-    found = [(match[1] if match else part).strip() for match, part in zip(quoted, parts, strict=True)]
-    return [file for file in found if file]
+    first, rest = given[0], given[1:]
+    parts = [*((first[0], part) for part in first[1].strip().strip("[]").split(",")), *rest]
+    found: list[str] = []
+    for line, part in parts:
+        match = _QUOTED.search(part)
+        file = _plain(name, line, "a file's name", (match[1] if match else part).strip(), PATH)
+        found += [file] if file else []
+        if len(found) > MOST_FILES:
+            raise _wrong(name, line, f"more than {MOST_FILES} files for one task")
+    return found
+
+
+def _plain(name: str, line: int, what: str, text: str, most: int) -> str:
+    """The text, as people can read it and as a plan can keep it."""
+    if bad := _CONTROL.search(text):
+        raise _wrong(name, line, f"{what} has a character in it that nobody sees (U+{ord(bad[0]):04X}); take it out")
+    if len(text) > most:
+        raise _wrong(name, line, f"{what} has {len(text)} characters; {most} are the most")
+    return text.replace("\t", " ")
 
 
 def _check(name: str, tasks: Sequence[TaskEntry]) -> None:
-    if len(tasks) > MOST_TASKS:
-        raise _wrong(name, tasks[MOST_TASKS].line, f"more than {MOST_TASKS} tasks")
     known: dict[int, TaskEntry] = {}
+    needs = 0
     for task in tasks:
+        needs += len(task.depends_on)
+        if needs > MOST_NEEDS:
+            raise _wrong(name, task.line, f"more than {MOST_NEEDS} dependencies in all; name only the nearest")
         if task.number in known:
             raise _wrong(name, task.line, f"task {task.number} stands at line {known[task.number].line} already")
         known[task.number] = task

@@ -54,7 +54,7 @@ def detect(override: str | None, points: float | None, labels: Sequence[str], te
     if points is not None and points > 0:
         effort = "S" if points <= SMALL_POINTS else "M" if points <= MEDIUM_POINTS else "L"
         return Effort(effort, f"{points:g} story points")
-    named = {label.strip().lower(): label for label in labels}
+    named = {label.strip().lower(): label.strip() for label in labels}
     for known, effort in ((LARGE_LABELS, "L"), (SMALL_LABELS, "S")):
         if found := sorted(known & named.keys()):
             return Effort(effort, f"the label {named[found[0]]}")

@@ -7,7 +7,7 @@ answers `answering.py`'s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -19,6 +19,8 @@ UNREADABLE_TRIES = 2
 """Reviews without a readable verdict before a person is asked."""
 LIMIT_OPTIONS = ["approve", "reject", "abandon"]
 TASK_GATE_OPTIONS = ["done", "skip", "abandon"]
+PAUSED, UNTIL, BUDGET = "paused", "until", "budget"
+"""Why a run stands still that is not over."""
 
 ActionType = Literal["spawn_agent", "checkpoint", "exec", "write_file", "human_gate", "done"]
 
@@ -51,10 +53,29 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     automatic: bool = False
     """True for a gate that opens by itself."""
     abandoned: bool = False
+    stopped: str | None = None
+    """Why the run stands still, where it is not over: paused, until or budget."""
 
 
 def decide(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]) -> Action:
     """The next action. `files` are the texts in the workspace by name."""
+    action = _decided(flow, state, facts, files)
+    why = _stop(flow, facts, action)
+    return action if why is None else Action(type="done", phase=action.phase, stopped=why)
+
+
+def _stop(flow: Flow, facts: Facts, action: Action) -> str | None:
+    """Why this action is not to be done now. What has been spent stops only what would spend more."""
+    if action.type == "done":
+        return None
+    if facts.paused:
+        return PAUSED
+    if facts.until is not None and flow.position(action.phase) > flow.position(facts.until):
+        return UNTIL
+    return BUDGET if facts.over and action.type == "spawn_agent" else None
+
+
+def _decided(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]) -> Action:
     if state.ended is not None:
         return Action(type="done", abandoned=state.ended == "abandoned")
     state = settled(flow, state, files)
@@ -202,9 +223,3 @@ def _exec(phase: Phase, state: RunState) -> Action:
         command=list(phase.commands[state.command]),
         setup_only=state.command < len(phase.commands) - 1,
     )
-
-
-def as_plain(action: Action) -> dict[str, Any]:
-    """The action as plain values, to tell two apart."""
-    plain: dict[str, Any] = msgspec.to_builtins(action)
-    return plain

@@ -24,8 +24,13 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _VERDICT = re.compile(r"[A-Z]+(_[A-Z]+)*")
 _FILE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\{N\})*\.md")
 _AT_PHASE = re.compile(r" - at `(?:key in )?\$\.phases\[(\d+)\]")
-_PLACES = frozenset({"workspace", "branch", "spec-name", "title", "body", "source_url"})
+PLACES = frozenset({"workspace", "branch", "spec-name", "title", "body", "source_url", "source_id", "source_project"})
+"""What a command's words may have in braces; `filling.py` puts in what a run knows."""
 _PLACE = re.compile(r"\{([^{}]*)\}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no editor shows, and a terminal obeys."""
+_LAID_OUT = re.compile(r"[\n\t]")
+"""Those of them that a text of several lines is laid out with."""
 
 Kind = Literal["agent", "review", "gate", "tasks", "task-reviews", "exec"]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -158,6 +163,10 @@ def _check(flow: Flow) -> None:
             if other not in seen:
                 raise _wrong(phase, f"instead names {other}, which is no phase{did_you_mean(other, seen)}")
     _check_skips(flow, seen)
+    if _CONTROL.search(_LAID_OUT.sub("", flow.description)):
+        raise InvalidFlow(
+            f"the description of {flow.name} has a control character in it", hint="take out what no editor shows"
+        )
 
 
 def _check_skips(flow: Flow, phases: Mapping[str, Phase]) -> None:
@@ -173,6 +182,21 @@ def _check_skips(flow: Flow, phases: Mapping[str, Phase]) -> None:
     for phase in kept:
         if phase.revises in flow.skip:
             raise _wrong(phase, f"it revises {phase.revises}, which is skipped: skip both, or neither")
+        if phase.returns_to in flow.skip:
+            raise _wrong(phase, f"reject returns to {phase.returns_to}, which is skipped: skip both, or neither")
+        for field in ("revises", "returns_to"):
+            other = phases.get(getattr(phase, field) or "")
+            if other is not None and (where := _missing(other, phase)):
+                raise _wrong(phase, f"{field} names {other.id}, which is done {where}; this phase is done beside that")
+
+
+def _missing(other: Phase, phase: Phase) -> str:
+    """How a phase is done more seldom than another; empty where it is done whenever that one is."""
+    if other.only_for and not (phase.only_for and set(phase.only_for) <= set(other.only_for)):
+        return f"only for {', '.join(other.only_for)}"
+    if not set(other.unless) <= set(phase.unless):
+        return "only without --nopr"
+    return "only after some answers" if not other.after_answer.items() <= phase.after_answer.items() else ""
 
 
 _NEEDS: Mapping[Kind, Sequence[str]] = {
@@ -218,6 +242,7 @@ def _check_kind(phase: Phase) -> None:
 
 def _check_words(phase: Phase) -> None:
     """The words it is spoken to and of with: an engine that cannot hear one would wait for it for ever."""
+    _check_visible(phase)
     for agent in (*([phase.agent] if phase.agent is not None else []), *phase.instead.values()):
         if not _ID.fullmatch(agent):
             raise _wrong(phase, f"{agent} cannot be an agent's name: small letters, digits and hyphens")
@@ -231,9 +256,20 @@ def _check_words(phase: Phase) -> None:
         if not _ID.fullmatch(option):
             raise _wrong(phase, f"{option} cannot be an option: one word of small letters, digits and hyphens")
     for word in (word for command in phase.commands for word in command):
-        unknown = [place for place in _PLACE.findall(word) if place not in _PLACES]
+        unknown = [place for place in _PLACE.findall(word) if place not in PLACES]
         if unknown:
-            raise _wrong(phase, f"{{{unknown[0]}}} is not known in commands{did_you_mean(unknown[0], _PLACES)}")
+            raise _wrong(phase, f"{{{unknown[0]}}} is not known in commands{did_you_mean(unknown[0], PLACES)}")
+
+
+def _check_visible(phase: Phase) -> None:
+    """Refuses control characters: people are shown a label, agents the rest."""
+    if not phase.label.strip():
+        raise _wrong(phase, "label has nothing in it that can be read")
+    lines = (("contains", phase.contains), *(("commands", word) for command in phase.commands for word in command))
+    laid_out = ((field, _LAID_OUT.sub("", text)) for field, text in lines)
+    for field, text in (("label", phase.label), ("model", phase.model), *laid_out):
+        if found := _CONTROL.search(text):
+            raise _wrong(phase, f"{field} has the control character U+{ord(found[0]):04X} in it; take it out")
 
 
 def _check_places(phase: Phase, before: Mapping[str, Phase]) -> None:
@@ -280,3 +316,84 @@ def _check_files(phase: Phase, before: Mapping[str, Phase]) -> None:
 
 def _wrong(phase: Phase, why: str) -> InvalidFlow:
     return InvalidFlow(f"phase {phase.id}: {why}", hint="docs/flows.md has the format", phase=phase.id)
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+_GUARDS = ("gate", "review", "task-reviews")
+_ACTS = ("tasks", "exec")
+
+
+def weakens(flow: Flow, than: Flow) -> list[str]:
+    """Which questions to people and which reviews of another flow this one leaves out or makes easier to pass, a
+    sentence each; nothing where it asks and judges as much.
+
+    What has another id is known by what it is about: the file a gate shows, the file a review judges.
+    """
+    guards = [phase for phase in _kept(than) if phase.kind in _GUARDS]
+    return [why for guard in guards for why in _weaker(flow, than, guard)]
+
+
+def _weaker(flow: Flow, than: Flow, guard: Phase) -> list[str]:
+    there = [phase for phase in _kept(flow) if phase.kind == guard.kind]
+    meant = [phase for phase in there if phase.id == guard.id]
+    meant = meant or [phase for phase in there if _subject(flow, phase) == _subject(than, guard)]
+    if guard.kind == "gate" and "reject" not in guard.options:  # it guards only what waits for its answer
+        return _unasked(flow, than, guard, [guard.id, *(phase.id for phase in meant)])
+    if not meant:
+        return [f"{guard.id} ({guard.label}) is left out"]
+    return min(([*_easier(guard, phase), *_rarer(flow, than, guard, phase)] for phase in meant), key=len)
+
+
+def _unasked(flow: Flow, than: Flow, guard: Phase, gates: Sequence[str]) -> list[str]:
+    """The phases that in the other flow wait for an answer at a gate, and here do not."""
+    waiting = [phase for phase in _kept(than) if guard.id in phase.after_answer]
+    alike = [
+        phase
+        for phase in _kept(flow)
+        if any(phase.id == other.id or any(one in other.commands for one in phase.commands) for other in waiting)
+    ]
+    free = [phase for phase in alike if not any(gate in phase.after_answer for gate in gates)]
+    return [f"{phase.id} does not wait for an answer at {guard.id} ({guard.label})" for phase in free]
+
+
+def _easier(guard: Phase, phase: Phase) -> list[str]:
+    """How a gate or a review lets more through than the one it stands for."""
+    found: list[str] = []
+    if guard.kind == "gate":
+        if "reject" not in phase.options:
+            found.append(f"{phase.id} cannot be answered with reject")
+        if guard.shows is not None and phase.shows != guard.shows:
+            found.append(f"{phase.id} shows {phase.shows or 'nothing'}, not {guard.shows}")
+        if phase.auto_after is not None and guard.auto_after is None:
+            found.append(f"--auto opens {phase.id}")
+    if taken := [verdict for verdict in phase.passes if verdict in guard.fails]:
+        found.append(f"{phase.id} lets {', '.join(taken)} pass")
+    return found
+
+
+def _rarer(flow: Flow, than: Flow, guard: Phase, phase: Phase) -> list[str]:
+    """How a gate or a review is passed by more often, or comes later, than the one it stands for."""
+    found: list[str] = []
+    if phase.only_for and not (guard.only_for and set(guard.only_for) <= set(phase.only_for)):
+        found.append(f"{phase.id} is only for {', '.join(phase.only_for)}")
+    if not set(phase.unless) <= set(guard.unless):
+        found.append(f"{phase.id} is left out with --nopr")
+    if not phase.after_answer.items() <= guard.after_answer.items():
+        found.append(f"{phase.id} is left out after some answers")
+    before = {other.kind for other in _kept(than)[: _kept(than).index(guard)]}
+    earlier = _kept(flow)[: _kept(flow).index(phase)]
+    if late := [other.id for other in earlier if other.kind in _ACTS and other.kind not in before]:
+        found.append(f"{phase.id} comes only after {late[0]}")
+    return found
+
+
+def _kept(flow: Flow) -> list[Phase]:
+    return [phase for phase in flow.phases if phase.id not in flow.skip]
+
+
+def _subject(flow: Flow, phase: Phase) -> str | None:
+    """What a gate or a review is about."""
+    if phase.kind == "gate":
+        return phase.shows or phase.id
+    return flow.phase(phase.revises).output if phase.kind == "review" and phase.revises is not None else phase.kind

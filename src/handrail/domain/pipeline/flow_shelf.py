@@ -46,3 +46,7 @@ class FlowShelf(Protocol):
     def find(self, name: str) -> Flow:
         """The flow; raises InvalidFlow where its file has a mistake, NotFound where there is none."""
         ...
+
+    def bundled(self, name: str) -> Flow | None:
+        """The flow as it comes with Handrail, whatever a project has in its place."""
+        ...

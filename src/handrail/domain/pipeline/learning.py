@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -25,12 +26,14 @@ NOTES = 500
 """Findings and friction points each that are looked at, the newest."""
 TEXT_CHARACTERS = 2000
 """Of a text that count: what it is about stands at its beginning."""
-COMPARED_CHARACTERS = 200
-"""Of a finding that are compared."""
-COMPARISONS = 2000
-"""Pairs whose edit distance is counted. Beyond them only the same words are the same finding."""
-APART = 0.3
-"""Two findings are one where fewer than three characters in ten differ."""
+READ_CHARACTERS = 400
+"""Of a finding that are looked at."""
+COMPARED_CHARACTERS = 100
+"""Of those that are compared, once places and common words are out. Longer texts take six times as long to compare, and
+all pairs of `NOTES` are."""
+APART = 0.2999
+"""Two findings are one where at most this part of the longer one differs: fewer than three characters in ten. In texts
+of this length nothing lies between the two, and a limit so close that it is rounded would let three in ten through."""
 SIMILAR, PATTERNS, FRICTION = 3, 12, 8
 """How many of each are kept. Prompts seldom have room for more."""
 SATURATION, LENGTH_WEIGHT = 1.2, 0.75
@@ -40,7 +43,8 @@ SATURATION, LENGTH_WEIGHT = 1.2, 0.75
 _WORD = r"[^\W_]+"
 _HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
 _WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}"
-_PLACE = r"`?[\w./-]+\.\w{1,5}(?::\d+(?:[-:]\d+)?)?`?:?"
+# It begins where a word does: tried from each of its letters, a long word would take the square of its length.
+_PLACE = r"`?(?<![\w./-])[\w./-]+\.\w{1,5}(?::\d+(?:[-:]\d+)?)?`?:?"
 _BULLET = r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+(.+)"
 _HEADING = r"(#{1,6})[ \t]+(.+)"
 _REPORT = r"(?i)\bimprovement(?: report)?\b"
@@ -183,7 +187,7 @@ def _pattern_line(pattern: Pattern) -> str:
 def terms(text: str) -> list[str]:
     """The words a text is searched by: without the most common ones; names in code also by their parts; scripts
     without spaces by pairs of characters."""
-    return [term for word in re.findall(_WORD, text[:TEXT_CHARACTERS]) for term in _terms_of(word)]
+    return list(chain.from_iterable(map(_terms_of, re.findall(_WORD, text[:TEXT_CHARACTERS]))))
 
 
 @lru_cache(maxsize=8192)
@@ -207,16 +211,17 @@ def similar_runs(request: str, runs: Sequence[PastRun], limit: int = SIMILAR) ->
     """The runs that were most about the same, best first; of equal ones the newer. One word in common is no
     similarity, unless the request has only one."""
     asked = set(terms(request))
-    texts = [Counter(terms(f"{run.spec_name} {run.one_liner} {run.request[:TEXT_CHARACTERS]}")) for run in runs[:RUNS]]
-    if not asked or not texts:
+    said = [terms(f"{run.spec_name} {run.one_liner} {run.request[:TEXT_CHARACTERS]}") for run in runs[:RUNS]]
+    if not asked or not said:
         return []
-    lengths = [sum(words.values()) for words in texts]
+    texts = [Counter(filter(asked.__contains__, words)) for words in said]
+    lengths = [len(words) for words in said]
     average = sum(lengths) / len(texts) or 1.0
-    spread = Counter(word for words in texts for word in asked if word in words)
+    spread = Counter(chain.from_iterable(texts))
     weight = {word: math.log(1 + (len(texts) - count + 0.5) / (count + 0.5)) for word, count in spread.items()}
     scored: list[tuple[float, int]] = []
     for place, (words, length) in enumerate(zip(texts, lengths, strict=True)):
-        common = sorted(asked & words.keys())
+        common = sorted(words)
         if len(common) < min(2, len(asked)):
             continue
         damping = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average)
@@ -228,10 +233,8 @@ def similar_runs(request: str, runs: Sequence[PastRun], limit: int = SIMILAR) ->
 class _Group:
     """Notes that say the same."""
 
-    def __init__(self, first: Noted, normal: str) -> None:
+    def __init__(self, first: Noted) -> None:
         self.latest = first
-        self.normal = normal
-        self.words = frozenset(normal.split())
         self.runs: set[str] = set()
         self.times = 0
 
@@ -254,24 +257,34 @@ def merged(notes: Iterable[Noted], limit: int) -> list[Pattern]:
     """Notes as patterns: those that say the same, within one severity, are one. What came up in most runs stands
     first, then what is more serious, then what is fresher."""
     newest = sorted(notes, key=lambda note: (-note.at, note.severity, note.text, note.run))[:NOTES]
-    groups: dict[str, list[_Group]] = {}
-    exact: dict[tuple[str, str], _Group] = {}
-    left = COMPARISONS
+    groups: dict[str, dict[str, _Group]] = {}
+    wordings: dict[tuple[str, str], _Group] = {}
     for note in newest:
         normal = _normal(note.text)
         if not normal:
             continue
-        group = exact.get((note.severity, normal))
+        group = wordings.get((note.severity, normal))
         if group is None:
-            known = groups.setdefault(note.severity, [])
-            group, left = _same(normal, known, left)
+            known = groups.setdefault(note.severity, {})
+            group = _same(normal, known)
             if group is None:
-                group = _Group(note, normal)
-                known.append(group)
-            exact[note.severity, normal] = group
+                group = known[normal] = _Group(note)
+            wordings[note.severity, normal] = group
         group.add(note)
-    found = [group.pattern() for together in groups.values() for group in together]
+    found = [group.pattern() for together in groups.values() for group in together.values()]
     return sorted(found, key=lambda one: (-one.runs, _rank(one.severity), -one.last_at, one.text))[:limit]
+
+
+def _same(normal: str, known: Mapping[str, _Group]) -> _Group | None:
+    """Of the groups, by the words of their latest notes, the freshest that says the same."""
+    if not known:
+        return None
+    from rapidfuzz import process  # noqa: PLC0415 - no start pays for what only runs with notes before them need
+    from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - as above
+
+    near = process.extract_iter(normal, known.keys(), scorer=Levenshtein.normalized_distance, score_cutoff=APART)
+    first = next(near, None)
+    return known[first[0]] if first is not None else None
 
 
 def _rank(severity: str) -> int:
@@ -281,64 +294,21 @@ def _rank(severity: str) -> int:
 
 def _normal(text: str) -> str:
     """A note without what differs from place to place: files, lines, numbers, marks, the most common words."""
-    words = re.findall(_WORD, re.sub(_PLACE, " ", text[: 2 * COMPARED_CHARACTERS].casefold()))
+    folded = text[:READ_CHARACTERS].casefold()
+    words = re.findall(_WORD, re.sub(_PLACE, " ", folded) if "." in folded else folded)
     kept = [word for word in words if word not in _COMMON and not word.isdigit()]
     return " ".join(kept or words)[:COMPARED_CHARACTERS].strip()
 
 
-def _same(normal: str, groups: Sequence[_Group], left: int) -> tuple[_Group | None, int]:
-    """The group that says the same, and how many more comparisons may be made. What shares hardly a word is not
-    compared: it costs the most and is never the same."""
-    words = frozenset(normal.split())
-    for group in groups:
-        longest = max(len(normal), len(group.normal))
-        most = math.ceil(longest * APART) - 1
-        if abs(len(normal) - len(group.normal)) > most:
-            continue
-        if 3 * len(words & group.words) < min(len(words), len(group.words)):
-            continue
-        if left == 0:
-            break
-        left -= 1
-        if distance(normal, group.normal, most) <= most:
-            return group, left
-    return None, left
+def friction_of(files: Mapping[str, str]) -> list[str]:
+    """What made a run's work hard, as its documents say: the improvement report of its summary, which is the last word,
+    or else a note of its own."""
+    return friction_in(files.get("summary.md", ""), anywhere=False) or friction_in(files.get("improvement.md", ""))
 
 
-def distance(one: str, other: str, most: int) -> int:
-    """How many characters have to be put in, taken out or replaced to get from one text to the other; more than `most`
-    where it is more. A column of the usual table is two numbers here, one bit a row, so that a whole column is a few
-    operations."""
-    if not one or not other:
-        return len(one) or len(other)
-    rows: dict[str, int] = {}
-    for place, character in enumerate(one):
-        rows[character] = rows.get(character, 0) | 1 << place
-    every = (1 << len(one)) - 1
-    last = 1 << (len(one) - 1)
-    up, down, found = every, 0, len(one)
-    for done, character in enumerate(other, 1):
-        equal = rows.get(character, 0)
-        straight = equal | down
-        across = (((equal & up) + up) ^ up) | equal
-        more = down | (every & ~(across | up))
-        less = up & across
-        if more & last:
-            found += 1
-        elif less & last:
-            found -= 1
-        if found - (len(other) - done) > most:
-            return most + 1
-        more = (more << 1 | 1) & every
-        less = less << 1 & every
-        up = less | (every & ~(straight | more))
-        down = more & straight
-    return found
-
-
-def friction_in(text: str) -> list[str]:
+def friction_in(text: str, *, anywhere: bool = True) -> list[str]:
     """The points of an improvement note: the bullets of its improvement report; of a text without such a heading, all
-    bullets."""
+    bullets, where they may stand anywhere."""
     points: list[str] = []
     elsewhere: list[str] = []
     depth, has_report = 0, False
@@ -353,4 +323,4 @@ def friction_in(text: str) -> list[str]:
             point = bullet[1].strip()
             if point.rstrip(".").casefold() not in _NOTHING:
                 (points if depth else elsewhere).append(point)
-    return (points if has_report else elsewhere)[:NOTES]
+    return (points if has_report or not anywhere else elsewhere)[:NOTES]

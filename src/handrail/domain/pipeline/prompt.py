@@ -110,6 +110,10 @@ def _files(parts: Parts) -> list[str]:
         if parts.verdicts:
             words = ", ".join(parts.verdicts)
             lines.append(f"It ends with exactly one line `## Verdict: WORD`, where WORD is one of {words}.")
+            lines.append(
+                "A second verdict, or a finding `[CRITICAL]` beside one that passes, makes it unreadable; what an "
+                "earlier review said is quoted with `> `."
+            )
         found.append("\n".join(lines))
     return found
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.domain.pipeline.documents import Finding, findings_in, verdict_in
+from handrail.domain.pipeline.documents import Finding, findings_in, judgement_in
 from handrail.domain.pipeline.engine import one_task_list, ready
 from handrail.domain.pipeline.flow import Flow, Phase
 from handrail.domain.pipeline.handing_out import is_old, settled, taken, task_states, text_hash
@@ -115,9 +115,10 @@ def _written(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]
 def _reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     name = phase.output or ""
     text = _text(phase, name, files)
-    verdict = verdict_in(text, (*phase.passes, *phase.fails))
+    verdict, problem = judgement_in(text, phase.passes, phase.fails)
     if verdict is None or is_old(state, name, text):
-        why = f"{name} is no new review: it was there before" if verdict else f"{name} has no readable verdict"
+        unread = f"{name} has no readable verdict: {problem}"
+        why = f"{name} is no new review: it was there before" if verdict else unread
         counted = {**state.unread, phase.id: state.unread.get(phase.id, 0) + 1}
         expected = ", ".join((*phase.passes, *phase.fails))
         warning = f"{why}; it needs one line such as: ## Verdict: {phase.passes[0]} (one of {expected})"
@@ -176,7 +177,6 @@ def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Rep
 
 
 def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
-    known = (*phase.passes, *phase.fails)
     read: list[str] = []
     verdicts: list[str] = []
     found: list[Finding] = []
@@ -184,9 +184,9 @@ def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[st
     for task in unreviewed(state):
         name = (phase.output or "").replace("{N}", str(task.number))
         text = files.get(name, "")
-        verdict = verdict_in(text, known)
+        verdict, problem = judgement_in(text, phase.passes, phase.fails)
         if not text.strip() or verdict is None or is_old(state, name, text):
-            unclear.append(name)
+            unclear.append(f"{name} ({problem})" if text.strip() and problem else name)
             continue
         read.append(name)
         verdicts.append(verdict)

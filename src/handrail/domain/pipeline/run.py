@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.pipeline.budget import LIMITS
+from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.flow import Flow
 from handrail.domain.pipeline.state import Facts, RunState
 
@@ -44,6 +46,12 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
     """What earlier runs taught when it began: looked up once, so that a turn costs the same however many there are."""
     created_at: int
     updated_at: int
+    limits: dict[str, Any] = {}
+    """How far it goes (`until`) and what it may spend (`soft_tokens` …), as it was begun with or a person allowed."""
+    holder: dict[str, Any] | None = None
+    """Who drives it, where that can be told."""
+    forked_from: str | None = None
+    """The run that it is a fork of."""
 
     @property
     def stream(self) -> str:
@@ -54,6 +62,12 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
 
     def run_state(self) -> RunState:
         return msgspec.convert(self.state, RunState)
+
+    def action_handed_out(self) -> Action | None:
+        return msgspec.convert(self.dispatched, Action) if self.dispatched is not None else None
+
+    def budget_limits(self) -> dict[str, float]:
+        return {name: value for name, value in self.limits.items() if name in LIMITS}
 
     def facts(self, *, humans_decide: bool) -> Facts:
         return Facts(

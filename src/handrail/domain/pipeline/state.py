@@ -36,6 +36,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     skip_pr: bool = False
     humans_decide: bool = False
     """True where only a person opens a gate: then --auto opens none."""
+    until: str | None = None
+    """The last phase to be done, where the run is to stop before its end."""
+    paused: bool = False
+    over: str = ""
+    """Why no more may be spent, where that is so."""
 
 
 class RunState(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +71,12 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     """What each gate was answered, by its phase."""
     ended: str | None = None
     """completed, abandoned, or nothing yet."""
-    paused: bool = False
+    stopped: str | None = None
+    """Why it stands still, where it does and can go on: paused, until or budget."""
+    given: list[str] = []
+    """Phases that were done before the run began, on the word of whoever began it."""
+    turns: int = 0
+    """Reports so far: what names an action, so that one report is not taken for another."""
 
     def task(self, number: int) -> TaskState:
         return next(task for task in self.tasks if task.number == number)
@@ -120,17 +130,30 @@ def back_to(flow: Flow, state: RunState, phase_id: str) -> RunState:
 
 
 def all_again(flow: Flow, state: RunState, phase_id: str) -> RunState:
-    """As `back_to`, and where that reaches the tasks, all of them are done again. What a person did stays done."""
+    """As `back_to`, and where that reaches the tasks, all of them are done again; where only their reviews, all of them
+    are judged again. What a person did stays done."""
     state = back_to(flow, state, phase_id)
-    if not any(phase.kind == "tasks" for phase in flow.phases[flow.position(phase_id) :]):
+    again = {phase.kind for phase in flow.phases[flow.position(phase_id) :]}
+    if again.isdisjoint(("tasks", "task-reviews")):
         return state
     anew = [
         task
         if task.is_gate or task.skipped
-        else msgspec.structs.replace(task, implemented=False, verdict=None, retries=0)
+        else msgspec.structs.replace(
+            task, implemented=task.implemented and "tasks" not in again, verdict=None, retries=0
+        )
         for task in state.tasks
     ]
     return state.but(tasks=anew)
+
+
+def outputs_of(phase: Phase, state: RunState) -> list[str]:
+    """The files that a phase writes: where every task has its own, those of the tasks that agents do."""
+    if phase.output is None:
+        return []
+    if "{N}" not in phase.output:
+        return [phase.output]
+    return [phase.output.replace("{N}", str(task.number)) for task in state.tasks if not (task.is_gate or task.skipped)]
 
 
 def finish(state: RunState, phase_id: str) -> RunState:

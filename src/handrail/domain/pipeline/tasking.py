@@ -1,8 +1,11 @@
-"""The tasks of a run's list as tasks of its plan: laid when the list is written, moved as the run goes on."""
+"""The tasks of a run's list as tasks of its plan: laid when the list is written, moved as the run goes on, over when it
+is. The run decides; a task that somebody finished before it keeps its state, and says that its run is not done with it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from handrail.domain.crew.lease import ended
 from handrail.domain.pipeline.engine import Action
@@ -11,31 +14,39 @@ from handrail.domain.pipeline.state import RunState, TaskState
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.laying import lay_plan, replace_plan
 from handrail.domain.work.planning import PlanTask
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
+from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 PASSED = "It passed its review: "
+UNREVIEWED = "It was done; the flow has no review of it."
+NOT_THE_RUNS = "Its run is not done with it. "
+"""Before what somebody else said of a task that was finished without its run."""
+_UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
 
 
 def name_of(task: TaskState) -> str:
-    return f"{task.number}: {task.title}"[:200]
+    return f"{task.number}: {task.title}"[:200].strip()
 
 
 def mirror_tasks(
     unit: UnitOfWork, edit: PlanEdit, run: PipelineRun, state: RunState, action: Action | None
 ) -> dict[str, str]:
     """Brings the plan's tasks in line with the run's; which number has which task."""
-    if not state.tasks:
-        return run.task_ids
-    names = [name_of(task) for task in state.tasks]
-    known = {number: _known(unit, edit, task_id) for number, task_id in run.task_ids.items()}
-    if [task.name for task in known.values() if task is not None] != names:
-        known = _laid(unit, edit, run, state)
-    for task in state.tasks:
-        there = known.get(str(task.number))
-        if there is not None:
-            _move(unit, edit, there, task, action)
-    return {number: task.id for number, task in known.items() if task is not None}
+    task_ids: dict[str, str] = run.task_ids
+    if state.tasks:
+        names = [name_of(task) for task in state.tasks]
+        known = {number: _known(unit, edit, task_id) for number, task_id in task_ids.items()}
+        if [task.name for task in known.values() if task is not None] != names:
+            known = _laid(unit, edit, run, state)
+        for task in state.tasks:
+            there = known.get(str(task.number))
+            if there is not None:
+                _move(unit, edit, there, _wanted(task, state, action))
+        task_ids = {number: task.id for number, task in known.items() if task is not None}
+    if state.ended is not None:
+        _close(unit, edit, task_ids.values(), f"Its run is {state.ended}.")
+    return task_ids
 
 
 def _known(unit: UnitOfWork, edit: PlanEdit, task_id: str) -> Task | None:
@@ -64,23 +75,65 @@ def _laid(unit: UnitOfWork, edit: PlanEdit, run: PipelineRun, state: RunState) -
     return {str(number): laid.get(name) for number, name in by_number.items()}
 
 
-def _move(unit: UnitOfWork, edit: PlanEdit, there: Task, task: TaskState, action: Action | None) -> None:
-    """The state of a plan's task follows from the run's, by consequence rather than by anybody's word."""
-    status, values = there.status, {}
+class _Wanted(NamedTuple):
+    """What a run says of one of its tasks."""
+
+    status: str | None
+    """None where it says nothing: the task waits for its turn."""
+    outcome: str | None = None
+
+
+def _wanted(task: TaskState, state: RunState, action: Action | None) -> _Wanted:
     if task.skipped:
-        status = "skipped"
-    elif task.implemented and task.verdict is not None:
-        status, values = "completed", {"outcome": f"{PASSED}{task.verdict}"}
-    elif task.implemented or (action is not None and task.number in action.tasks):
-        status = "in_progress"
-    if there.is_finished or status == there.status:
-        return
-    changes: dict[str, Any] = {"status": status, **values}
-    if status == "in_progress":
-        changes |= {"attempts": there.attempts + 1, "started_at": there.started_at or edit.now}
+        return _Wanted("skipped")
+    if task.implemented and task.verdict is not None:
+        return _Wanted("completed", f"{PASSED}{task.verdict}")
+    if task.implemented and state.ended == "completed":
+        return _Wanted("completed", UNREVIEWED)
+    under_way = task.implemented or (action is not None and task.number in action.tasks)
+    return _Wanted("in_progress" if under_way else None)
+
+
+def _move(unit: UnitOfWork, edit: PlanEdit, there: Task, wanted: _Wanted) -> None:
+    """The state of a plan's task follows from the run's, by consequence rather than by anybody's word."""
+    if there.is_finished:
+        _annotate(edit, there, wanted)
+    elif wanted.status in FINISHED:
+        _finish(unit, edit, there, wanted)
+    elif wanted.status is not None and wanted.status != there.status:
+        changes: dict[str, Any] = {"status": wanted.status, "started_at": there.started_at or edit.now}
+        if there.status == "failed":  # taken up again: what came of the last try is in its checkpoints
+            changes |= {"error": None, "outcome": None, "outcome_detail": None}
+        if there.status != "paused":
+            changes["attempts"] = there.attempts + 1
+        edit.change(there, **changes)
+
+
+def _annotate(edit: PlanEdit, there: Task, wanted: _Wanted) -> None:
+    """Nothing leads back from a finished task, so what differs is said in its outcome, until the run is done with it
+    too."""
+    said = (there.outcome or "").removeprefix(NOT_THE_RUNS)
+    if wanted.status in FINISHED:
+        outcome = wanted.outcome if wanted.status == there.status and wanted.outcome is not None else said
     else:
-        changes["finished_at"] = edit.now
-    edit.change(there, **changes)
-    if status != "in_progress" and there.assigned_agent_id is not None:
+        outcome = NOT_THE_RUNS + said
+    if outcome != (there.outcome or ""):
+        edit.change(there, outcome=outcome or None)
+
+
+def _close(unit: UnitOfWork, edit: PlanEdit, task_ids: Iterable[str], why: str) -> None:
+    """Nobody works on a task of a run that is over: whatever is open in its workflow is skipped."""
+    conditions = (("workflow_id", edit.workflow.id), ("status", _UNFINISHED))
+    left = dict.fromkeys([*(task.id for task in unit.select(Task, Query(conditions))), *task_ids])
+    for task_id in left:
+        if edit.holds(task_id) and not edit.task(task_id).is_finished:
+            _finish(unit, edit, edit.task(task_id), _Wanted("skipped", why))
+
+
+def _finish(unit: UnitOfWork, edit: PlanEdit, there: Task, wanted: _Wanted) -> None:
+    """The task over, and whoever held it free."""
+    outcome = {"outcome": wanted.outcome} if wanted.outcome is not None else {}
+    edit.change(there, status=wanted.status, finished_at=edit.now, **outcome)
+    if there.assigned_agent_id is not None:
         for lease in ended(unit, there.id):
             unit.record("task.claim_ended", lease)

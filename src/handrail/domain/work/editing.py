@@ -18,6 +18,20 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import Record, UnitOfWork
 
+PLANNED = (
+    "name",
+    "description",
+    "sequence",
+    "depends_on",
+    "parallel_group",
+    "parent_task_id",
+    "priority",
+    "estimated_complexity",
+    "files_likely_affected",
+    "requires",
+    "acceptance",
+)
+"""What of a task is plan: it stays as it is while the task is done."""
 CHUNK = 500
 """Values in one question to the store."""
 
@@ -187,6 +201,8 @@ class PlanEdit:
         gone = [task for task in self._before.values() if task is not None]
         come = [task for task in self._tasks.values() if task is not None]
         tally = tally_of(self._unit, self.workflow.id).after(gone=gone, come=come)
+        if self._is_another_plan():
+            tally = msgspec.structs.replace(tally, version=tally.version + 1, laid_at=self.now)
         workflow = msgspec.structs.replace(self.workflow, **fields, updated_at=self.now)
         removed: list[Record] = [self._old(key) for key, task in self._tasks.items() if task is None]
         removed += self._gone_links()
@@ -194,6 +210,14 @@ class PlanEdit:
         self._unit.record(kind, workflow, tally, *come, *links, *others, removes=removed, data=data)
         self.workflow = workflow
         return tally
+
+    def _is_another_plan(self) -> bool:
+        """Whether tasks came or went, were written anew, or wait for others than before."""
+        for key, task in self._tasks.items():
+            old = self._before.get(key)
+            if old is None or task is None or any(getattr(old, name) != getattr(task, name) for name in PLANNED):
+                return True
+        return any((self._unit.get(Dependency, key) is None) != (link is None) for key, link in self._links.items())
 
     def _old(self, key: str) -> Task:
         task = self._before[key]

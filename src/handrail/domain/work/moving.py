@@ -53,6 +53,9 @@ def move_task(
     if status == "failed" and not error:
         raise MissingError(f'task "{task.name}" needs an error', hint="say what went wrong and what was tried")
     if status in TASK_MACHINE.terminal:
+        from handrail.domain.pipeline.belonging import check_task  # noqa: PLC0415 - every start would pay
+
+        check_task(unit, task, status)
         check_parts(unit, task)
     edit = PlanEdit(unit, workflow)
     moved = edit.change(task, **_values(task, status, edit.now, outcome, outcome_detail, error), **fields)

@@ -16,6 +16,10 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     worked_ms: int = 0
     """What completed tasks took together, from their first start to their end."""
+    version: int = 0
+    """How often the plan itself changed: tasks, their order, what waits for what. A task that moves changes no plan."""
+    laid_at: int = 0
+    """When the plan changed last."""
 
     @property
     def stream(self) -> str:
@@ -43,7 +47,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
         for task in come:
             counts[task.shown_status] += 1
             worked += _worked(task)
-        return Tally(id=self.id, counts=counts, worked_ms=worked)
+        return msgspec.structs.replace(self, counts=counts, worked_ms=worked)
 
 
 def empty_tally(workflow_id: str) -> Tally:

@@ -23,6 +23,9 @@ TASK_MACHINE = Machine(
         ("in_progress", "pending"): "task_replan, task_release",
         ("planning", "pending"): "task_release",
         ("paused", "pending"): "task_release",
+        ("planning", "skipped"): "its run skips it or ends",
+        ("in_progress", "skipped"): "its run skips it or ends",
+        ("paused", "skipped"): "its run skips it or ends",
     },
 )
 FINISHED = TASK_MACHINE.terminal

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from handrail.kernel.errors import InvalidParams, NotFound
+from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Operation
 from handrail.protocol.wire import encode
@@ -20,6 +21,9 @@ from handrail.surfaces.cli.render import echo_json, echo_table
 from handrail.surfaces.mcp.tools import operation_named, why_not_here
 from handrail.surfaces.schemas import request_schema
 from handrail.wiring import Handrail, assemble
+
+CHANNEL = "call"
+"""Not `cli`: scripts and agents call tools so, and what only a person does is told by the channel."""
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -49,7 +53,8 @@ def call(
         _show(operation, as_json=as_json)
         return
     try:
-        result = run(operation, handrail.call, parse_pairs(operation, arguments), actor=person())
+        actor = Actor(person().name, CHANNEL)
+        result = run(operation, handrail.call, parse_pairs(operation, arguments), actor=actor)
     except InvalidParams as refusal:
         explains = f"`handrail call {tool} --arguments` explains them"
         raise InvalidParams(refusal.message, hint="; ".join(filter(None, (refusal.hint, explains)))) from None

@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import DECISION, answer_gate
+from handrail.domain.pipeline.running import answer_gate
 from handrail.kernel.errors import InvalidParams, NotAllowed, NotFound, SeveralOpen
 from handrail.kernel.query import Query
 from handrail.operation import Call
@@ -59,11 +60,20 @@ def _decide(
         click.echo(line)
 
 
-def _answered(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any]:
-    if call.humans_decide and not sys.stdin.isatty():
+def check_person(call: Call, does: str) -> None:
+    """Raises NotAllowed where only a person does this, and nobody sits at a terminal."""
+    if call.humans_decide and not _is_terminal():
         raise NotAllowed(
-            "here only a person decides, and this is no terminal", hint="run it yourself in a terminal of your own"
+            f"here only a person {does}, and this is no terminal", hint="run it yourself in a terminal of your own"
         )
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _answered(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any]:
+    check_person(call, "decides")
     gate = _meant(call, text)
     if word is None and gate.options[0] != "approve":
         raise InvalidParams(

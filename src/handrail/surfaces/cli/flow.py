@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from handrail.domain.pipeline.flow import Flow, Phase, is_flow_id
+from handrail.domain.pipeline.flow import Flow, Phase, is_flow_id, weakens
 from handrail.domain.pipeline.flow_shelf import BrokenFlow, LoadedFlow
 from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
 from handrail.outside.flow_files import FOLDER, FlowFiles, is_flow_name, refused, standard_flows
@@ -35,6 +36,10 @@ _HEAD = """\
 """
 
 
+ORDINARY = "standard"
+"""The bundled flow that one with a name and phases of its own is compared with."""
+
+
 @click.group(cls=ListFirst)
 def flow() -> None:
     """List, show, check and write flows: the phases a pipeline goes through."""
@@ -44,11 +49,14 @@ def flow() -> None:
 @common_options
 def list_flows(root: Path | None, as_json: bool, **_: Any) -> None:
     """List every flow, where it comes from, and the files that cannot be followed."""
-    entries = _flows(root).entries()
+    flows = _flows(root)
+    entries = flows.entries()
     loaded = sorted((entry for entry in entries if isinstance(entry, LoadedFlow)), key=lambda entry: entry.name)
     broken = [entry for entry in entries if isinstance(entry, BrokenFlow)]
+    weaker = _weaker(flows, loaded)
     if as_json:
-        echo_json({"flows": [_entry(item) for item in loaded], "problems": [_problem(item) for item in broken]})
+        told = [{**_entry(item), "weaker": weaker.get(item.file)} for item in loaded]
+        echo_json({"flows": told, "problems": [_problem(item) for item in broken]})
         return
     rows = [
         (item.name, item.source, str(len(_kept(item.flow))), ", ".join(item.flow.skip) or "-", item.flow.description)
@@ -58,6 +66,9 @@ def list_flows(root: Path | None, as_json: bool, **_: Any) -> None:
     if broken:
         click.echo(f"\n{len(broken)} {'file' if len(broken) == 1 else 'files'} cannot be followed:")
         _echo_problems(broken)
+    if weaker:
+        click.echo()
+        _echo_weaker(weaker.values())
 
 
 @flow.command()
@@ -81,15 +92,18 @@ def show(name: str, as_yaml: bool, root: Path | None, as_json: bool, **_: Any) -
 @click.argument("targets", nargs=-1, metavar="[FILE|NAME]...")
 @common_options
 def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: Any) -> None:
-    """Check flow files, or flows by name; without arguments, every flow there is. Ends with 1 when one has a
-    problem."""
+    """Check flow files, or flows by name; without arguments, every flow there is. Ends with 1 when one has a problem.
+    What a flow asks and judges less than the bundled one is said, and is no problem."""
     flows = _flows(root)
     checked = [_checked(flows, target) for target in targets] if targets else list(flows.entries())
     broken = [item for item in checked if isinstance(item, BrokenFlow)]
+    weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
     if as_json:
-        echo_json({"checked": len(checked), "problems": [_problem(item) for item in broken]})
+        problems = [_problem(item) for item in broken]
+        echo_json({"checked": len(checked), "problems": problems, "weaker": list(weaker.values())})
     else:
         _echo_problems(broken)
+        _echo_weaker(weaker.values())
         click.echo(f"{len(checked)} checked, {len(broken)} with problems")
     sys.exit(EXIT_REFUSED if broken else 0)
 
@@ -169,6 +183,26 @@ def _problem(item: BrokenFlow) -> dict[str, Any]:
 def _echo_problems(broken: Sequence[BrokenFlow]) -> None:
     for item in broken:
         click.echo(f"  {click.style(f'{item.where}: ', fg='red')}{item.reason}")
+
+
+def _weaker(flows: FlowFiles, loaded: Sequence[LoadedFlow]) -> dict[str, dict[str, Any]]:
+    """What flows leave out of the questions and reviews of those that come with Handrail, by file."""
+    bundled: Callable[[str], Flow | None] = functools.cache(flows.bundled)
+    found: dict[str, dict[str, Any]] = {}
+    for item in loaded:
+        names = (item.name, item.flow.extends or ORDINARY, ORDINARY)
+        than = next((flow for name in names if (flow := bundled(name)) is not None), None)
+        if than is not None and (less := weakens(item.flow, than)):
+            found[item.file] = {"name": item.name, "than": than.name, "leaves_out": less}
+    return found
+
+
+def _echo_weaker(weaker: Iterable[dict[str, Any]]) -> None:
+    for item in weaker:
+        bundled = f"the {item['than']} that comes with Handrail"
+        click.echo(click.style(f"{item['name']} asks and judges less than {bundled}:", fg="yellow"))
+        for less in item["leaves_out"]:
+            click.echo(f"  {less}")
 
 
 def _effective(flow: Flow) -> dict[str, Any]:

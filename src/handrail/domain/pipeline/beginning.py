@@ -1,0 +1,226 @@
+"""How a run begins: as a workflow with its flow pinned, at its first phase or at a later one whose documents are there.
+
+What earlier runs teach it and what it will probably cost is looked up here, once. No documents are read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.domain.pipeline.asking import Flags
+from handrail.domain.pipeline.budget import spent
+from handrail.domain.pipeline.estimating import Cost
+from handrail.domain.pipeline.flow import Flow, Phase
+from handrail.domain.pipeline.handing_out import taken, task_states, text_hash
+from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, learn
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.state import Facts, RunState, TaskState, finish, is_left_out
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import InvalidParams
+from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+LEARNT_FROM = 200
+"""Runs, the newest, that a new one learns from."""
+TITLE = 100
+PARALLEL = 4
+GIVEN = "GIVEN"
+"""What stands for the verdict on a task that was done before the run began."""
+MISSING = 10
+"""Files that a refusal names."""
+
+
+class Request(NamedTuple):
+    """What a run is begun with."""
+
+    repository: str
+    workspace: str
+    name: str
+    body: str
+    effort: str
+    flow: Flow
+    flags: Flags
+    branch: str | None
+    source_type: str = "text"
+    source_url: str | None = None
+    source_id: str | None = None
+    limits: Mapping[str, float] = {}
+
+
+def begin(unit: UnitOfWork, request: Request, state: RunState, lessons: Lessons) -> PipelineRun:
+    """The run and its workflow, recorded."""
+    now = unit.now_ms()
+    first = next((line.lstrip("# ").strip() for line in request.body.splitlines() if line.strip()), request.name)
+    title = first[:TITLE]
+    workflow = new_workflow(
+        unit, title, request.source_type, request.source_url, request.body or title, request.repository
+    )
+    until = {"until": request.flags.until} if request.flags.until is not None else {}
+    run = PipelineRun(
+        id=workflow.id,
+        repository_path=request.repository,
+        workspace=request.workspace,
+        spec_name=request.name,
+        title=title.lstrip("-{ ") or request.name,
+        request=request.body,
+        source_type=request.source_type,
+        source_url=request.source_url,
+        source_id=request.source_id,
+        effort=request.effort,
+        branch=request.branch,
+        flow=msgspec.to_builtins(request.flow),
+        flags=msgspec.to_builtins(request.flags),
+        state=msgspec.to_builtins(state),
+        task_ids={},
+        dispatched=None,
+        log=[],
+        findings=[],
+        friction=[],
+        lessons=msgspec.to_builtins(lessons),
+        created_at=now,
+        updated_at=now,
+        limits={**request.limits, **until},
+    )
+    unit.record("pipeline.begun", workflow, run)
+    return run
+
+
+def new_workflow(
+    unit: UnitOfWork, title: str, source_type: str, source_url: str | None, content: str, repository: str
+) -> Workflow:
+    """The workflow that a run is; the caller records both."""
+    now = unit.now_ms()
+    return Workflow(
+        id=unit.new_id("wf"),
+        name=title,
+        status="ready",
+        source_type="prompt" if source_type == "text" else source_type,
+        source_ref=source_url,
+        source_content=content,
+        repository_path=repository,
+        plan=None,
+        max_parallel_tasks=PARALLEL,
+        auto_create_workspaces=False,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+# -- beginning later than at the beginning ----------------------------------------------------------------------------
+
+
+def check_phase(flow: Flow, phase_id: str | None) -> None:
+    """Raises InvalidParams for a phase that the flow does not have."""
+    if phase_id is not None and not flow.knows(phase_id):
+        known = [phase.id for phase in flow.phases if phase.id not in flow.skip]
+        raise InvalidParams(
+            f"{flow.name} has no phase {phase_id}{did_you_mean(phase_id, known)}", hint=f"phases: {', '.join(known)}"
+        )
+
+
+def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str | None) -> RunState:
+    """The state of a run that begins at this phase: what comes before it is taken as done, its documents as written.
+
+    Where only people open gates, nothing that judges is taken as done on anybody's word: reviews, gates and the tasks
+    of people are still to come.
+    """
+    state = RunState()
+    if phase_id is None:
+        return state
+    check_phase(flow, phase_id)
+    earlier = [phase for phase in flow.phases[: flow.position(phase_id)] if not is_left_out(phase, state, flow, facts)]
+    before = [phase for phase in earlier if not (facts.humans_decide and _is_judgement(phase))]
+    plain = [phase.output for phase in before if phase.output is not None and "{N}" not in phase.output]
+    doing = next((phase for phase in flow.phases if phase.kind == "tasks"), None)
+    plan = doing.plan if doing is not None else None
+    _check_there([*plain, *([plan] if doing in before and plan is not None else [])], files, phase_id)
+    if plan is not None and (doing in before or plan in plain):
+        tasks = [_given(task, before, facts) for task in task_states(files[plan], plan)]
+        state = state.but(tasks=tasks, plan=text_hash(files[plan]))
+    written = [*plain, *_task_files(before, state.tasks)]
+    _check_there(written, files, phase_id)
+    for name in written:
+        state = taken(state, name, files[name])
+    left = any(not task.implemented for task in state.tasks)  # people's, or none was begun
+    given = [phase.id for phase in before if phase is not doing or not left]
+    for phase_given in given:
+        state = finish(state, phase_given)
+    return state.but(given=given)
+
+
+def _is_judgement(phase: Phase) -> bool:
+    return phase.kind in ("review", "gate", "task-reviews")
+
+
+def _given(task: TaskState, before: Sequence[Phase], facts: Facts) -> TaskState:
+    """A task as far as it is where these phases are over."""
+    kinds = {phase.kind for phase in before}
+    if "tasks" not in kinds or (task.is_gate and facts.humans_decide):
+        return task
+    judged = task.is_gate or "task-reviews" in kinds
+    return msgspec.structs.replace(task, implemented=True, verdict=GIVEN if judged else None)
+
+
+def _task_files(before: Sequence[Phase], tasks: Sequence[TaskState]) -> list[str]:
+    outputs = [phase.output for phase in before if phase.output is not None and "{N}" in phase.output]
+    return [output.replace("{N}", str(task.number)) for output in outputs for task in tasks if not task.is_gate]
+
+
+def _check_there(names: Sequence[str], files: Mapping[str, str], phase_id: str) -> None:
+    missing = [name for name in names if not files.get(name, "").strip()]
+    if missing:
+        shown = f"{', '.join(missing[:MISSING])}{' …' if len(missing) > MISSING else ''}"
+        raise InvalidParams(
+            f"to begin at {phase_id} the workspace must hold {shown}",
+            hint="write what is missing into the workspace first, or begin earlier",
+        )
+
+
+# -- what earlier runs tell -------------------------------------------------------------------------------------------
+
+
+def finished_runs(unit: UnitOfWork, repository: str) -> list[PipelineRun]:
+    """The newest runs of a repository that came to their end, the one that moved last first."""
+    newest = Query((("repository_path", repository),), ("-updated_at", "-id"), LEARNT_FROM)
+    # Looked at as it lies there: making a state of every run would be half the cost of a beginning.
+    return [run for run in unit.select(PipelineRun, newest) if run.state.get("ended") == "completed"]
+
+
+def lessons_from(runs: Sequence[PipelineRun], request: str) -> Lessons:
+    """What these runs teach about a request."""
+    past = [past_run(run) for run in runs]
+    findings = [
+        Noted(text=one["description"], severity=one["severity"], run=run.id, at=one["at"])
+        for run in runs
+        for one in run.findings
+    ]
+    friction = [Noted(text=text, run=run.id, at=run.updated_at) for run in runs for text in run.friction]
+    return learn(request, runs=past, findings=findings, friction=friction)
+
+
+def past_run(run: PipelineRun) -> PastRun:
+    return PastRun(
+        spec_name=run.spec_name,
+        effort=run.effort,
+        one_liner=run.title,
+        request=run.request,
+        outcome=run.state.get("ended") or "",
+        tokens=sum(entry["tokens"] for entry in run.log),
+        duration_ms=sum(entry["duration_ms"] for entry in run.log),
+    )
+
+
+def costs_of(runs: Sequence[PipelineRun], effort: str, prices: Mapping[str, float]) -> list[Cost]:
+    """What the runs of an effort cost, of those that did all of it themselves. One whose models have no price costs no
+    money that could be told."""
+    found = []
+    for run in runs:
+        if run.effort == effort and run.forked_from is None and not run.run_state().given:
+            have = spent(run.log, prices)
+            money = have.money if prices and not have.unpriced else None
+            found.append(Cost(have.tokens, sum(entry["duration_ms"] for entry in run.log), money))
+    return found

@@ -1,0 +1,111 @@
+"""What a run may spend and has spent: tokens, minutes of its agents' work, money by the user's own prices. Pure.
+
+A soft limit warns, a hard one stops the run where it stands; it goes on once a person allows more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.kernel.errors import InvalidParams, SettingInvalid
+from handrail.kernel.nearest import did_you_mean
+
+UNITS = ("tokens", "minutes", "money")
+LIMITS = tuple(f"{kind}_{unit}" for kind in ("soft", "hard") for unit in UNITS)
+MILLION = 1_000_000
+ANY = "*"
+"""The price of every model that has none of its own."""
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Limits by name, `soft_tokens` to `hard_money`, and the price of a million tokens for each model."""
+
+    limits: Mapping[str, float] = {}
+    prices: Mapping[str, float] = {}
+
+
+class Spent(NamedTuple):
+    """What the actions of a run cost, as they were reported."""
+
+    tokens: int = 0
+    minutes: float = 0.0
+    money: float = 0.0
+    unpriced: tuple[str, ...] = ()
+    """Models that no price is known for."""
+
+
+def check_limits(limits: Mapping[str, Any]) -> None:
+    """Raises InvalidParams for a limit that there is not, or that is no amount."""
+    for name, value in limits.items():
+        if name not in LIMITS:
+            raise InvalidParams(
+                f"there is no limit {name}{did_you_mean(name, LIMITS)}", hint=f"limits: {', '.join(LIMITS)}"
+            )
+        if not _is_amount(value):
+            raise InvalidParams(f"{name} is an amount of {name.partition('_')[2]}, 0 or more", hint=f"not {value}")
+
+
+def check_budget(budget: Budget) -> None:
+    """Raises SettingInvalid for what the settings say that cannot be meant: a limit that nobody knows stops nobody."""
+    try:
+        check_limits(budget.limits)
+    except InvalidParams as problem:
+        raise SettingInvalid(f"[budget]: {problem.message}", hint=problem.hint) from None
+    for model, price in budget.prices.items():
+        if not _is_amount(price):
+            raise SettingInvalid(
+                f"[prices]: {model} costs {price}, which is no price", hint="money for a million tokens, 0 or more"
+            )
+
+
+def stricter(here: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
+    """What may be spent where both hold: whoever asks can ask for less than is allowed here, not for more."""
+    return {**here, **{name: min(value, here.get(name, value)) for name, value in asked.items()}}
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def spent(log: Sequence[Mapping[str, Any]], prices: Mapping[str, float]) -> Spent:
+    """What a run's log adds up to."""
+    money = 0.0
+    unpriced: dict[str, None] = {}
+    for entry in log:
+        model = entry.get("model") or ""
+        price = prices.get(model, prices.get(ANY))
+        if price is not None:
+            money += entry["tokens"] * price / MILLION
+        elif entry["tokens"]:
+            unpriced[model or "a model without a name"] = None
+    tokens = sum(entry["tokens"] for entry in log)
+    return Spent(tokens, sum(entry["duration_ms"] for entry in log) / 60_000, money, tuple(unpriced))
+
+
+def exceeded(have: Spent, limits: Mapping[str, float], kind: str) -> str:
+    """Which limit of a kind, `soft` or `hard`, is reached, in words; nothing where none is."""
+    for unit in UNITS:
+        limit = limits.get(f"{kind}_{unit}")
+        amount = getattr(have, unit)
+        if limit is not None and amount >= limit:
+            return f"{_amount(amount)} of {_amount(limit)} {unit} are spent"
+    return ""
+
+
+def warning_about(have: Spent, limits: Mapping[str, float]) -> str:
+    """What whoever runs it should know before the limit stops it."""
+    said = exceeded(have, limits, "soft")
+    money = any(name.endswith("_money") for name in limits)
+    if money and have.unpriced:
+        models = ", ".join(have.unpriced[:5])
+        said = f"{said}; " if said else ""
+        said += f"no price is known for {models}, so its tokens count as free"
+    return said
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) or value >= 1000 else f"{value:,.2f}"

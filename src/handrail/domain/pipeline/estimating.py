@@ -1,0 +1,42 @@
+"""What a run will probably cost, by what earlier ones of its effort did: half of them stayed below the first figure,
+nine of ten below the second. Pure; without earlier runs there is no estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+FIGURES = (("p50", 0.5), ("p90", 0.9))
+
+
+class Cost(NamedTuple):
+    """What one finished run cost."""
+
+    tokens: int
+    duration_ms: int
+    money: float | None = None
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of all does not exceed: always one that really was."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def estimate(costs: Sequence[Cost]) -> dict[str, Any] | None:
+    """The estimate as it is shown; None where nothing is known. Runs that reported no cost teach nothing."""
+    known = [cost for cost in costs if cost.tokens or cost.duration_ms]
+    if not known:
+        return None
+    shown: dict[str, Any] = {
+        "runs": len(known),
+        "tokens": {name: int(percentile([cost.tokens for cost in known], share)) for name, share in FIGURES},
+        "minutes": {
+            name: round(percentile([cost.duration_ms for cost in known], share) / 60_000, 1) for name, share in FIGURES
+        },
+    }
+    priced = [cost.money for cost in known if cost.money is not None]
+    if priced:
+        shown["money"] = {name: round(percentile(priced, share), 2) for name, share in FIGURES}
+    return shown

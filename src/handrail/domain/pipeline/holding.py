@@ -1,0 +1,74 @@
+"""Who drives a run. One orchestrator at a time: a second one is told who the first is, and may take over if it says so.
+
+Whoever is gone holds nothing: a process that has ended, an agent that is lost, anyone who has not moved the run for
+long and of whom nothing else is known. Whoever cannot be told from others holds nothing either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from handrail.domain.work.explaining import spoken_time
+from handrail.kernel.errors import WorkspaceHeld
+
+HELD_MS = 30 * 60_000
+"""How long a holder is believed to be there that nobody can look at."""
+
+
+class Caller(NamedTuple):
+    """Who makes a call, as far as that can be told."""
+
+    name: str = ""
+    agent_id: str | None = None
+    session: str | None = None
+    """The connection it comes through; None where every call is a connection of its own."""
+
+
+Presence = Callable[[Mapping[str, Any]], bool | None]
+"""Whether a holder is still there; None where that cannot be told."""
+
+
+def holder_of(caller: Caller, now_ms: int) -> dict[str, Any] | None:
+    """The caller as a run's holder; None for one that could not be known again."""
+    if caller.agent_id is None and caller.session is None:
+        return None
+    return {"name": caller.name, "agent_id": caller.agent_id, "session": caller.session, "since": now_ms}
+
+
+def is_same(holder: Mapping[str, Any], caller: Caller) -> bool:
+    """Two agents are told apart by their ids, even on one connection; who names no agent, by the connection."""
+    if caller.agent_id is not None and holder.get("agent_id") is not None:
+        return bool(caller.agent_id == holder["agent_id"])
+    return caller.session is not None and caller.session == holder.get("session")
+
+
+def still_holding(holder: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
+    """The same holder where it is seen now: an agent may have come back through another connection."""
+    if caller.session is None or caller.session == holder.get("session"):
+        return holder
+    return {**holder, "session": caller.session}
+
+
+def held_by_another(
+    holder: Mapping[str, Any] | None, moved_at: int, caller: Caller, presence: Presence, now_ms: int
+) -> bool:
+    """Whether somebody else is at work on a run that moved last at `moved_at`."""
+    if holder is None or is_same(holder, caller):
+        return False
+    there = presence(holder)
+    return there if there is not None else now_ms - moved_at < HELD_MS
+
+
+def refuse_second(workspace: str, holder: Mapping[str, Any], moved_at: int, now_ms: int) -> WorkspaceHeld:
+    who = holder.get("name") or "another orchestrator"
+    return WorkspaceHeld(
+        f"{who} drives {workspace}; it moved {spoken_time(now_ms - moved_at)} ago",
+        hint="let it go on there; if it is to stop, call pipeline_next_action with take_over: true",
+        held_by=shown_holder(holder),
+    )
+
+
+def shown_holder(holder: Mapping[str, Any]) -> dict[str, Any]:
+    """A holder as others see it; how its connection is called is nobody's business."""
+    return {key: value for key, value in holder.items() if key != "session"}

@@ -1,0 +1,309 @@
+"""A run read back from its `state.json`, where the store does not know it: the workspace was copied from elsewhere.
+
+The file is believed about what was done as far as the documents bear it out: a phase whose document is not the one
+that was accepted is done again, with all that follow. It is not believed about anything that could run something,
+reach out of the workspace, or be too much to keep: such a file is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from handrail.domain.pipeline.asking import SOURCES, Flags, slug
+from handrail.domain.pipeline.beginning import check_phase, new_workflow
+from handrail.domain.pipeline.budget import check_limits, stricter
+from handrail.domain.pipeline.flow import Flow, Phase, read_flow
+from handrail.domain.pipeline.handing_out import task_states, text_hash
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.state import (
+    Facts,
+    RunState,
+    TaskState,
+    all_again,
+    back_to,
+    outputs_of,
+    present_phase,
+)
+from handrail.kernel.errors import InvalidFlow, InvalidParams, InvalidPlan
+from handrail.kernel.records import UnitOfWork
+
+VERSION = 1
+LONGEST = 4 * 1024 * 1024
+"""Characters of a `state.json`: several times the longest that a run leaves."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+DEEPEST = 12
+"""How deep a document lies in itself at most."""
+
+ACCEPTED = "ACCEPTED"
+"""What stands for the verdict on a task that a person took as it was."""
+
+Command = tuple[str, ...]
+Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Line = Annotated[str, Meta(max_length=300)]
+Word = Annotated[str, Meta(max_length=500, pattern=r"^([^\x00-\x20\x7f-][^\x00-\x20\x7f]*)?\Z")]
+"""One word that no command takes for an option, or nothing."""
+SourceType = Literal["text", "github_issue", "jira_issue", "linear_issue", "gitlab_issue"]
+
+
+class _Cost(msgspec.Struct, omit_defaults=True):
+    phase: Line
+    tokens: Count
+    duration_ms: Count
+    model: Line
+    at: Count
+    times: Count = 1
+
+
+class _Found(msgspec.Struct):
+    severity: Line
+    description: Annotated[str, Meta(max_length=10_000)]
+    at: Count
+
+
+class Copied(msgspec.Struct):
+    """What a file must tell of a run. What else it says is left out."""
+
+    spec_name: Line
+    title: Line
+    request: Annotated[str, Meta(max_length=500_000)]
+    source_type: SourceType
+    source_url: Word | None
+    source_id: Word | None
+    effort: Literal["S", "M", "L"]
+    branch: Word | None
+    flow: dict[str, Any]
+    flags: Flags
+    state: RunState
+    log: Annotated[list[_Cost], Meta(max_length=5000)]
+    findings: Annotated[list[_Found], Meta(max_length=500)]
+    friction: Annotated[list[Annotated[str, Meta(max_length=10_000)]], Meta(max_length=500)]
+    created_at: Count
+    limits: dict[str, Any] = {}
+
+
+class Destination(NamedTuple):
+    """Where a run is taken over."""
+
+    repository: str
+    workspace: str
+    commands: Collection[Command] = ()
+    """What the flows that are known there run."""
+    limits: Mapping[str, float] = {}
+    """What a run may spend there."""
+
+
+def run_from(text: str, files: Mapping[str, str], there: Destination, now_ms: int, run_id: str = "") -> PipelineRun:
+    """The run that a `state.json` tells of. Raises InvalidParams where it tells of none, or of one that is not to be
+    had."""
+    copied = _copied(text)
+    flow = _flow(copied, there.commands)
+    _check_source(copied)
+    _check_limits(flow, copied.limits)
+    _check_state(flow, copied.state)
+    state = copied.state.but(before={}, stopped=None, skip=[])
+    if state.ended is None:
+        facts = Facts(source_type=copied.source_type, skip_pr=copied.flags.skip_pr)
+        state = _borne_out(flow, state, files, facts)
+    kept: dict[str, Any] = msgspec.to_builtins(copied)
+    name = slug(copied.spec_name)
+    own = {
+        "id": run_id,
+        "repository_path": there.repository,
+        "workspace": there.workspace.rstrip("/"),
+        "spec_name": name,
+        "title": _CONTROL.sub(" ", copied.title).lstrip("-{ ") or name,
+        "flow": msgspec.to_builtins(flow),
+        "state": msgspec.to_builtins(state),
+        "task_ids": {},
+        "dispatched": None,
+        "lessons": {},
+        "limits": {**copied.limits, **stricter(there.limits, _amounts(copied.limits))},
+        "created_at": min(copied.created_at, now_ms),
+        "updated_at": now_ms,
+    }
+    return PipelineRun(**{**kept, **own})
+
+
+def import_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Destination) -> PipelineRun:
+    """The run of a workspace that was copied here, recorded as a workflow of this store."""
+    read = run_from(text, files, there, unit.now_ms())
+    workflow = new_workflow(
+        unit, read.title, read.source_type, read.source_url, read.request or read.title, there.repository
+    )
+    ended = read.run_state().ended
+    if ended is not None:
+        workflow = msgspec.structs.replace(workflow, status=ended)
+    run = msgspec.structs.replace(read, id=workflow.id)
+    unit.record("pipeline.imported", workflow, run, data={"workspace": run.workspace})
+    return run
+
+
+def commands_in(flows: Iterable[Flow]) -> set[Command]:
+    """Every command that these flows run."""
+    return {tuple(command) for flow in flows for phase in flow.phases for command in phase.commands}
+
+
+# -- what is not believed ---------------------------------------------------------------------------------------------
+
+
+def _copied(text: str) -> Copied:
+    if len(text) > LONGEST:
+        raise _unreadable("it is longer than any that a run leaves")
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        raise _unreadable("it is no JSON") from None
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        raise _unreadable(f"it is not of version {VERSION}")
+    _check_texts(document, DEEPEST)
+    try:
+        return msgspec.convert(document, Copied)
+    except msgspec.ValidationError as problem:
+        raise _unreadable(str(problem)) from None
+
+
+def _check_texts(value: Any, deep: int) -> None:
+    """Refuses what no store keeps."""
+    if deep == 0:
+        raise _unreadable("it lies too deep in itself")
+    if isinstance(value, str) and "\0" in value:
+        raise _unreadable("a text of it holds a NUL character")
+    if isinstance(value, dict | list):
+        for part in (*value, *value.values()) if isinstance(value, dict) else value:
+            _check_texts(part, deep - 1)
+
+
+def _flow(copied: Copied, commands: Collection[Command]) -> Flow:
+    try:
+        flow = read_flow({key: value for key, value in copied.flow.items() if key != "extends"}, lambda _: None)
+    except InvalidFlow as problem:
+        raise _unreadable(problem.message) from None
+    strange = [" ".join(command) for command in sorted(commands_in([flow]) - set(commands))]
+    if strange:
+        raise InvalidParams(
+            f"state.json cannot be taken over: its flow {flow.name} runs what no flow here does: {strange[0][:200]}",
+            hint="read that flow first; put it into .handrail/flows if it is one of yours, then try again",
+        )
+    return flow
+
+
+def _check_source(copied: Copied) -> None:
+    known = [source for source in SOURCES if source.type == copied.source_type]
+    if bool(copied.source_url) != bool(known) or not all(
+        source.pattern.fullmatch(copied.source_url or "") for source in known
+    ):
+        raise _unreadable("its source_url is no address of an issue")
+
+
+def _check_limits(flow: Flow, limits: Mapping[str, Any]) -> None:
+    try:
+        check_limits(_amounts(limits))
+        until = limits.get("until")
+        if not isinstance(until, str | None):
+            raise _unreadable("its until is no phase")
+        check_phase(flow, until)
+    except InvalidParams as problem:
+        raise _unreadable(problem.message) from None
+
+
+def _amounts(limits: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in limits.items() if name != "until"}
+
+
+def _check_state(flow: Flow, state: RunState) -> None:
+    named = (*state.done, *state.answers, *state.approved, *state.tries, *state.unread, *state.given)
+    if any(not flow.knows(phase) for phase in named):
+        raise _unreadable("it names phases that its flow does not have")
+    if state.ended not in (None, "completed", "abandoned"):
+        raise _unreadable(f"a run does not end as {state.ended[:50]}")
+    counts = (*state.tries.values(), *state.unread.values(), state.turns, *(task.retries for task in state.tasks))
+    if any(not 0 <= count <= 10**9 for count in counts):
+        raise _unreadable("its counts are no counts")
+
+
+def _unreadable(why: str) -> InvalidParams:
+    return InvalidParams(
+        f"state.json cannot be taken over: {why}",
+        hint="copy the workspace whole, as Handrail left it; or begin anew with pipeline_init",
+    )
+
+
+# -- what the documents bear out --------------------------------------------------------------------------------------
+
+
+def _borne_out(flow: Flow, state: RunState, files: Mapping[str, str], facts: Facts) -> RunState:
+    """The state with everything done again whose document is not the one that was accepted."""
+    state = _with_tasks(flow, state, files)
+    for phase in flow.phases:
+        if phase.id in state.done and not _stands(phase, state, files):
+            state = all_again(flow, state, phase.id).but(tries={}, unread={})
+            break
+    present = present_phase(flow, state, facts)
+    has_command = present is not None and 0 <= state.command < len(present.commands)
+    return state if has_command else state.but(command=0)
+
+
+def _stands(phase: Phase, state: RunState, files: Mapping[str, str]) -> bool:
+    """Whether a phase has the document that ended it. A review that a person let pass was ended by none."""
+    if phase.kind in ("tasks", "task-reviews") or (phase.kind == "review" and phase.id not in state.approved):
+        return True
+    return all(_is_accepted(name, state, files) for name in outputs_of(phase, state))
+
+
+def _is_accepted(name: str, state: RunState, files: Mapping[str, str]) -> bool:
+    accepted = state.judged.get(name, [])
+    return bool(accepted) and name in files and text_hash(files[name]) == accepted[-1]
+
+
+def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
+    """The state with the tasks as their list has them, each as far as its own documents bear out."""
+    doing = next((phase for phase in flow.phases if phase.kind == "tasks"), None)
+    if doing is None or not (state.tasks or doing.id in state.done):
+        return state.but(tasks=[], plan=None)
+    plan = doing.plan or ""
+    try:
+        listed = task_states(files.get(plan, ""), plan)
+    except InvalidPlan:
+        listed = []
+    if not listed or text_hash(files[plan]) != state.plan:
+        writers = [phase.id for phase in flow.phases if phase.output == plan and phase.id in state.done]
+        again = all_again(flow, state, (*writers, doing.id)[0])
+        return again.but(tasks=[], plan=None, tries={}, unread={})
+    judging = next((phase for phase in flow.phases if phase.kind == "task-reviews"), None)
+    known = {task.number: task for task in state.tasks}
+    tasks = [_as_far(task, known.get(task.number, task), doing, judging, state, files) for task in listed]
+    if doing.id in state.done and any(not (task.implemented or task.skipped) for task in tasks):
+        state = back_to(flow, state, doing.id)
+    elif judging is not None and any(
+        task.verdict is None and task.number in known and known[task.number].verdict is not None for task in tasks
+    ):
+        state = back_to(flow, state, judging.id)
+    return state.but(tasks=tasks)
+
+
+def _as_far(
+    listed: TaskState,
+    known: TaskState,
+    doing: Phase,
+    judging: Phase | None,
+    state: RunState,
+    files: Mapping[str, str],
+) -> TaskState:
+    """A task of the list with what was done of it. What a person said of it needs no document."""
+    implemented, verdict = known.implemented, known.verdict if known.implemented else None
+    if listed.is_gate:
+        return msgspec.structs.replace(listed, implemented=implemented, skipped=known.skipped, verdict=verdict)
+    if implemented and not _is_accepted(_file_of(doing, listed), state, files):
+        implemented, verdict = False, None
+    if verdict not in (None, ACCEPTED) and not (judging and _is_accepted(_file_of(judging, listed), state, files)):
+        verdict = None
+    return msgspec.structs.replace(listed, implemented=implemented, verdict=verdict, retries=known.retries)
+
+
+def _file_of(phase: Phase, task: TaskState) -> str:
+    return (phase.output or "").replace("{N}", str(task.number))
