@@ -28,7 +28,8 @@ def sdk_server(handrail: Handrail) -> Server[Any]:
     """A server of the official SDK over this Handrail's selected operations."""
 
     async def list_tools(_context: Any, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        listed = [tool_of(entry, whole=True, crew=True) for entry in handrail.switch.published()]
+        active = {toolset.name for toolset in handrail.switch.active()}
+        listed = [tool_of(entry, whole=True, active=active) for entry in handrail.switch.published()]
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in listed])
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:

@@ -40,6 +40,9 @@ class Tools(ToyTools):
     def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         return name in ("wait", "stubborn")
 
+    def asks(self, name: str) -> bool:
+        return name == "ask"
+
     def gate(self, name: str) -> threading.Event:
         return self.gates.setdefault(name, threading.Event())
 
@@ -147,6 +150,10 @@ class Wire:
             gate.set()
         self.end_input()
         self._thread.join(DEADLINE_S)
+        # A reader that still reads would read what the next test sends: numbers of closed descriptors come again.
+        for thread in threading.enumerate():
+            if thread.name == "handrail-reader":
+                thread.join(DEADLINE_S)
         for descriptor in tuple(self._open):
             self._close(descriptor)
 
@@ -304,6 +311,16 @@ def test_what_comes_behind_shutdown_is_turned_away(wire: Wire) -> None:
     assert [message["id"] for message in messages] == ["first", "down", "late"]
     assert messages[-1]["error"]["code"] == CANCELLED
     assert messages[-1]["error"]["data"]["details"] == "the server is leaving"
+
+
+def test_who_is_asked_holds_up_nobody(wire: Wire) -> None:
+    wire.initialize({"elicitation": {}})
+    wire.send(call("ask", "a"))
+    question = wire.reply()
+    wire.send(call("echo", "e"))
+    assert wire.reply()["id"] == "e"
+    wire.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
+    assert wire.reply()["result"]["structuredContent"] == {"action": "decline"}
 
 
 def test_a_call_whose_question_nobody_can_answer_any_more_is_answered(wire: Wire) -> None:

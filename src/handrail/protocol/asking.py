@@ -25,6 +25,11 @@ _CAPABILITY_FOR = {
 
 
 _FORM, _URL = "form", "url"
+_ROUNDS = "rounds/"
+"""Under this key the sealed state keeps what is ours of earlier rounds, beside the client's answers."""
+
+MAY_ASK = ("tools/call", "prompts/get", "resources/read")
+"""Stateless requests that may be answered with what they still need to know."""
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: the client no longer wants the answer
@@ -56,19 +61,40 @@ class InputRequired(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Answers:
-    """The client's answers so far, by key: those it sends with this retry and those of earlier rounds."""
+    """The client's answers so far, by key: those it sends with this retry and those of earlier rounds. Beside them
+    what no client can make up: which questions were put, and what the handler noted for the rounds to come."""
 
     def __init__(self, fresh: Mapping[str, Any] | None = None, kept: Mapping[str, Any] | None = None) -> None:
         # An answer that is no object is no answer: the question is put again.
         usable = {key: value for key, value in (fresh or {}).items() if isinstance(value, dict)}
-        self._by_key: dict[str, Any] = {**usable, **(kept or {})}
+        earlier = dict(kept or {})
+        ours = earlier.pop(_ROUNDS, {})
+        self._put: list[str] = ours.get("put", [])
+        self._noted: dict[str, Any] = ours.get("noted", {})
+        self._notes: dict[str, Any] = {}
+        self._by_key: dict[str, Any] = {**usable, **earlier}
 
-    def take(self, requests: Mapping[str, ClientRequest]) -> dict[str, Any]:
-        """The answers to these questions; raises InputRequired for those that have none yet."""
-        missing = {key: request for key, request in requests.items() if key not in self._by_key}
+    def take(self, requests: Mapping[str, ClientRequest], *, unasked: bool = True) -> dict[str, Any]:
+        """The answers to these questions; raises InputRequired for those that have none yet. Without `unasked`, an
+        answer counts only where its question was put in an earlier round."""
+        missing = {
+            key: request
+            for key, request in requests.items()
+            if key not in self._by_key or not (unasked or key in self._put)
+        }
         if missing:
-            raise InputRequired(missing, self._by_key)
+            put = [*self._put, *(key for key in missing if key not in self._put)]
+            ours = {"put": put, "noted": {**self._noted, **self._notes}}
+            raise InputRequired(missing, {**self._by_key, _ROUNDS: ours})
         return {key: self._by_key[key] for key in requests}
+
+    def note(self, key: str, value: Any) -> None:
+        """Keeps something for the rounds to come, should this one end in a question."""
+        self._notes[key] = value
+
+    def noted(self, key: str) -> Any:
+        """What an earlier round noted; None where none did."""
+        return self._noted.get(key)
 
     def known(self, requests: Mapping[str, ClientRequest]) -> dict[str, Any]:
         return {key: self._by_key[key] for key in requests if key in self._by_key}
@@ -91,6 +117,14 @@ class Question:
         """Nobody will answer."""
         self._abandoned = True
         self._settled.set()
+
+    @property
+    def is_settled(self) -> bool:
+        return self._settled.is_set()
+
+    def rest(self, most_s: float | None) -> None:
+        """Waits so long, or until it is settled; with None as long as that takes."""
+        self._settled.wait(most_s)
 
     def wait(self) -> Any:
         self._settled.wait()
@@ -119,6 +153,12 @@ def check_capabilities(requests: Iterable[ClientRequest], offered: Mapping[str, 
             missing = missing or mode not in _elicitation_modes(can)
     if missing:
         raise missing_capability(needed, stateless=stateless)
+
+
+def has_forms(offered: Mapping[str, Any]) -> bool:
+    """Whether a client with these capabilities can put a form before its person."""
+    can = offered.get("elicitation")
+    return isinstance(can, dict) and _FORM in _elicitation_modes(can)
 
 
 def _elicitation_modes(can: Any) -> tuple[str, ...]:

@@ -6,8 +6,17 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.protocol.asking import Answers, Cancelled, ClientRequest, Question, check_capabilities, elicitation
-from handrail.protocol.revisions import META_CAPABILITIES, META_LOG_LEVEL, META_VERSION
+from handrail.protocol.asking import (
+    MAY_ASK,
+    Answers,
+    Cancelled,
+    ClientRequest,
+    Question,
+    check_capabilities,
+    elicitation,
+    has_forms,
+)
+from handrail.protocol.revisions import ELICITATION_SINCE, META_CAPABILITIES, META_LOG_LEVEL, META_VERSION
 from handrail.protocol.wire import RequestId, Response, notification_of, request_of
 
 if TYPE_CHECKING:
@@ -22,8 +31,10 @@ Send = Callable[[dict[str, Any]], None]
 class Connection:
     """State that outlives a request: what the handshake settled, what we asked the client, and who listens."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, lasting: bool = True) -> None:
         self.send = send
+        self.lasting = lasting
+        """False for one that is made for a single request: whoever calls again cannot be known by it."""
         self.revision: str | None = None
         """The handshake revision agreed on; None until `initialize` has succeeded."""
         self.client_capabilities: dict[str, Any] = {}
@@ -51,8 +62,14 @@ class Connection:
         """True while a handler waits for the client's answer."""
         return bool(self._questions)
 
-    def put(self, request: ClientRequest, question: Question, emit: Send) -> None:
-        """Sends a request to the client; its response will settle the question. On a closed connection nobody will."""
+    @property
+    def has_forms(self) -> bool:
+        """Whether a handshake client said that it can put a form before its person."""
+        return (self.revision or "") >= ELICITATION_SINCE and has_forms(self.client_capabilities)
+
+    def put(self, request: ClientRequest, question: Question, emit: Send) -> str:
+        """Sends a request to the client; its response will settle the question. On a closed connection nobody will.
+        The request's id, for taking it back."""
         with self._lock:
             self._asked += 1
             request_id = f"handrail-{self._asked}"
@@ -62,6 +79,15 @@ class Connection:
             question.abandon()
         else:
             emit(request_of(request_id, request.method, dict(request.params)))
+        return request_id
+
+    def take_back(self, request_id: str, emit: Send) -> bool:
+        """Tells the client that a request of ours needs no answer any more. False where it has been answered, or where
+        nobody is left to tell."""
+        if self._questions.pop(request_id, None) is None:
+            return False
+        emit(notification_of("notifications/cancelled", {"requestId": request_id, "reason": "no longer asked"}))
+        return True
 
     def settle(self, response: Response) -> None:
         """Takes the client's answer to a request of ours; one we never made is ignored."""
@@ -179,18 +205,54 @@ class Exchange:
             return self.task.ask(requests, self.answers)
         if self.stateless:
             return self.answers.take(requests)
-        answers: dict[str, Any] = {}
-        for key, request in requests.items():
-            # Known to `cancel` before it goes out: a cancellation may come at any moment from here on.
-            question = self._question = Question()
-            self.raise_if_cancelled()
-            self.connection.put(request, question, self.emit)
-            answers[key] = question.wait()
-        return answers
+        return {key: self._asked_live(request).wait() for key, request in requests.items()}
+
+    def _asked_live(self, request: ClientRequest, wait_s: Callable[[], float] | None = None) -> Question:
+        """The question, settled, or taken back once `wait_s` gives it no more time."""
+        # Known to `cancel` before it goes out: a cancellation may come at any moment from here on.
+        question = self._question = Question()
+        self.raise_if_cancelled()
+        request_id = self.connection.put(request, question, self.emit)
+        try:
+            while not question.is_settled:
+                pause = wait_s() if wait_s is not None else None
+                if pause is not None and pause <= 0:
+                    break
+                question.rest(pause)
+        finally:
+            # Also of a call that was cancelled, or that failed meanwhile: its question has no reader any more.
+            if self.connection.take_back(request_id, self.emit):
+                question.abandon()
+        return question
 
     def elicit(self, message: str, schema: Mapping[str, Any], *, key: str = "input") -> dict[str, Any]:
         """Asks the person at the client; the answer has an `action` and, when accepted, `content`."""
         answer = self.ask({key: elicitation(message, schema)})[key]
+        return answer if isinstance(answer, dict) else {}
+
+    @property
+    def can_elicit(self) -> bool:
+        """Whether the person at the client can be asked by a form in the course of this request."""
+        if not self.stateless:
+            return self.connection.has_forms
+        return self.method in MAY_ASK and has_forms(self.client_capabilities)
+
+    def elicit_while(
+        self, wait_s: Callable[[], float], message: str, schema: Mapping[str, Any], *, key: str
+    ) -> dict[str, Any] | None:
+        """The same with an end: `wait_s` says for how long to wait until it is asked again, and takes the question back
+        with 0. None where there was no answer by then, or where none can come any more. On a stateless request nothing
+        waits; only an answer to a question that was put counts there."""
+        request = elicitation(message, schema)
+        check_capabilities([request], self.client_capabilities, stateless=self.stateless)
+        if self.stateless:
+            answer = self.answers.take({key: request}, unasked=False)[key]
+        else:
+            try:
+                answer = self._asked_live(request, wait_s).wait()
+            except Cancelled:
+                self.raise_if_cancelled()
+                return None
         return answer if isinstance(answer, dict) else {}
 
     # -- ending -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -41,6 +41,14 @@ class Tools(Protocol):
         ...
 
     def task_use(self, name: str) -> TaskUse: ...
+
+
+@runtime_checkable
+class AsksPeople(Protocol):
+    """Tools that can say which of them may ask the person at the client while they run. Where the client can put the
+    question, such a call runs beside the ordered lane. Tools that ask nobody need not say so."""
+
+    def asks(self, name: str) -> bool: ...
 
 
 class Methods(Protocol):

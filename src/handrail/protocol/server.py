@@ -13,14 +13,15 @@ from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from typing import Any, Final
 
-from handrail.protocol.asking import Answers, InputRequired, StateSeal
+from handrail.protocol.asking import MAY_ASK, Answers, InputRequired, StateSeal
 from handrail.protocol.exchange import LOG_LEVELS, Connection, Exchange, Send
 from handrail.protocol.features import Handler, feature_methods, required
-from handrail.protocol.offer import Offer
+from handrail.protocol.offer import AsksPeople, Offer
 from handrail.protocol.revisions import (
     META_LOG_LEVEL,
     META_SERVER,
     META_SUBSCRIPTION,
+    META_VERSION,
     STATELESS_REVISIONS,
     negotiate,
     stateless_meta,
@@ -61,13 +62,16 @@ _CACHEABLE = (
     "resources/read",
     "prompts/list",
 )
-_MAY_ASK = ("tools/call", "prompts/get", "resources/read")
-"""Stateless requests that may be answered with what they still need to know."""
 
 
 def _utc_now() -> str:
     seconds = time.time_ns() // 1_000_000
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds // 1000)) + f".{seconds % 1000:03d}Z"
+
+
+def _meta_of(request: Request) -> Mapping[str, Any]:
+    meta = request.params.get("_meta")
+    return meta if isinstance(meta, dict) else {}
 
 
 def _check_level(name: str, level: object) -> None:
@@ -90,6 +94,7 @@ class Server:
     ) -> None:
         self.offer = offer
         self.subscribers = Subscribers()
+        self._asks = offer.tools if isinstance(offer.tools, AsksPeople) else None
         self._now_s = now_s
         self._state_key = state_key if state_key is not None else os.urandom(32)
         self._board = TaskBoard(
@@ -120,14 +125,27 @@ class Server:
 
     # -- dispatch ---------------------------------------------------------------------------------------------------
 
-    def waits(self, request: Request) -> bool:
-        """True when the request may take long by design and must not hold up the ones behind it."""
-        if request.method == "tools/call":
-            name = request.params.get("name")
-            arguments = request.params.get("arguments")
-            arguments = arguments if isinstance(arguments, dict) else {}
-            return isinstance(name, str) and self.offer.tools.waits(name, arguments)
-        return self.offer.methods is not None and self.offer.methods.waits(request.method, request.params)
+    def waits(self, connection: Connection, request: Request) -> bool:
+        """True when the request may take long by design and must not hold up the ones behind it: it waits for news, or
+        for a person who is asked while it runs."""
+        if request.method != "tools/call":
+            methods = self.offer.methods
+            waiting = methods is not None and methods.waits(request.method, request.params)
+            return waiting or self._may_ask_live(connection, request, request.method)
+        name = request.params.get("name")
+        arguments = request.params.get("arguments")
+        if not isinstance(name, str):
+            return False
+        waiting = self.offer.tools.waits(name, arguments if isinstance(arguments, dict) else {})
+        return waiting or self._may_ask_live(connection, request, name)
+
+    def _may_ask_live(self, connection: Connection, request: Request, name: str) -> bool:
+        return (
+            self._asks is not None
+            and connection.has_forms
+            and self._asks.asks(name)
+            and META_VERSION not in _meta_of(request)
+        )
 
     def is_quick(self, request: Request) -> bool:
         """True when serving the request cannot take long: a transport may do it where it stands."""
@@ -140,7 +158,7 @@ class Server:
         exchange = Exchange(connection, request.id, request.method, request.params, stateless=stateless, emit=emit)
         if stateless and self.offer.logs and (level := exchange.meta.get(META_LOG_LEVEL)) is not None:
             _check_level(f"_meta['{META_LOG_LEVEL}']", level)
-        if stateless and request.method in _MAY_ASK:
+        if stateless and request.method in MAY_ASK:
             exchange.answers = self._answers(request)
         return exchange
 

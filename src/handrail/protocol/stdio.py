@@ -194,7 +194,7 @@ class StdioTransport:
     def _serve_lane(self) -> None:
         while not self._stopping and (job := self._lane.get()) is not None:
             message = job.message
-            if isinstance(message, Request) and self._server.waits(message) and self._has_room_to_wait():
+            if isinstance(message, Request) and self._waits(message) and self._has_room_to_wait():
                 self._serve_beside(job, message)
             else:
                 self._serve_in_lane(job)
@@ -211,6 +211,9 @@ class StdioTransport:
             self._reply(encode(error_of(message.id, message.error)))
         elif isinstance(message, Batch):
             self._reply(self._answer_batch(message))
+
+    def _waits(self, request: Request) -> bool:
+        return self._server.waits(self._connection, request)
 
     def _has_room_to_wait(self) -> bool:
         self._waiting = {thread: job for thread, job in self._waiting.items() if thread.is_alive()}

@@ -122,7 +122,7 @@ class Delivery:
         if server.is_quick(request):
             work()  # a thread would cost more than the call
         else:
-            (self._waiters if server.waits(request) else self.workers).submit(work)
+            (self._waiters if server.waits(exchange.connection, request) else self.workers).submit(work)
 
     async def run(self, work: Callable[[], ResultT]) -> ResultT:
         """The result of `work`, which runs on a worker thread."""

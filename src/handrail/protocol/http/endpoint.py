@@ -368,7 +368,7 @@ def _open_stateless(caller: Caller, request: Request, stream: Stream) -> Exchang
     check_headers(caller.headers, caller.repeated, request, _named_tool(server, request))
     if request.method == "initialize":
         raise RpcError(METHOD_NOT_FOUND, "Method not found", {"method": request.method})
-    connection = Connection(stream.emit)
+    connection = Connection(stream.emit, lasting=False)
     connection.principal = caller.principal
     return server.open(connection, request, stream.emit)
 

@@ -1,0 +1,165 @@
+"""What a call needs to wait and to ask a person: how patient it is, what they filled in, what was asked before. No wire
+format: how a client puts the question is its surface's."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from handrail.kernel.errors import InvalidParams
+from handrail.kernel.limits import WAIT_MS
+from handrail.operation import Field, Question
+
+ELICITED = "elicitation"
+"""The channel of an answer that a person gave to a form."""
+REMEMBERED = 1000
+"""Questions of which is known how often they were put; older ones may be put anew."""
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a call waits, and what it does meanwhile. In seconds."""
+
+    most_s: float = WAIT_MS / 1000
+    """For all that one call waits for together."""
+    look_s: float = 1.0
+    """While a person thinks: how often it is looked whether their question still stands."""
+    tell_s: float = 5.0
+    """How often whoever waits is told so."""
+    read_s: float = 10.0
+    """A further question of the same call is put only where there is so much time left to read it."""
+    now_s: Callable[[], float] = time.monotonic
+
+
+Tell = Callable[[float, float], None]
+"""Hears how long a call has waited, and how long that can be at most."""
+
+
+def _nobody(_so_far_s: float, _most_s: float) -> None:
+    return None
+
+
+class Waited:
+    """How long one call has waited."""
+
+    def __init__(self, patience: Patience, tell: Tell) -> None:
+        self.patience = patience
+        self._tell = tell
+        self._began = self._told = patience.now_s()
+
+    @property
+    def so_far_s(self) -> float:
+        return self.patience.now_s() - self._began
+
+    @property
+    def left_s(self) -> float:
+        return self.patience.most_s - self.so_far_s
+
+    def beat(self) -> None:
+        """Tells how long it has been, where that was not told lately."""
+        now = self.patience.now_s()
+        if now - self._told >= self.patience.tell_s:
+            self._told = now
+            self._tell(now - self._began, self.patience.most_s)
+
+
+class Person(Protocol):
+    """Whoever sits at the client, where they may decide and can be asked."""
+
+    def earlier(self) -> Mapping[str, Any] | None:
+        """What was told before, where this call was made before and ended in a question; None where it was not."""
+        ...
+
+    def is_open_to(self, question: Question) -> bool:
+        """False where they are being asked it already, or do not want to be."""
+        ...
+
+    def ask(self, question: Question, told: Mapping[str, Any], wait_s: Callable[[], float]) -> Mapping[str, str] | None:
+        """What they filled in; None where they did not, or `wait_s` gave no more time. `told` is what must not be lost
+        should this call end in the question. Raises InvalidParams for a form that was not filled in as it says."""
+        ...
+
+
+class Meanwhile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call can do before it has its answer: wait so long, tell of it, ask somebody."""
+
+    patience: Patience = Patience()
+    tell: Tell = _nobody
+    person: Person | None = None
+    known_as: str | None = None
+    """An id that it has already, by which others can cancel it."""
+
+
+class Asked:
+    """What was asked: which questions are open now, and how often each was put. A declined one is put no more."""
+
+    def __init__(self, most: int = sys.maxsize) -> None:
+        self._most = most
+        """How often one question is put to somebody who does not answer."""
+        self._open: set[tuple[str, str]] = set()
+        self._put: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+
+    def may_put(self, key: tuple[str, str]) -> bool:
+        return key not in self._open and self._put.get(key, 0) < self._most
+
+    def begin(self, key: tuple[str, str]) -> bool:
+        """True where the question may be put; it is open from then on, for nobody else."""
+        with self._lock:
+            if not self.may_put(key):
+                return False
+            self._open.add(key)
+            self._count(key, self._put.get(key, 0) + 1)
+            return True
+
+    def end(self, key: tuple[str, str], *, declined: bool) -> None:
+        with self._lock:
+            self._open.discard(key)
+            if declined:
+                self._count(key, sys.maxsize)
+
+    def _count(self, key: tuple[str, str], times: int) -> None:
+        self._put.pop(key, None)
+        self._put[key] = times
+        for oldest in list(self._put)[:-REMEMBERED]:
+            del self._put[oldest]
+
+
+def filled(question: Question, content: object) -> dict[str, str]:
+    """What was filled in, by the names of the form's fields. Raises InvalidParams where the form says otherwise."""
+    given = content if isinstance(content, Mapping) else {}
+    values = {field.name: _value(field, given.get(field.name)) for field in question.form}
+    return {name: value for name, value in values.items() if value}
+
+
+def _value(field: Field, value: object) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    wrong = ""
+    if not isinstance(value, str | None):
+        wrong = "is no text"
+    elif field.required and not text:
+        wrong = "was left empty"
+    elif text and field.options and text not in field.options:
+        wrong = f"is {text[:100]}, which is none of the options"
+    elif field.most and len(text) > field.most:
+        wrong = f"has {len(text)} characters, and {field.most} are the most"
+    if wrong:
+        options = f"one of {', '.join(field.options)}" if field.options else f"a text of at most {field.most}"
+        raise InvalidParams(f"{field.name} {wrong}", hint=f"{field.name} is {options}")
+    return text
+
+
+def kept_telling(names: tuple[str, ...], earlier: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    """What results have told once, together: the later one's where both say something, of two texts both."""
+    told: dict[str, Any] = {}
+    for name in names:
+        before, now = earlier.get(name), result.get(name)
+        if isinstance(before, str) and isinstance(now, str) and before and now and before != now:
+            told[name] = before if now in before else f"{before}; {now}"
+        elif before or now:
+            told[name] = now or before
+    return told

@@ -1,0 +1,86 @@
+"""The person at the client, asked by elicitation: a form their client shows while a call runs, or, on a stateless
+request, between two rounds of it. What is asked, and what an answer does, is the operation's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from handrail.kernel.errors import InvalidParams
+from handrail.operation import Call, Field, Operation, Question
+from handrail.protocol.exchange import Exchange
+from handrail.protocol.wire import RpcError
+from handrail.surfaces.asking import Asked, filled
+
+STATELESS_PUTS = 2
+"""How often a stateless client is answered with the same question before it gets the plain result: one that cannot put
+it would otherwise never see more."""
+_ROUND = "round"
+
+
+def may_be_asked(operation: Operation[Any, Any], call: Call) -> bool:
+    """Whether a person at the client may decide what this operation asks: never where only the command line may."""
+    return operation.asks is not None and not call.humans_decide
+
+
+class PersonAtClient:
+    """Behind the `Person` port. `asked` is what is known of the connection, or, by `name`, of clients that have
+    none."""
+
+    def __init__(self, exchange: Exchange, asked: Asked, name: str = "") -> None:
+        self._exchange = exchange
+        self._asked = asked
+        self._name = name
+
+    def earlier(self) -> Mapping[str, Any] | None:
+        noted = self._exchange.answers.noted(_ROUND)
+        return noted["told"] if noted is not None else None
+
+    def is_open_to(self, question: Question) -> bool:
+        return self._was_put(question) or self._asked.may_put((self._name, question.id))
+
+    def ask(self, question: Question, told: Mapping[str, Any], wait_s: Callable[[], float]) -> Mapping[str, str] | None:
+        key = (self._name, question.id)
+        if not self._was_put(question) and not self._asked.begin(key):
+            return None
+        declined = False
+        try:
+            answer = self._put(question, told, wait_s)
+            if answer is None:
+                return None
+            declined = answer.get("action") != "accept"
+            return None if declined else filled(question, answer.get("content"))
+        except (InvalidParams, RpcError) as problem:  # a client that fails at it now would fail every time
+            declined = True
+            if isinstance(problem, RpcError):
+                return None
+            raise
+        finally:
+            self._asked.end(key, declined=declined)
+
+    def _was_put(self, question: Question) -> bool:
+        """Whether an earlier round of this call ended in the question."""
+        noted = self._exchange.answers.noted(_ROUND)
+        return noted is not None and noted["question"] == question.id
+
+    def _put(self, question: Question, told: Mapping[str, Any], wait_s: Callable[[], float]) -> dict[str, Any] | None:
+        self._exchange.answers.note(_ROUND, {"question": question.id, "told": dict(told)})
+        return self._exchange.elicit_while(wait_s, question.message, form_schema(question), key=question.id)
+
+
+def form_schema(question: Question) -> dict[str, Any]:
+    """The form as the protocol wants it: flat, of simple fields."""
+    return {
+        "type": "object",
+        "properties": {field.name: _property(field) for field in question.form},
+        "required": [field.name for field in question.form if field.required],
+    }
+
+
+def _property(field: Field) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "title": field.title}
+    if field.options:
+        schema["enum"] = list(field.options)
+    elif field.most:
+        schema["maxLength"] = field.most
+    return schema

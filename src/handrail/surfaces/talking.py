@@ -1,0 +1,108 @@
+"""A call whose result asks a person something: they are asked, and what they say is brought, in the course of it.
+
+Nothing is decided here: an answer goes the way of every other one. Whoever asks learns of what happens meanwhile, and
+takes a question back that stands no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.crew.claiming import Writer
+from handrail.kernel.errors import IdentityUnproven, Refusal, StoreRefused
+from handrail.operation import Asks, Ledger, Question
+from handrail.surfaces.asking import Person, Waited, kept_telling
+
+
+class Answered(NamedTuple):
+    """What a handler answered to whom, and how many messages wait for them."""
+
+    result: Any
+    writer: Writer
+    unread: int = 0
+    warning: str | None = None
+    told: Mapping[str, Any] = {}
+    """What answers before this one told once."""
+
+
+class Talk(NamedTuple):
+    """One call, and the person who may be asked in the course of it."""
+
+    asks: Asks[Any, Any]
+    person: Person
+    waited: Waited
+    ledger: Ledger
+    answer_to: Callable[[Any], Answered]
+    """The answer to a request of the caller's."""
+    answer_to_person: Callable[[Any], Answered]
+    """The answer to a request that brings what the person said."""
+
+    def question(self, request: Any, result: Any) -> Question | None:
+        """What the person is to be asked because of this result."""
+        question = self.asks.question(request, result)
+        return question if question is not None and self.person.is_open_to(question) else None
+
+    def answer(self, request: Any) -> Answered:
+        """The answer after whoever sits at the client was asked what it asks of them, as far as there is time."""
+        earlier = self.person.earlier()
+        if earlier is not None:  # the same call once more, with an answer: what it reports has been taken
+            request = self.asks.again(request)
+        position = self.ledger.position()
+        answer = self.answer_to(request)._replace(told=earlier or {})
+        enough_s = 0.0
+        while self.waited.left_s > enough_s and (question := self.question(request, answer.result)) is not None:
+            watch = Watch(self, self.asks.again(request), question, position)
+            told = kept_telling(self.asks.told_once, answer.told, msgspec.to_builtins(answer.result))
+            try:
+                said = self.person.ask(question, told, watch.wait_s)
+                position = self.ledger.position()
+                if said is not None:
+                    answer = self.answer_to_person(self.asks.answered(request, question, said))._replace(told=told)
+                elif watch.news is not None:
+                    position, answer = watch.position, watch.news._replace(told=told)
+                else:
+                    return answer
+            except (IdentityUnproven, StoreRefused):
+                raise
+            except Refusal as refusal:  # it stands no more, or cannot be read: what is there now is the answer
+                why = f"what the person answered was not taken: {refusal.message}"
+                return self.answer_to(self.asks.again(request))._replace(told=told, warning=why)
+            enough_s = self.waited.patience.read_s
+        return answer
+
+
+class Watch:
+    """While a person thinks: whether there is time left, and whether what they are asked still stands."""
+
+    def __init__(self, talk: Talk, request: Any, question: Question, position: int) -> None:
+        self._talk = talk
+        self._request = request
+        self._question = question
+        self._begun = False
+        self.position = position
+        """Up to where the ledger is known."""
+        self.news: Answered | None = None
+        """The answer by which the question stands no more."""
+
+    def wait_s(self) -> float:
+        """How long to wait until this is asked again; 0 where it is no use to wait."""
+        if self._begun and self._has_news():
+            return 0.0
+        self._begun = True
+        waited = self._talk.waited
+        waited.beat()
+        return max(0.0, min(waited.patience.look_s, waited.left_s))
+
+    def _has_news(self) -> bool:
+        position = self._talk.ledger.position()
+        if position == self.position:
+            return False
+        self.position = position
+        answer = self._talk.answer_to(self._request)
+        still = self._talk.asks.question(self._request, answer.result)
+        if still is None or still.id != self._question.id:
+            self.news = answer
+        return self.news is not None
