@@ -11,11 +11,16 @@ from typing import Any
 from handrail.operation import Operation, Toolset
 from handrail.toolsets import (
     agent,
+    blackboard,
+    cancellation,
     checkpoint,
+    children,
     claims,
     context,
     dynamic,
+    events,
     guide,
+    idempotency,
     introspection,
     journal,
     message,
@@ -24,6 +29,7 @@ from handrail.toolsets import (
     replanning,
     repository,
     reservations,
+    resources,
     task,
     template,
     workflow,
@@ -48,6 +54,12 @@ CATALOG: tuple[Operation[Any, Any], ...] = (
     *claims.OPERATIONS,
     *message.OPERATIONS,
     *pipeline.OPERATIONS,
+    *resources.OPERATIONS,
+    *events.OPERATIONS,
+    *blackboard.OPERATIONS,
+    *idempotency.OPERATIONS,
+    *cancellation.OPERATIONS,
+    *children.OPERATIONS,
     *dynamic.OPERATIONS,
 )
 
@@ -66,24 +78,24 @@ TOOLSETS: tuple[Toolset, ...] = (
     agent.AGENT,
     message.MESSAGE,
     pipeline.PIPELINE,
+    resources.RESOURCES,
+    events.EVENTS,
+    blackboard.BLACKBOARD,
+    idempotency.IDEMPOTENCY,
+    cancellation.CANCELLATION,
+    children.CHILDREN,
     dynamic.DYNAMIC,
 )
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "registry": (
-        "resources",
-        "events",
-        "cancellation",
         "tx",
         "bulk",
-        "idempotency",
         "locks",
         "diff-patch",
         "plan-lifecycle",
-        "children",
         "values",
         "assist",
-        "blackboard",
         "bt",
     ),
 }

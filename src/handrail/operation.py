@@ -17,8 +17,10 @@ from handrail.domain.crew.presence import CrewRules
 from handrail.domain.guides.shelf import GuideShelf
 from handrail.domain.journal.checking import Checks
 from handrail.domain.journal.tracking import Tracker
+from handrail.domain.pipeline.budget import Budget
 from handrail.domain.work.template_shelf import TemplateShelf
 from handrail.domain.workspaces.worktrees import Worktrees
+from handrail.kernel import limits
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -125,6 +127,17 @@ class Ledger(Protocol):
         ...
 
 
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What this server keeps within; 0 is no bound."""
+
+    wait_ms: int = limits.WAIT_MS
+    """The longest a call waits for news."""
+    events: int = 0
+    """Events of one run, board or child that are shown: the newest."""
+    children: int = 0
+    """Agents that may be present at once."""
+
+
 class Here(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call is made."""
 
@@ -161,6 +174,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent with this name is told."""
     humans_decide: bool = False
     """True where only a person opens a gate."""
+    own_flows: tuple[str, ...] = ()
+    """Flows that people here accept though they ask less than those that come with Handrail."""
+    bounds: Bounds = Bounds()
+    budget: Budget = Budget()
+    """What a run may spend here, and what models cost."""
+    session: str | None = None
+    """The connection a call comes through; None where every call is one of its own."""
+    new_session: Callable[[], str | None] = lambda: None
+    """A name for a connection, by which others can tell whether it is still there."""
+    is_alive: Callable[[str], bool | None] = lambda _: None
+    """Whether the process behind a session still runs; None where that cannot be told."""
     crew: CrewRules = CrewRules()
     writer: Writer = Writer()
     """Who calls, where that is known."""
@@ -183,6 +207,40 @@ class Wait(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True):
     for_ms: Callable[[RequestT], int]
     """How long at most; 0 answers at once."""
     is_over: Callable[[ResponseT], bool]
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a form: a choice where it has options, else a text."""
+
+    name: str
+    title: str
+    options: tuple[str, ...] = ()
+    most: int = 0
+    """The longest text it takes, in characters."""
+    required: bool = False
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a person is asked to decide: a text to read and a form to fill in."""
+
+    id: str
+    """What it is about. Whoever has declined to answer it is not asked the same again."""
+    message: str
+    form: tuple[Field, ...]
+
+
+class Asks(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_only=True):
+    """How the person at the client is asked what a result asks of them, where they may decide and can be asked. A
+    surface without such a person leaves the result as it is."""
+
+    question: Callable[[RequestT, ResponseT], Question | None]
+    """None where the result asks nothing."""
+    answered: Callable[[RequestT, Question, Mapping[str, str]], RequestT]
+    """The request that brings what they filled in."""
+    again: Callable[[RequestT], RequestT]
+    """The request without what has been taken from it: it only looks."""
+    told_once: tuple[str, ...] = ()
+    """Members of a result that the next one would not repeat. They are kept where another result takes its place."""
 
 
 class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_only=True):
@@ -209,6 +267,8 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     """True when it reads or writes the store: its handler then runs in one unit of work."""
     wait: Wait[RequestT, ResponseT] | None = None
     """Set when a call may wait for news; it then runs beside the ordered lane."""
+    asks: Asks[RequestT, ResponseT] | None = None
+    """Set when its result may ask a person something; only for operations that use the store."""
     acts_as: str | None = None
     """The argument that names the acting agent, where it is not the `agent_id` every stored operation understands."""
     introduces: bool = False

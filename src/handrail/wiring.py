@@ -15,14 +15,16 @@ from handrail import __version__
 from handrail.domain.crew.presence import CrewRules
 from handrail.domain.journal.checking import Checks
 from handrail.domain.journal.tracking import Snapshot, Tracker
+from handrail.domain.pipeline.budget import Budget
 from handrail.domain.workspaces.worktrees import Worktrees
 from handrail.kernel import limits
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
-from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
+from handrail.operation import Bounds, Call, Here, HttpAddress, ResultT, ServerFacts
 from handrail.outside.guide_files import GuideFiles, standard_sources
 from handrail.outside.matching import LinearMatcher
+from handrail.outside.processes import is_alive, new_session
 from handrail.outside.project import repository_root
 from handrail.outside.template_files import TemplateFiles, standard_templates
 from handrail.protocol.offer import Changing, NoResources, Offer
@@ -31,7 +33,8 @@ from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
-from handrail.surfaces.mcp.resources import Inboxes, touched
+from handrail.surfaces.mcp.completions import Completed
+from handrail.surfaces.mcp.resources import NAMED_BY, AllResources, touched
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
 from handrail.surfaces.mcp.watching import Follower
 from handrail.surfaces.toolset_switch import ToolsetSwitch
@@ -113,11 +116,12 @@ def _worktrees(repository: str) -> Worktrees:
 def _specs(repository: str) -> Specs:
     from handrail.domain.pipeline.engine import Action  # noqa: PLC0415 - only where a pipeline runs
     from handrail.domain.pipeline.flow import Flow  # noqa: PLC0415 - as above
+    from handrail.domain.pipeline.importing import Copied  # noqa: PLC0415 - as above
     from handrail.domain.pipeline.learning import Lessons  # noqa: PLC0415 - as above
     from handrail.domain.pipeline.state import RunState  # noqa: PLC0415 - as above
     from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - as above
 
-    make_known(Action, Flow, Lessons, RunState)  # what a run is read back into
+    make_known(Action, Copied, Flow, Lessons, RunState)  # what a run is read back into
     return SpecFiles(Path(repository))
 
 
@@ -168,10 +172,12 @@ def store_address(place: Place, settings: Settings) -> str:
 
 
 def _open_store(place: Place, settings: Settings) -> Store:
-    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - only once something is stored
+    from handrail.domain.board.entry import BoardEntry  # noqa: PLC0415 - only once something is stored
+    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - as above
     from handrail.store.opening import make_user_folder, open_engine  # noqa: PLC0415 - as above
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
+    make_known(BoardEntry)  # what a board's history is read back into
     clock = SystemClock()
     if settings.global_store:
         make_user_folder(place.home)
@@ -242,6 +248,11 @@ def assemble(
         profile=_profile,
         roles=lambda name: _role(place, name),
         humans_decide=settings.approvals == "human",
+        own_flows=settings.own_flows,
+        bounds=Bounds(wait_ms=settings.max_wait_ms, events=settings.event_history, children=settings.max_children),
+        budget=Budget(settings.budget, settings.prices),
+        new_session=functools.partial(new_session, guest=http is not None),
+        is_alive=is_alive,
         crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
         new_secret=_new_secret,
     )
@@ -267,7 +278,8 @@ def build_server(handrail: Handrail) -> Server:
     lookup = _is_lookup(settings)
     tools = CatalogTools(handrail.switch, handrail.call, whole=settings.output_schemas or selection.names == ("guide",))
     follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), touched)
-    inboxes = Inboxes(handrail.call, follower) if "message" in selection.names else None
+    addressed = settings.dynamic or any(name in selection.names for name in NAMED_BY)
+    resources = AllResources(handrail.call, follower) if addressed else None
     server = Server(
         Offer(
             name=handrail.call.server.name,
@@ -275,11 +287,12 @@ def build_server(handrail: Handrail) -> Server:
             description=LOOKUP_DESCRIPTION if lookup else HANDRAIL_DESCRIPTION,
             instructions=None if lookup else instructions(selection),
             tools=tools,
-            changing=Changing(tools=settings.dynamic, resource_updates=inboxes is not None),
+            changing=Changing(tools=settings.dynamic, resource_updates=resources is not None),
             is_quick=tools.is_quick,
             methods=CatalogMethods(handrail.switch, handrail.call),
-            resources=inboxes or NoResources(),
-            watching=inboxes,
+            resources=resources or NoResources(),
+            watching=resources,
+            completions=Completed(handrail.call) if settings.dynamic or "resources" in selection.names else None,
             extra_capabilities={"tools": {"notifyProgress": False}},
             page_size=limits.TOOLS_PER_PAGE,
         )

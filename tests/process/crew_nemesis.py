@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.store.store import PAGE, Store
+from handrail.kernel.records import PAGE
+from handrail.store.store import Store
 from tests.process.crew_agent import Orders
 from tests.process.crew_audit import Life, audit, counts
 from tests.process.crew_lines import OwnLine, settings_for

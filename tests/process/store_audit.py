@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from handrail.kernel.ledger import Event
+from handrail.kernel.records import PAGE
 from handrail.store.queries import where
 from handrail.store.sqlite import SqliteEngine
-from handrail.store.store import PAGE, UNDO, Store
+from handrail.store.store import UNDO, Store
 from handrail.store.tables import BY_NAME
 from tests.process.store_units import SCOPE, WallClock
 from tests.process.store_writer import LifeIds

@@ -6,9 +6,17 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from handrail.store.store import Store
+    from handrail.store.unit import Unit
 
 ROOT = Path(__file__).parent.parent.parent
+SHARED = "wf_shared"
+EACH = 10
 
 
 class Elsewhere:
@@ -40,6 +48,21 @@ def elsewhere(*arguments: str) -> Iterator[Elsewhere]:
             process.kill()
 
 
+def pour(store: Store, name: str, units: int) -> None:
+    """Units of `EACH` events: some in a stream that all writers share, some in one of the writer's own."""
+    from handrail.kernel.ledger import Actor
+    from tests.store.records import lease
+
+    def work(unit: Unit, number: int) -> None:
+        for step in range(EACH):
+            stream = SHARED if step % 2 else name
+            counted = lease(f"{stream}.{name}", stream=stream, fence=number * EACH + step)
+            unit.record("shared.poured" if step % 2 else "own.poured", counted, data={"by": name})
+
+    for number in range(units):
+        store.run(Actor(name, "test"), partial(work, number=number), writing=True)
+
+
 def main(address: str, action: str, *names: str) -> None:
     from handrail.kernel.clock import FixedClock
     from handrail.kernel.errors import StoreRefused
@@ -59,6 +82,8 @@ def main(address: str, action: str, *names: str) -> None:
     if action == "put":
         for name in names:
             put(store, workflow(name))
+    elif action == "pour":
+        pour(store, names[0], int(names[1]))
     engine.close()
     print("done", flush=True)
 

@@ -13,7 +13,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.repository import Repository
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import InvalidParams
+from handrail.kernel.errors import InvalidParams, StoreBusy
 from handrail.kernel.lease import FREE, acquire, holds
 from handrail.store.queries import Query
 from handrail.store.tables import BY_NAME
@@ -86,6 +86,30 @@ def test_a_name_can_move_from_a_removed_record_to_a_new_one_in_one_unit(ground: 
     ground.store.run(ANNA, work)
     assert found(ground.store, Task, "task_1") is None
     assert found(ground.store, Task, "task_2") == task("task_2", name="build")
+    assert ground.store.verify() == []
+
+
+@pytest.mark.parametrize("renamed_first", [True, False])
+def test_a_name_can_move_from_a_renamed_record_to_a_new_one_in_one_unit(ground: Ground, renamed_first: bool) -> None:
+    """In the order in which the unit says it: a name that is not free yet is nobody else's."""
+    put(ground.store, workflow(), task("task_1", name="build"))
+
+    def work(unit: Unit) -> None:
+        steps = [("task.renamed", task("task_1", name="make")), ("task.created", task("task_2", name="build"))]
+        for kind, record in steps if renamed_first else reversed(steps):
+            unit.record(kind, record)
+
+    if renamed_first:
+        ground.store.run(ANNA, work)
+    else:
+        with pytest.raises(StoreBusy):
+            ground.store.run(ANNA, work)
+    expected = (
+        (task("task_1", name="make"), task("task_2", name="build"))
+        if renamed_first
+        else (task("task_1", name="build"), None)
+    )
+    assert (found(ground.store, Task, "task_1"), found(ground.store, Task, "task_2")) == expected
     assert ground.store.verify() == []
 
 

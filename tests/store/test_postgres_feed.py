@@ -49,6 +49,70 @@ def test_a_number_whose_holder_is_not_shown_yet_keeps_the_feed_back(new_schema: 
         ground.close()
 
 
+# -- late in a look: something else was read first --------------------------------------------------------------------
+
+
+def late_feed(engine: PostgresEngine, meanwhile: Callable[[], object] = lambda: None) -> list[str]:
+    """The streams of the feed, asked for by a look that has begun before `meanwhile`."""
+    with engine.reading() as reader:
+        assert reader.head("nothing") == NEW_STREAM
+        meanwhile()
+        return [event.stream for event in reader.feed(0, 10)]
+
+
+def test_late_in_a_look_the_feed_does_not_wait_for_transactions_that_write_no_events(postgres: Ground) -> None:
+    with psycopg.connect(postgres.address) as foreign:
+        foreign.execute("CREATE TABLE theirs (id bigint)")
+        postgres.another().engine.commit(happened("fast", NEW_STREAM, "first"))
+        assert late_feed(_engine(postgres)) == ["fast"]
+        foreign.rollback()
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_late_in_a_look_the_feed_stops_before_events_under_way(postgres: Ground, ends: bool) -> None:
+    """Also when they are written by the time the feed is asked for: this look will never show them."""
+    with psycopg.connect(postgres.address) as slow:
+        slow.execute(*statement(happened("slow", NEW_STREAM, "first")))
+        postgres.another().engine.commit(happened("fast", NEW_STREAM, "first"))
+        assert late_feed(_engine(postgres), slow.commit if ends else lambda: None) == []
+    assert late_feed(_engine(postgres)) == ["slow", "fast"]
+
+
+def test_a_number_whose_holder_has_just_let_go_of_its_locks_keeps_the_feed_back(new_schema: NewSchema) -> None:
+    """Who ends lets go of its locks one by one. Here that lasts: its number is shown, and its lock on events is not."""
+    with new_schema() as address:
+        ground = postgres_ground(address)
+        with psycopg.connect(address) as slow:
+            slow.execute(*statement(happened("slow", NEW_STREAM, "first")))
+            ground.engine.commit(happened("fast", NEW_STREAM, "first"))
+            schema = slow.execute("SELECT current_schema()").fetchone()
+            assert schema is not None
+            ground.tamper("CREATE TABLE shown AS SELECT * FROM pg_catalog.pg_locks WHERE locktype = 'transactionid'")
+            ground.tamper("CREATE VIEW pg_locks AS SELECT * FROM shown")
+            blind = PostgresEngine(f"{address}%20-csearch_path%3D{schema[0]},pg_catalog", version=VERSION)
+            assert late_feed(blind, slow.commit) == []
+        assert late_feed(blind) == ["slow", "fast"]
+        blind.close()
+        ground.close()
+
+
+def test_what_was_sure_before_a_look_began_is_sure_in_it(postgres: Ground) -> None:
+    """A watcher asks for the position and then looks. Somebody who ends in between without a trace must not hide what
+    the position has told of: nobody would tell of it again."""
+    engine = _engine(postgres)
+    with psycopg.connect(postgres.address) as foreign:
+        foreign.execute("UPDATE counter SET position = position")  # a number, and no events
+        postgres.another().engine.commit(happened("fast", NEW_STREAM, "first"))
+        told = postgres.store.position()
+        assert told > 0
+        assert late_feed(engine, foreign.rollback) == ["fast"]
+
+
+def _engine(ground: Ground) -> PostgresEngine:
+    assert isinstance(ground.engine, PostgresEngine)
+    return ground.engine
+
+
 class Writer(threading.Thread):
     """Writes one event after the other to a stream of its own, over one connection."""
 

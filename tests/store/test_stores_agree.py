@@ -22,6 +22,7 @@ from handrail.domain.work.task import Task
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import NothingToUndo, Refusal, StoreBusy
 from handrail.kernel.ids import CountingIds
+from handrail.kernel.ledger import Only
 from handrail.store.memory import MemoryEngine
 from handrail.store.postgres import PostgresEngine
 from handrail.store.queries import Query
@@ -47,6 +48,8 @@ STREAMS = st.sampled_from(["wf_1", "wf_2", "wf_3"])
 NAMES = st.sampled_from(["alpha", "Beta", "äöü", "", "\U0001f6e0"])
 MAYBE = st.none() | NAMES
 ACTORS = st.sampled_from([ANNA, BEN])
+SOME_STREAMS = st.lists(STREAMS, max_size=2).map(tuple)
+SOME_KINDS = st.lists(st.sampled_from(["thing.", "thing.c", "lease.", "repo", "ledger."]), max_size=2).map(tuple)
 Step = Callable[[Unit], Any]
 
 
@@ -213,6 +216,18 @@ class Stores(RuleBasedStateMachine):
     @rule(stream=STREAMS, after=st.integers(0, 3), limit=st.integers(1, 3))
     def read_a_stream(self, stream: str, after: int, limit: int) -> None:
         self.all_say(lambda store: [told[:2] + told[3:] for told in store.events(stream, after=after, limit=limit)])
+
+    @rule(streams=SOME_STREAMS, kinds=SOME_KINDS, actor=st.none() | ACTORS, place=st.integers(0, 6))
+    def follow(self, streams: Any, kinds: Any, actor: Any, place: int) -> None:
+        """The feed with a filter, from some place on; positions are each engine's own."""
+        only = Only(streams, () if actor is None else (actor.name,), kinds)
+
+        def look(unit: Unit) -> Any:
+            whole = unit.feed(0, 10_000)
+            after = whole[place - 1].position if 0 < place <= len(whole) else 0
+            return [event[:2] + event[3:] for event in (*unit.feed(after, 3, only), *unit.newest(2, only))]
+
+        self.all_say(lambda store: store.run(ANNA, look))
 
     @invariant()
     def everything_is_the_same(self) -> None:

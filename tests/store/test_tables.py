@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.kernel.errors import InvalidParams, StoreUnusable
-from handrail.store.memory import UNIQUE
-from handrail.store.tables import BY_NAME, BY_RECORD, TABLES, Table
+from handrail.store.tables import BY_NAME, BY_RECORD, TABLES, UNIQUE, Table
 from handrail.store.unit import differing_fields
 from tests.store.ground import Ground
 from tests.store.records import repository, task, workflow

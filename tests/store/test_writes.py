@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import Change, NewEvent
-from handrail.store.writes import NEW_STREAM, NO_HASH, Head, chained, decode_event, encode_body, link
+from handrail.store.writes import NEW_STREAM, NO_HASH, Head, chained, decode_events, encode_body, link
 
 JSON = st.recursive(
     st.none()
@@ -81,13 +81,15 @@ def test_an_event_that_was_read_back_has_the_hash_it_was_written_with(
 ) -> None:
     new = event(data=data, changes=tuple(Change("task", "t", after, before) for after, before in changes))
     (stored,) = chained("wf_1", NEW_STREAM, [new]).events
-    read = decode_event("wf_1", 1, 7, stored[2:])
+    (read,) = decode_events([("wf_1", 1, 7, *stored[2:])])
     assert (read.data, read.changes, read.position) == (new.data, new.changes, 7)
     assert link(NO_HASH, "wf_1", 1, read, encode_body(read)) == read.hash
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[1]", b"[{},[1]]", b"[{},[[1]]]", b'"text"', b"5"])
 def test_a_body_that_cannot_be_read_is_a_refusal(body: bytes) -> None:
+    sound = ("wf_1", 2, 8, "kind", "anna", "mcp", 5, b"[{},[]]", "hash")
+    assert len(decode_events([sound])) == 1
     with pytest.raises(StoreUnusable, match="event 3") as refused:
-        decode_event("wf_1", 3, 9, ("kind", "anna", "mcp", 5, body, "hash"))
+        decode_events([sound, ("wf_1", 3, 9, "kind", "anna", "mcp", 5, body, "hash"), sound])
     assert refused.value.details == {"seq": 3}

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from handrail.kernel.errors import AgentNotFound, ClaimHeld, IdentityUnproven, InvalidParams, StoreUnusable, TaskBlocked
+from handrail.kernel.errors import (
+    AgentNotFound,
+    ClaimHeld,
+    IdentityUnproven,
+    InvalidParams,
+    NotAllowed,
+    StoreUnusable,
+    TaskBlocked,
+)
 from tests.toolsets.planned import Desk
 
 HEARTBEAT_MS = 30_000
@@ -452,3 +460,14 @@ def test_who_one_is_must_be_said_in_the_right_kind(desk: Desk, wrong: dict[str, 
     desk.plan(*CHAIN)
     refusal = desk.refusal("task_update_status", id="task_1", status="in_progress", **wrong)
     assert isinstance(refusal, InvalidParams)
+
+
+def test_no_more_agents_are_present_than_may_be(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, max_children=2, heartbeat_ms=1000)
+    first, _ = (desk.call("agent_register", name=name, runtime="custom") for name in ("Anna", "Ben"))
+    refusal = desk.refusal("agent_register", name="Cleo", runtime="custom")
+    assert isinstance(refusal, NotAllowed)
+    assert "Anna" in refusal.message
+    assert desk.call("agent_register", id=first["id"], name="Anna", runtime="custom")["status"] == "online"
+    desk.clock.advance(3001)  # all of them are lost: there is room again
+    assert desk.call("agent_register", name="Cleo", runtime="custom")["status"] == "online"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail import __version__
-from handrail.catalog import ENABLE_FLAGS
+from handrail.catalog import ENABLE_FLAGS, TOOLSETS
 from handrail.toolsets.introspection import FEATURES
 from tests.process.peer import handrail_serve
 from tests.world import SURFACES, World
@@ -25,7 +25,22 @@ def info(tmp_path: Path, **given: Any) -> dict[str, Any]:
 def test_every_feature_of_the_document_is_there_and_only_what_runs_is_on(tmp_path: Path) -> None:
     features = info(tmp_path)["features"]
     assert len(features) == 24
-    assert [name for name, on in features.items() if on] == ["enableMcpIntrospection"]
+    assert [name for name, on in features.items() if on] == [
+        "enableBlackboard",
+        "enableMcpIntrospection",
+        "enableResources",
+        "enableEventsBus",
+        "enableCancellation",
+        "enableIdempotency",
+        "enableChildOpsFine",
+    ]
+
+
+@pytest.mark.parametrize("flag", ENABLE_FLAGS)
+def test_each_flag_turns_on_its_module_and_no_other(tmp_path: Path, flag: str) -> None:
+    features = info(tmp_path, toolsets="introspection", enable=[flag])["features"]
+    there = {toolset.name for toolset in TOOLSETS} & {"introspection", ENABLE_FLAGS[flag]}
+    assert {name for name, on in features.items() if on} == {name for name, made in FEATURES.items() if made in there}
 
 
 def test_each_flag_of_the_document_has_its_toggle() -> None:
@@ -60,4 +75,15 @@ def test_capabilities_name_exactly_the_tools_that_are_listed(tmp_path: Path, pro
         listed = [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
         told = server.ask("mcp_capabilities")["result"]
     assert list(told["schemas"]) == listed
-    assert {entry["namespace"] for entry in told["schemas"].values()} == {space["name"] for space in told["namespaces"]}
+    with_tools = {space["name"] for space in told["namespaces"]} - {"idempotency"}  # which is an argument, not a tool
+    assert {entry["namespace"] for entry in told["schemas"].values()} == with_tools
+
+
+def test_what_is_told_is_what_is_configured(tmp_path: Path) -> None:
+    world = World(tmp_path, event_history=500, max_wait_ms=3000, max_children=4)
+    _, info = SURFACES["tools/call"](world, "mcp_info", {})
+    assert info["limits"]["maxEventHistory"] == 500
+    assert info["limits"]["defaultTimeoutMs"] == info["timings"]["defaultTimeoutMs"] == 3000
+    assert info["safety"] == {"maxChildren": 4, "memoryLimitMb": 0, "cpuPercent": 0}
+    _, capabilities = SURFACES["tools/call"](world, "mcp_capabilities", {})
+    assert capabilities["limits"] == {"maxEventHistory": 500}

@@ -25,6 +25,7 @@
     - TasksOpen          TASKS_OPEN
     - WorkflowClosed     WORKFLOW_CLOSED
   + ClaimHeld            CLAIM_HELD
+  + WorkspaceHeld        WORKSPACE_HELD
   + IdentityUnproven     IDENTITY_UNPROVEN
   + NotAllowed           NOT_ALLOWED
   + WorktreeRefused      WORKTREE_REFUSED
@@ -45,6 +46,8 @@
     - StoreFull          STORE_FULL
   + NothingToUndo        NOTHING_TO_UNDO
   + KeyReused            IDEMPOTENCY_CONFLICT
+  + BoardConflict        BOARD_CONFLICT
+  + Cancelled            CANCELLED
 
 A refusal is an answer, not a crash: what was asked is understood and declined. It carries a stable code, what was
 wrong, and a hint that names the next legal move. Anything else that escapes a handler is a bug. This module knows no
@@ -134,6 +137,18 @@ class RunNotFound(NotFound):
     """No workflow has that id."""
 
     code = "RUN_NOT_FOUND"
+
+
+class ResourceNotFound(NotFound):
+    """Nothing has that address."""
+
+    code = "RESOURCE_NOT_FOUND"
+
+
+class OperationNotFound(NotFound):
+    """No call under way, run or task has that id."""
+
+    code = "OPERATION_NOT_FOUND"
 
 
 class TemplateNotFound(NotFound):
@@ -226,6 +241,12 @@ class ClaimHeld(Refusal):
     """Another agent holds the task, or it was held by another since."""
 
     code = "CLAIM_HELD"
+
+
+class WorkspaceHeld(Refusal):
+    """Another orchestrator drives the run."""
+
+    code = "WORKSPACE_HELD"
 
 
 class IdentityUnproven(Refusal):
@@ -346,6 +367,18 @@ class KeyReused(Refusal):
     """This idempotency key was used with other arguments."""
 
     code = "IDEMPOTENCY_CONFLICT"
+
+
+class BoardConflict(Refusal):
+    """The entry is not what the caller took it for."""
+
+    code = "BOARD_CONFLICT"
+
+
+class Cancelled(Refusal):
+    """Somebody has cancelled the call."""
+
+    code = "CANCELLED"
 
 
 def refusal_types() -> tuple[type[Refusal], ...]:

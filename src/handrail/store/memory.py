@@ -6,25 +6,17 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 from typing import Any
 
 import msgspec
 
-from handrail.kernel.ledger import Event
+from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store.migrations import LATEST
 from handrail.store.queries import Query, bounded, check_column
 from handrail.store.reading import EngineInfo, Reader
-from handrail.store.tables import BY_NAME, TABLES, Table
-from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_event
-
-UNIQUE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "task": (("workflow_id", "name"),),
-    "checkpoint": (("task_id", "sequence"),),
-    "repository": (("path",),),
-    "template": (("name",),),
-    "message": (("recipient_id", "sequence"),),
-}
-"""What the schema keeps unique beside ids."""
+from handrail.store.tables import BY_NAME, TABLES, UNIQUE, Table
+from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_events
 
 
 class _State:
@@ -90,11 +82,11 @@ class MemoryReader:
     def events(self, stream: str, after: int, limit: int) -> list[Event]:
         return [event for event in self._state.events if event.stream == stream and event.seq > after][:limit]
 
-    def feed(self, after: int, limit: int) -> list[Event]:
-        return self._state.events[after : after + limit]
+    def feed(self, after: int, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        return list(islice(filter(only.fits, islice(self._state.events, after, None)), limit))
 
-    def latest(self, limit: int) -> list[Event]:
-        return self._state.events[: -limit - 1 : -1]
+    def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        return list(islice(filter(only.fits, reversed(self._state.events)), limit))[::-1]
 
     def last_by(self, actor: str, limit: int) -> list[Event]:
         return [event for event in reversed(self._state.events) if event.actor == actor][:limit]
@@ -144,9 +136,8 @@ class MemoryEngine:
                 if state.heads.get(stream.stream, NEW_STREAM) != stream.expected:
                     raise Conflict(stream.stream)
                 state.heads[stream.stream] = stream.head
-                for event in stream.events:
-                    place = len(state.events) + 1
-                    state.events.append(decode_event(event.stream, event.seq, place, event[2:]))
+                places = count(len(state.events) + 1)
+                state.events += decode_events((*event[:2], next(places), *event[2:]) for event in stream.events)
             for row in writes.rows:
                 if row.values is None:
                     state.rows[row.table].pop(row.key, None)

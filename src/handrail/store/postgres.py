@@ -4,12 +4,8 @@ A commit is one statement in a transaction of its own (`postgres_writes`), at RE
 stands where the unit saw it is checked under the lock of its head, which is all the isolation it needs. Units on
 different streams do not wait for each other.
 
-Positions. A counter that every commit takes a number from would make all commits queue for it until each has reached
-the disk; a sequence would not, but then a number can appear after a follower has passed it, and is missed. So a
-position is made of the transaction's own number, shifted, plus the event's place in it: it grows, and never repeats. A
-follower reads only below the oldest transaction that is still writing events, so nothing can appear behind it. The
-price: positions have gaps, and a commit that takes long keeps later ones out of the feed until it ends; streams wait
-for nobody. Who asks for the feed right after a commit of its own waits the moment until it is in.
+What a follower of the feed may rely on stands in `postgres_positions`. Who asks for the feed right after a commit of
+its own waits the moment until it is in.
 
 When a connection is lost during a commit, nobody knows whether it was done: the server process is ended, then the
 ledger is asked. So nothing is written twice, and nothing that was acknowledged is lost.
@@ -21,18 +17,15 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from handrail.kernel.errors import StoreRefused, StoreUnusable
-from handrail.kernel.ledger import Event
 from handrail.store import statements as sql
 from handrail.store.migrations import LATEST
-from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.reading import EngineInfo, Reader
-from handrail.store.tables import TABLES, Table
-from handrail.store.writes import NEW_STREAM, Conflict, Head, RowWrite, WriteSet, decode_event
+from handrail.store.tables import TABLES, UNIQUE
+from handrail.store.writes import Conflict, RowWrite, WriteSet
 
 try:
     import psycopg
@@ -51,9 +44,11 @@ from handrail.store.postgres_connections import (
     translated,
 )
 from handrail.store.postgres_news import Hints, Listener, Notifier
+from handrail.store.postgres_positions import LOWEST, SETTLED, sure
+from handrail.store.postgres_reading import PostgresReader, own
 from handrail.store.postgres_schema import keep_growing, make_current, schema_of
 from handrail.store.postgres_session import Session, Step
-from handrail.store.postgres_writes import MOST_EVENTS, PLACE_BITS, statement
+from handrail.store.postgres_writes import MOST_EVENTS, statement
 
 AnswerT = TypeVar("AnswerT")
 
@@ -61,48 +56,14 @@ POLL_S = 1.0
 """How often a watcher looks when nobody tells it anything."""
 FIRST_POLL_S = 0.01
 GIVE_UP_CHECK_S = 0.25
-LOWEST = -(2**62)
 SETTLE_S = 1.0
 """How long a feed waits for one's own last commit to be in it."""
 RESOLVE_S = 15.0
 """How long to look for the outcome of a commit whose connection was lost."""
 
-_SETTLED = f"""
-WITH locks AS MATERIALIZED (
-  SELECT locktype, database, relation, mode, virtualtransaction, transactionid::text::bigint AS number
-  FROM pg_locks WHERE granted AND locktype IN ('relation', 'transactionid')
-), elsewhere AS (
-  SELECT theirs.number FROM locks theirs WHERE theirs.locktype = 'transactionid' AND theirs.mode = 'ExclusiveLock'
-    AND NOT EXISTS (
-      SELECT 1 FROM locks held WHERE held.virtualtransaction = theirs.virtualtransaction
-        AND held.locktype = 'relation' AND held.mode = 'RowExclusiveLock' AND held.relation = 'event'::regclass
-        AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-), writing AS (
-  SELECT min(number) AS oldest FROM (SELECT pg_snapshot_xip(pg_current_snapshot())::text::bigint AS number) AS open
-  WHERE open.number & 4294967295 NOT IN (SELECT elsewhere.number FROM elsewhere)
-)
-SELECT position + (coalesce(oldest, (CASE WHEN pg_is_in_recovery() THEN pg_snapshot_xmin(pg_current_snapshot())
-  ELSE pg_snapshot_xmax(pg_current_snapshot()) END)::text::bigint) << {PLACE_BITS})
-FROM counter, writing WHERE one = 1
-"""  # noqa: S608 - our own names
-"""Below this position nothing can appear any more, for a look that begins after this was asked: it is where the oldest
-open transaction stands that may write events. Who writes events has the table's lock before it has a number, so an open
-number whose holder is seen without that lock writes none. A number whose holder is not seen may be anybody's: the
-server hands numbers out a moment before it shows whose they are. A standby shows neither, so there all of them count.
-"""
-
-_SURE = (
-    f"greatest(?, (SELECT position + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {PLACE_BITS}) "  # noqa: S608 - our own names
-    "FROM counter WHERE one = 1))"
-)
-"""The same for a look that has begun already: there all transactions of the server count."""
-_FEED = sql.FEED.replace("position > ?", f"position > ? AND position < {_SURE}")
-_LATEST = sql.LATEST.replace("ORDER BY", f"WHERE position < {_SURE} ORDER BY")
-_POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE position < {_SURE}"  # noqa: S608 - our own names
-_HAS_NEWS = f"SELECT EXISTS (SELECT 1 FROM event WHERE position > ? AND position < {_SURE})"  # noqa: S608 - our own names
+_HAS_NEWS = f"SELECT EXISTS (SELECT 1 FROM event WHERE position > $1 AND {sure('$2')})"  # noqa: S608 - our own names
 _EVENT_THERE = "SELECT position FROM event WHERE stream = %s AND seq = %s AND hash = %s"
 _KEY_THERE = "SELECT 1 FROM idempotency WHERE scope = %s AND key = %s AND request_hash = %s AND response = %s"
-_BEGIN_LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _COMMIT: Step = ("COMMIT", ())
 _NOT_FROZEN = f"SET LOCAL idle_in_transaction_session_timeout = {WRITE_IDLE_TIMEOUT_MS}"
@@ -116,98 +77,6 @@ _BAD_INDEXES = (
     "WHERE c.relnamespace = current_schema()::regnamespace AND NOT indisvalid"
 )
 _BAD_PAGES = "SELECT coalesce(checksum_failures, 0) FROM pg_stat_database WHERE datname = current_database()"
-
-
-@lru_cache(maxsize=1024)
-def _own(text: str) -> str:
-    """A shared statement with PostgreSQL's own placeholders."""
-    return text.replace("?", "%s")
-
-
-class PostgresReader:
-    """One look: a transaction that reads from one snapshot, begun by the first question."""
-
-    def __init__(self, engine: PostgresEngine, session: Session) -> None:
-        self._engine = engine
-        self.session = session
-        self._looked = False
-        self._bound = LOWEST
-
-    def _rows(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The first question of a look is asked again on a new connection when the old one turns out to be gone."""
-        try:
-            return self._ask(text, parameters)
-        except psycopg.Error as error:
-            if not self.session.is_lost:
-                raise refusal_for(error, self._engine.location) from error
-            if self._looked or self._bound != LOWEST:  # what is sure there need not be sure on another server
-                raise Conflict(f"the connection to {self._engine.location} was lost in the middle of a look") from error
-        self.session = self._engine.another_session(self.session)
-        with translated(self._engine.location):
-            return self._ask(text, parameters)
-
-    def _ask(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        if self._looked:
-            return self.session.rows(_own(text), parameters)
-        _, found = self.session.together((_BEGIN_LOOK, ()), (_own(text), parameters))
-        self._looked = True
-        return found
-
-    def end(self) -> None:
-        if self._looked and not self.session.is_lost:
-            with contextlib.suppress(psycopg.Error):  # nothing was written, so nothing is lost with it
-                self.session.leave("COMMIT")
-
-    def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
-        rows = self._rows(sql.GET[table.name], (key,))
-        return (table.record_of(rows[0]), Head(*rows[0][-2:])) if rows else None
-
-    def select(self, table: Table, query: Query) -> list[tuple[Any, Head]]:
-        text, parameters = select_sql(table.name, table.columns, query)
-        return [(table.record_of(row), Head(*row[-2:])) for row in self._rows(text, parameters)]
-
-    def count(self, table: Table, query: Query) -> int:
-        return int(self._rows(*count_sql(table.name, query))[0][0])
-
-    def count_by(self, table: Table, query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
-        return {tuple(row[:-1]): row[-1] for row in self._rows(*count_by_sql(table.name, query, columns))}
-
-    def head(self, stream: str) -> Head:
-        rows = self._rows(sql.HEAD, (stream,))
-        return Head(*rows[0]) if rows else NEW_STREAM
-
-    def key_answer(self, scope: str, key: str, now_ms: int) -> tuple[str, bytes] | None:
-        rows = self._rows(sql.KEY_ANSWER, (scope, key, now_ms))
-        return (rows[0][0], rows[0][1]) if rows else None
-
-    def events(self, stream: str, after: int, limit: int) -> list[Event]:
-        return [_event(row) for row in self._rows(sql.STREAM_EVENTS, (stream, after, limit))]
-
-    def feed(self, after: int, limit: int) -> list[Event]:
-        return [_event(row) for row in self._rows(_FEED, (after, self._settled(), limit))]
-
-    def latest(self, limit: int) -> list[Event]:
-        return [_event(row) for row in self._rows(_LATEST, (self._settled(), limit))]
-
-    def position(self) -> int:
-        return int(self._rows(_POSITION, (self._settled(),))[0][0])
-
-    def _settled(self) -> int:
-        """Up to where the feed is sure. It must be asked before the look begins."""
-        if not self._looked:
-            self._bound = self._engine.settled(self.session)
-        return self._bound
-
-    def everything(self, after: int, limit: int) -> list[Event]:
-        """The feed with what is not settled yet: for a copy of all that this look shows."""
-        return [_event(row) for row in self._rows(sql.FEED, (after, limit))]
-
-    def last_by(self, actor: str, limit: int) -> list[Event]:
-        return [_event(row) for row in self._rows(sql.LAST_BY, (actor, limit))]
-
-    def streams(self) -> Iterator[tuple[str, Head]]:
-        for name, head, digest in self._rows(sql.STREAMS):
-            yield name, Head(head, digest)
 
 
 class PostgresEngine:
@@ -257,15 +126,19 @@ class PostgresEngine:
         self._connections.give(lost)
         return self._connections.take()
 
+    def owes(self, session: Session) -> bool:
+        """Whether something was written here that the feed is not known to hold."""
+        return self._committed >= session.sure
+
     def settled(self, session: Session) -> int:
         """The position below which nothing can appear any more. Waits the moment until it is past what this engine
         committed itself."""
         mine = self._committed
         deadline = time.monotonic() + SETTLE_S
         try:
-            while row := session.row(_SETTLED):
-                if row[0] > mine or time.monotonic() > deadline or self._closing.wait(0.001):
-                    return int(row[0])
+            while row := session.row(SETTLED):
+                if session.note(row[0]) > mine or time.monotonic() > deadline or self._closing.wait(0.001):
+                    return session.sure
         except psycopg.Error as error:
             if not session.is_lost:
                 raise refusal_for(error, self.location) from error
@@ -303,15 +176,15 @@ class PostgresEngine:
         return refusal_for(error, self.location)
 
     def _write(self, session: Session, writes: WriteSet) -> int:
-        """One statement where that is possible; a short transaction where rows are removed, because then their order
-        counts, and within `alone`, which has begun one already."""
-        removes = any(row.values is None for row in writes.rows)
-        ledger = statement(writes, with_rows=not removes)
-        if session.is_idle and not removes:
+        """One statement where that is possible; a short transaction where the order of rows counts, and within
+        `alone`, which has begun one already."""
+        in_order = _order_counts(writes.rows)
+        ledger = statement(writes, with_rows=not in_order)
+        if session.is_idle and not in_order:
             return self._position_of(session, writes, session.rows(*ledger))
         begin = [(_BEGIN_WRITE, ()), (_NOT_FROZEN, ())] if session.is_idle else []
         try:
-            if not removes:  # what finds its streams moved on has written nothing, and there is nothing to take back
+            if not in_order:  # what finds its streams moved on has written nothing, and there is nothing to take back
                 told, _ = session.together(ledger, _COMMIT)
                 return self._position_of(session, writes, told)
             *_, told = session.together(*begin, ledger)
@@ -413,9 +286,7 @@ class PostgresEngine:
 
     def _has_news(self, position: int) -> bool:
         return self._asked(
-            lambda session: any(
-                session.row(_own(_HAS_NEWS), (position, bound)) == (True,) for bound in self._bounds(session)
-            )
+            lambda session: any(session.row(_HAS_NEWS, (position, bound)) == (True,) for bound in self._bounds(session))
         )
 
     def _asked(self, question: Callable[[Session], AnswerT]) -> AnswerT:
@@ -434,10 +305,10 @@ class PostgresEngine:
     @staticmethod
     def _bounds(session: Session) -> Iterator[int]:
         """First what costs nothing, then what holds on a server where others have long transactions too."""
-        yield LOWEST
-        row = session.row(_SETTLED)
+        yield session.sure
+        row = session.row(SETTLED)
         assert row is not None
-        yield row[0]
+        yield session.note(row[0])
 
     # -- upkeep -----------------------------------------------------------------------------------------------------
 
@@ -478,14 +349,22 @@ class PostgresEngine:
         self._connections.close()
 
 
+def _order_counts(rows: Sequence[RowWrite]) -> bool:
+    """Whether a row makes room for another: it is removed, or gives up a name that may be taken only once. Within one
+    statement the server would choose the order."""
+    for row in rows:
+        if row.values is None:
+            return True
+        renamed = any(column in columns for columns in UNIQUE.get(row.table, ()) for column in row.changed or ())
+        if renamed and sum(other.table == row.table for other in rows) > 1:
+            return True
+    return False
+
+
 def _row_step(row: RowWrite) -> Step:
     if row.values is None:
-        return _own(sql.REMOVE[row.table]), (row.key,)
+        return own(sql.REMOVE[row.table]), (row.key,)
     if row.changed:
         text, chosen = sql.change(row.table, row.changed)
-        return _own(text), chosen(row.values)
-    return _own(sql.PUT[row.table]), row.values
-
-
-def _event(row: tuple[Any, ...]) -> Event:
-    return decode_event(row[0], row[1], row[2], row[3:])
+        return own(text), chosen(row.values)
+    return own(sql.PUT[row.table]), row.values

@@ -32,7 +32,7 @@ from handrail.store.writes import (
 )
 
 if TYPE_CHECKING:
-    from handrail.store.postgres import PostgresReader
+    from handrail.store.postgres_reading import PostgresReader
 
 PAGE = 1000
 _KEYS = "SELECT scope, key, request_hash, response, expires_ms FROM idempotency"

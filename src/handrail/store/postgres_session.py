@@ -22,6 +22,8 @@ from psycopg.pq import ExecStatus, Format, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8Dumper
 
+from handrail.store.postgres_positions import LOWEST
+
 MOST_PREPARED = 256
 Step = tuple[str, Sequence[Any]]
 _Dumped = tuple[Sequence[Buffer | None] | None, Sequence[Format] | None]
@@ -54,6 +56,9 @@ class Session:
         self._prepared: dict[str, bytes] = {}
         self._numbers = count(1)
         self._owed = False
+        self.sure = LOWEST
+        """Up to where the feed is known to be sure for every look that begins on this connection: its server said so,
+        and another need not."""
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._libpq.socket, selectors.EVENT_READ)
         self.do(settings)
@@ -117,6 +122,11 @@ class Session:
         self._libpq.send_query(text.encode())
         self._owed = True
         self._push()
+
+    def note(self, position: int) -> int:
+        """Takes note that the feed is sure up to a position, and tells the furthest that is known."""
+        self.sure = max(self.sure, position)
+        return self.sure
 
     # -- its state --------------------------------------------------------------------------------------------------
 

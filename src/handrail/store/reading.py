@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from handrail.kernel.ledger import Event
+from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store.queries import Query
 from handrail.store.tables import Table
 from handrail.store.writes import Head, WriteSet
@@ -33,13 +33,13 @@ class Reader(Protocol):
         """Events of one stream with a later sequence number, in order."""
         ...
 
-    def feed(self, after: int, limit: int) -> list[Event]:
-        """Events of all streams at a later position, in the order everybody sees them in. Positions grow, but not
-        always by one."""
+    def feed(self, after: int, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        """Events of all streams at a later position that fit, in the order everybody sees them in. Positions grow, but
+        not always by one."""
         ...
 
-    def latest(self, limit: int) -> list[Event]:
-        """The newest events of all streams, newest first."""
+    def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        """The newest events of the feed that fit, oldest of them first."""
         ...
 
     def last_by(self, actor: str, limit: int) -> list[Event]:

@@ -13,21 +13,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
-from handrail.kernel.ledger import Event
 from handrail.store import statements as sql
 from handrail.store.gate import Gate
 from handrail.store.migrations import LATEST, STEPS, statements
 from handrail.store.places import OTHER_FILE, Files, check_place
-from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.reading import EngineInfo, Reader
+from handrail.store.sqlite_reading import SqliteReader
 from handrail.store.sqlite_refusals import refusal_for, refuse, translated
-from handrail.store.tables import Table
-from handrail.store.writes import NEW_STREAM, Conflict, Head, RowWrite, StreamWrite, WriteSet, decode_event
+from handrail.store.writes import Conflict, RowWrite, StreamWrite, WriteSet
 
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones can lose committed pages when many processes checkpoint one file."""
@@ -58,56 +55,6 @@ class _Pending:
         self.done = False
         self.position = 0
         self.error: BaseException | None = None
-
-
-class SqliteReader:
-    """One read transaction."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._execute = connection.execute
-
-    def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
-        row = self._execute(sql.GET[table.name], (key,)).fetchone()
-        return None if row is None else (table.record_of(row), Head(row[-2], row[-1]))
-
-    def select(self, table: Table, query: Query) -> list[tuple[Any, Head]]:
-        text, parameters = select_sql(table.name, table.columns, query)
-        return [(table.record_of(row), Head(row[-2], row[-1])) for row in self._execute(text, parameters)]
-
-    def count(self, table: Table, query: Query) -> int:
-        text, parameters = count_sql(table.name, query)
-        return int(self._execute(text, parameters).get)
-
-    def count_by(self, table: Table, query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
-        text, parameters = count_by_sql(table.name, query, columns)
-        return {row[:-1]: row[-1] for row in self._execute(text, parameters)}
-
-    def head(self, stream: str) -> Head:
-        row = self._execute(sql.HEAD, (stream,)).fetchone()
-        return NEW_STREAM if row is None else Head(*row)
-
-    def key_answer(self, scope: str, key: str, now_ms: int) -> tuple[str, bytes] | None:
-        row = self._execute(sql.KEY_ANSWER, (scope, key, now_ms)).fetchone()
-        return None if row is None else (row[0], row[1])
-
-    def events(self, stream: str, after: int, limit: int) -> list[Event]:
-        return [_event(row) for row in self._execute(sql.STREAM_EVENTS, (stream, after, limit))]
-
-    def feed(self, after: int, limit: int) -> list[Event]:
-        return [_event(row) for row in self._execute(sql.FEED, (after, limit))]
-
-    def latest(self, limit: int) -> list[Event]:
-        return [_event(row) for row in self._execute(sql.LATEST, (limit,))]
-
-    def last_by(self, actor: str, limit: int) -> list[Event]:
-        return [_event(row) for row in self._execute(sql.LAST_BY, (actor, limit))]
-
-    def position(self) -> int:
-        return int(self._execute(sql.POSITION).get)
-
-    def streams(self) -> Iterator[tuple[str, Head]]:
-        for name, head, digest in self._execute(sql.STREAMS):
-            yield name, Head(head, digest)
 
 
 class SqliteEngine:
@@ -476,10 +423,6 @@ class SqliteEngine:
             connection.close()
         self._readers.clear()
         self._gate.close()
-
-
-def _event(row: tuple[Any, ...]) -> Event:
-    return decode_event(row[0], row[1], row[2], row[3:])
 
 
 def _interrupted() -> StoreRefused:

@@ -19,11 +19,9 @@ INSERT_EVENT = (
     "INSERT INTO event (stream, seq, kind, actor, channel, at_ms, body, hash, position) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_EVENT = "stream, seq, position, kind, actor, channel, at_ms, body, hash"
-STREAM_EVENTS = f"SELECT {_EVENT} FROM event WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
-FEED = f"SELECT {_EVENT} FROM event WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608 - our own names
-LATEST = f"SELECT {_EVENT} FROM event ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
-LAST_BY = f"SELECT {_EVENT} FROM event WHERE actor = ? ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
+EVENT = "stream, seq, position, kind, actor, channel, at_ms, body, hash"
+STREAM_EVENTS = f"SELECT {EVENT} FROM event WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
+LAST_BY = f"SELECT {EVENT} FROM event WHERE actor = ? ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
 RENEW = "UPDATE lease SET expires_ms = max(expires_ms, ?), renewed_ms = ? WHERE holder = ? AND expires_ms > ?"
 KEEP_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 STREAMS = (

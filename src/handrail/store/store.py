@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from handrail.kernel.clock import Clock
 from handrail.kernel.errors import NothingToUndo, StoreBusy, StoreUnusable
 from handrail.kernel.ids import Ids
-from handrail.kernel.ledger import Actor, Change, Event
+from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, Only
+from handrail.kernel.records import PAGE
 from handrail.store.queries import Query
 from handrail.store.reading import Engine, EngineInfo, Reader
 from handrail.store.tables import TABLES, Table
@@ -29,8 +30,11 @@ CROWDED = 16
 """Writing units that wait for their turn at once, after one was in another's way."""
 RENEWALS = 30
 """Renewals of a lease in the time it lasts: more would write and change nothing."""
-PAGE = 1000
 UNDO = "ledger.undo"
+ROUTINE = "op."
+"""Kinds of events that only say that a call came and went: nobody means them who takes a write back."""
+LOOKED_AT = 50
+"""Events, the newest of an actor, among which the last write is looked for."""
 NEVER_BACK = ("pipeline.", "gate.", "task.claim", "token.")
 """Kinds of events that stay: decisions, fences and rights are not made undone behind anybody's back."""
 
@@ -104,19 +108,20 @@ class Store:
         with self._look() as reader:
             return reader.events(stream, after, limit)
 
-    def feed(self, *, after: int = 0, limit: int = PAGE) -> list[Event]:
+    def feed(self, *, after: int = 0, limit: int = PAGE, only: Only = EVERYTHING) -> list[Event]:
         with self._look() as reader:
-            return reader.feed(after, limit)
+            return reader.feed(after, limit, only)
 
     def newest(self, limit: int, *, stream: str | None = None, actor: str | None = None) -> list[Event]:
         """The newest events, oldest of them first; of one stream or one actor where asked."""
         with self._look() as reader:
+            if stream is not None and actor is not None:
+                return reader.newest(limit, Only((stream,), (actor,)))
             if stream is not None:
-                found = reader.events(stream, max(0, reader.head(stream).seq - limit), limit)
-                return [event for event in found if actor is None or event.actor == actor]
+                return reader.events(stream, max(0, reader.head(stream).seq - limit), limit)
             if actor is not None:
                 return reader.last_by(actor, limit)[::-1]
-            return reader.latest(limit)[::-1]
+            return reader.newest(limit)
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """True as soon as the ledger holds an event after `position`."""
@@ -128,7 +133,9 @@ class Store:
 
         def work(unit: Unit) -> Event:
             with self.engine.reading() as reader:
-                newest = reader.last_by(actor.name, 1)
+                newest = [
+                    event for event in reader.last_by(actor.name, LOOKED_AT) if not event.kind.startswith(ROUTINE)
+                ]
                 if not newest or newest[0].kind == UNDO:
                     raise NothingToUndo(f"{actor.name} has written nothing that could be taken back")
                 event = newest[0]
@@ -270,7 +277,7 @@ def _differences(table: Table, told: _Rows, rows: _Rows) -> Iterator[str]:
         unlike = [
             column
             for column in rows[key]
-            if told[key].get(column) != rows[key][column] and column not in table.unlogged
+            if column in told[key] and told[key][column] != rows[key][column] and column not in table.unlogged
         ]
         if unlike:
             yield f"{table.name} {key}: ledger and table disagree about {', '.join(unlike)}"

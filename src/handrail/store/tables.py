@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.board.entry import BoardEntry
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
@@ -17,6 +18,7 @@ from handrail.domain.crew.token import Token
 from handrail.domain.gates.gate import Gate
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.registry.running import RunningCall
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.repository import Repository
@@ -45,11 +47,19 @@ class Table(msgspec.Struct, frozen=True):
     """The columns where nothing may stand. JSON has its own null."""
     unlogged: tuple[str, ...] = ()
     """The fields that may change without an event: what the ledger says of them need not be the newest."""
+    texts: tuple[int, ...] = ()
+    flags: tuple[int, ...] = ()
+    documents: tuple[int, ...] = ()
+    """The places of the fields that are texts, flags and JSON: only those have to be looked at or turned."""
 
     def row_of(self, record: Any) -> tuple[Any, ...]:
         """The row: plain values, JSON as text."""
-        values = [_encoded(kind, getattr(record, field)) for field, kind in zip(self.fields, self.kinds, strict=False)]
-        if any("\0" in value for value in values if isinstance(value, str)):
+        values = list(msgspec.structs.astuple(record))
+        for place in self.documents:
+            values[place] = msgspec.json.encode(values[place]).decode()
+        for place in self.flags:
+            values[place] = int(values[place])
+        if any("\0" in values[place] for place in self.texts if values[place] is not None):
             raise InvalidParams(
                 f"a text of this {self.name} holds a NUL character, which cannot be kept", hint="leave it out"
             )
@@ -59,9 +69,13 @@ class Table(msgspec.Struct, frozen=True):
 
     def record_of(self, row: Sequence[Any]) -> Any:
         """The record a row holds."""
-        columns = zip(self.fields, self.kinds, row, strict=False)
+        values = list(row)
         try:
-            return self.record(**{field: _decoded(kind, value) for field, kind, value in columns})
+            for place in self.documents:
+                values[place] = msgspec.json.decode(values[place])
+            for place in self.flags:
+                values[place] = bool(values[place])
+            return self.record(**dict(zip(self.fields, values, strict=False)))
         except (msgspec.DecodeError, ValueError):
             key = row[self.columns.index("id")]
             raise StoreUnusable(
@@ -79,26 +93,23 @@ class Table(msgspec.Struct, frozen=True):
         return msgspec.convert(document, self.record)
 
 
-def _encoded(kind: str, value: Any) -> Any:
-    if kind == "json":
-        return msgspec.json.encode(value).decode()
-    return int(value) if kind == "flag" else value
-
-
-def _decoded(kind: str, value: Any) -> Any:
-    if kind == "json":
-        return msgspec.json.decode(value)
-    return bool(value) if kind == "flag" else value
-
-
 def _table(name: str, record: type[Any], *, unlogged: tuple[str, ...] = ()) -> Table:
     hints = {field.name: field.type for field in msgspec.structs.fields(record)}
     kinds = tuple(_PLAIN.get(hint, "json") for hint in hints.values())
     fields = tuple(hints)
-    nullable = tuple(field for field, hint in hints.items() if hint in (str | None, int | None))
-    if "stream" in hints:
-        return Table(name, record, fields, fields, kinds, nullable, unlogged)
-    return Table(name, record, fields, (*fields, "stream"), (*kinds, "text"), nullable, unlogged)
+    has_stream = "stream" in hints
+    return Table(
+        name,
+        record,
+        fields,
+        columns=fields if has_stream else (*fields, "stream"),
+        kinds=kinds if has_stream else (*kinds, "text"),
+        nullable=tuple(field for field, hint in hints.items() if hint in (str | None, int | None)),
+        unlogged=unlogged,
+        texts=tuple(place for place, kind in enumerate(kinds) if kind == "text"),
+        flags=tuple(place for place, kind in enumerate(kinds) if kind == "flag"),
+        documents=tuple(place for place, kind in enumerate(kinds) if kind == "json"),
+    )
 
 
 TABLES: tuple[Table, ...] = (
@@ -118,6 +129,16 @@ TABLES: tuple[Table, ...] = (
     _table("workspace", Workspace),
     _table("reservation", Reservation),
     _table("pipeline", PipelineRun),
+    _table("board", BoardEntry),
+    _table("running", RunningCall),
 )
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
 BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}
+UNIQUE: dict[str, tuple[tuple[str, ...], ...]] = {
+    "task": (("workflow_id", "name"),),
+    "checkpoint": (("task_id", "sequence"),),
+    "repository": (("path",),),
+    "template": (("name",),),
+    "message": (("recipient_id", "sequence"),),
+}
+"""What the schema keeps unique beside ids."""

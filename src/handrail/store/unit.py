@@ -13,14 +13,15 @@ import msgspec
 
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
-from handrail.kernel.ledger import Actor, Change, Event, NewEvent
+from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, Only
 from handrail.kernel.query import Query
-from handrail.kernel.records import Record, RecordT
+from handrail.kernel.records import PAGE, Record, RecordT
 from handrail.store.reading import Reader
 from handrail.store.tables import BY_RECORD, Table
 from handrail.store.writes import NEW_STREAM, Head, KeyWrite, RowWrite, WriteSet, chained
 
 _ABSENT: Any = object()
+MOST = 2**63 - 1
 
 
 class Unit:
@@ -34,6 +35,8 @@ class Unit:
         self._heads: dict[str, Head] = {}
         self._loaded: dict[tuple[str, str], Any] = {}
         self._put: dict[tuple[str, str], Any] = {}
+        self._differing: dict[tuple[str, str], tuple[Any, Any, tuple[str, ...]]] = {}
+        """Of a record that was put in place of another: the two, and the fields in which they differ."""
         self._events: dict[str, list[NewEvent]] = {}
         self._key: KeyWrite | None = None
 
@@ -76,6 +79,23 @@ class Unit:
     def last_event(self, actor: str) -> Event | None:
         return next(iter(self._reader.last_by(actor, 1)), None)
 
+    def events(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
+        return self._reader.events(stream, _sane(after), _sane(limit))
+
+    def head_seq(self, stream: str) -> int:
+        if stream not in self._events:  # what this unit has begun stands where it began
+            self.expect(stream)
+        return self._heads.get(stream, NEW_STREAM).seq + len(self._events.get(stream, ()))
+
+    def feed(self, after: int, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        return self._reader.feed(_sane(after), _sane(limit), only)
+
+    def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        return self._reader.newest(_sane(limit), only)
+
+    def position(self) -> int:
+        return self._reader.position()
+
     def key_answer(self, scope: str, key: str) -> tuple[str, bytes] | None:
         """What an idempotency key already stands for: the hash of its request, and the answer."""
         return self._reader.key_answer(scope, key, self.now_ms())
@@ -93,10 +113,10 @@ class Unit:
     ) -> None:
         """One event and the rows it changes, all of one stream. The first record names the stream."""
         removed = tuple(removes)
-        stream = (*puts, *removed)[0].stream
+        stream, *others = [record.stream for record in (*puts, *removed)]
         changes = [self._change(record, after=record) for record in puts]
         changes += [self._change(record, after=None) for record in removed]
-        assert all(record.stream == stream for record in (*puts, *removed)), "an event belongs to one stream"
+        assert all(other == stream for other in others), "an event belongs to one stream"
         if stream not in self._heads and all(record.id != stream for record in puts):
             self.expect(stream)  # the first thing of a stream begins it; anything else is added to what there is
         event = NewEvent(kind, self.actor.name, self.actor.channel, self.now_ms(), data or {}, tuple(changes))
@@ -137,6 +157,7 @@ class Unit:
             old = table.document_of(before) if before is not None else None
             return Change(table.name, record.id, new, old)
         differing = differing_fields(table, before, after)
+        self._differing[table.name, record.id] = before, after, differing
         return Change(table.name, record.id, plain_fields(after, differing), plain_fields(before, differing))
 
     # -- the outcome ------------------------------------------------------------------------------------------------
@@ -159,7 +180,15 @@ class Unit:
         there = self._loaded.get((table_name, key))
         if there is None or there.stream != record.stream:
             return RowWrite(table_name, key, table.row_of(record))
-        return RowWrite(table_name, key, table.row_of(record), differing_fields(table, there, record))
+        before, after, differing = self._differing.get((table_name, key), (None, None, ()))
+        if before is not there or after is not record:  # put more than once
+            differing = differing_fields(table, there, record)
+        return RowWrite(table_name, key, table.row_of(record), differing)
+
+
+def _sane(number: int) -> int:
+    """A cursor or limit as every engine can take it: what somebody calls with may be any number."""
+    return min(max(number, 0), MOST)
 
 
 def differing_fields(table: Table, old: Any, new: Any) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
 """One call of an operation, from raw arguments to a plain result: who calls, what it may wait for, what it is told.
 
 Every surface calls through here. Three arguments are understood by every operation that uses the store, beside its
-own: `agent_id`, `fence` and `agent_secret` say in whose name it is done. No wire format.
+own: `agent_id`, `fence` and `agent_secret` say in whose name it is done. Where a person can be asked what a result asks
+of them, they are (`talking.py`). Two more arguments are understood while their toolsets are on (`beside.py`). No wire
+format.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -22,21 +23,32 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Operation
 from handrail.surfaces.arguments import parse_arguments
+from handrail.surfaces.asking import ELICITED, Asked, Meanwhile, Person, Waited, kept_telling
+from handrail.surfaces.beside import Beside, take_beside
+from handrail.surfaces.kept_answers import Keyed
+from handrail.surfaces.talking import Answered, Talk
+from handrail.surfaces.under_way import UnderWay
 
 NAMES_AGENT, NAMES_FENCE, NAMES_SECRET = "agent_id", "fence", "agent_secret"
 IDENTITY = {NAMES_AGENT: {"type": "string"}, NAMES_FENCE: {"type": "integer"}}
 """What is published of them, for operations that a claim can refuse: one line, paid by every client."""
 UNREAD = "unread_messages"
+REPLAYED = "idempotent"
+"""Set in an answer that was given before and is given again."""
 
 
 class Client:
     """Who is behind a connection, as far as it has shown. One per connection; a call without one stands alone."""
 
-    def __init__(self, agents: tuple[str, ...] = ()) -> None:
+    def __init__(self, agents: tuple[str, ...] = (), session: str | None = None) -> None:
+        self.session = session
+        """A name for the connection, where it lasts longer than a call."""
         self.agents = list(agents)
         """The agents that have registered or proved themselves here."""
         self.noted: set[str] = set()
         """Agents in whose name something was written without proof: said once in the ledger."""
+        self.asked = Asked()
+        """What its person was asked here."""
 
     @property
     def agent(self) -> str | None:
@@ -56,15 +68,6 @@ class Claimant(msgspec.Struct, frozen=True):
     secret: str | None = None
 
 
-class Answered(NamedTuple):
-    """What a handler answered to whom, and how many messages wait for them."""
-
-    result: Any
-    writer: Writer
-    unread: int = 0
-    warning: str | None = None
-
-
 def carries_identity(operation: Operation[Any, Any]) -> bool:
     """True where `agent_id` and `fence` decide whether the call is refused."""
     return ClaimHeld in operation.refusals
@@ -78,30 +81,49 @@ def run(
     actor: Actor,
     client: Client | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    meanwhile: Meanwhile | None = None,
 ) -> Any:
     """One call, from raw arguments to a result of plain JSON values. Raises Refusal."""
     client = client or Client()
-    claimant, rest = _split(operation, arguments, client)
+    call = msgspec.structs.replace(call, session=client.session)
+    meanwhile = meanwhile or Meanwhile()
+    beside, others = take_beside(operation, call, arguments, meanwhile.known_as)
+    claimant, rest = _split(operation, others, client)
     request = parse_arguments(operation, rest)
     if operation.acts_as is not None:
         named = getattr(request, operation.acts_as)
         claimant = msgspec.structs.replace(claimant, agent_id=None if named == HUMAN else named)
-    if operation.prepare is not None:
-        looking = msgspec.structs.replace(call, writer=Writer(claimant.agent_id, claimant.fence))
-        call = msgspec.structs.replace(call, prepared=operation.prepare(looking, request))
     if not operation.stored:
+        call = _prepared(operation, call, request, claimant)
         return msgspec.to_builtins(operation.handler(call, request), str_keys=True)
-    answer = _stored(operation, call, request, _Asking(claimant, client, actor, cancelled))
+    asking = _Asking(claimant, client, actor, cancelled, Waited(meanwhile.patience, meanwhile.tell))
+    with contextlib.ExitStack() as stack:
+        asking = _with_beside(stack, operation, call, request, rest, asking, beside)
+        # What a person says is not in the arguments, so it cannot be found again by a key.
+        answer = _answered(operation, call, request, asking, meanwhile.person if asking.keyed is None else None)
+    replayed = asking.keyed is not None and asking.keyed.replayed
     shown = msgspec.to_builtins(answer.result, str_keys=True)
+    if answer.told:
+        shown |= kept_telling(tuple(answer.told), answer.told, shown)
     if answer.writer.proven and answer.writer.agent_id is not None:
         client.knows(answer.writer.agent_id)
-    elif operation.introduces and answer.writer.agent_id is None:
+    elif operation.introduces and answer.writer.agent_id is None and not (replayed and call.crew.strict):
         client.knows(shown["id"])
+    if replayed and isinstance(shown, dict):
+        shown[REPLAYED] = True
     if answer.unread and isinstance(shown, dict):
         shown[UNREAD] = answer.unread
     if answer.warning is not None and isinstance(shown, dict):
         shown["warnings"] = [*shown.get("warnings", ()), answer.warning]
     return shown
+
+
+def _prepared(operation: Operation[Any, Any], call: Call, request: Any, claimant: Claimant) -> Call:
+    """The call with what its operation looks at beforehand."""
+    if operation.prepare is None:
+        return call
+    looking = msgspec.structs.replace(call, writer=Writer(claimant.agent_id, claimant.fence))
+    return msgspec.structs.replace(call, prepared=operation.prepare(looking, request))
 
 
 class _Asking(NamedTuple):
@@ -111,21 +133,82 @@ class _Asking(NamedTuple):
     client: Client
     actor: Actor
     cancelled: Callable[[], bool]
+    waited: Waited
+    would_ask: Callable[[Any, Any], object | None] = lambda request, result: None  # noqa: ARG005 - nobody is there
+    """What a person is to be asked because of a result, where there is one to ask."""
+    under_way: tuple[UnderWay, ...] = ()
+    """The rows by which others see this call."""
+    keyed: Keyed | None = None
+
+
+def _with_beside(
+    stack: contextlib.ExitStack,
+    operation: Operation[Any, Any],
+    call: Call,
+    request: Any,
+    arguments: Mapping[str, Any],
+    asking: _Asking,
+    beside: Beside,
+) -> _Asking:
+    """The same with what an `op_id` or a key asks for; it ends with `stack`."""
+    actor, caller = asking.actor, asking.claimant.agent_id
+    if caller is None or (call.crew.strict and caller not in asking.client.agents):  # nobody has proved to be it yet
+        caller = actor.name
+    for op_id in beside.op_ids:
+        row = UnderWay(call, actor, caller, op_id, operation.name)
+        stack.enter_context(row.begun(arguments, asking.cancelled))
+        asking = asking._replace(under_way=(*asking.under_way, row))
+    if beside.key is not None:
+        keyed = Keyed(operation, call, beside.key, request, (asking.claimant.agent_id, asking.claimant.fence))
+        turn = stack.enter_context(keyed.turn(actor, asking.cancelled)) if operation.prepare is not None else None
+        rows = (*asking.under_way, turn) if turn is not None else asking.under_way
+        asking = asking._replace(keyed=keyed, under_way=rows)
+    return asking
+
+
+def _answered(
+    operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking, person: Person | None
+) -> Answered:
+    """The answer of an operation that uses the store, after the person it asks, where there is one."""
+
+    def answer_to(asked: Any, asking: _Asking) -> Answered:
+        known = asking.keyed is not None and asking.keyed.replayed  # then there is nothing to look at
+        ready = call if known else _prepared(operation, call, asked, asking.claimant)
+        return _stored(operation, ready, asked, asking)
+
+    if operation.asks is None or person is None:
+        return answer_to(request, asking)
+    by_person = asking._replace(actor=Actor(asking.actor.name, ELICITED))
+    talk = Talk(
+        operation.asks,
+        person,
+        asking.waited,
+        call.ledger,
+        answer_to=lambda asked: answer_to(asked, asking._replace(would_ask=talk.question)),
+        answer_to_person=lambda brought: answer_to(brought, by_person),
+    )
+    return talk.answer(request)
 
 
 def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking) -> Answered:
     """The answer of an operation that uses the store."""
     agent_id = asking.claimant.agent_id
-    actor = asking.actor if agent_id is None else Actor(agent_id, asking.actor.channel)
+    actor = asking.actor
+    if agent_id is not None and actor.channel != ELICITED:  # what a person has said is not their agent's
+        actor = Actor(agent_id, actor.channel)
 
-    def once() -> Answered:
+    def once(now: Call) -> Answered:
         if agent_id is not None:
             call.ledger.renew(agent_id, call.crew.lease_ms)
         writing = operation.effect is not Effect.READ
-        return call.ledger.run(actor, lambda unit: _in_unit(operation, call, unit, request, asking), writing=writing)
+        answer = call.ledger.run(actor, lambda unit: _in_unit(operation, now, unit, request, asking), writing=writing)
+        if _ends_at_once(operation):
+            for row in asking.under_way:
+                row.has_ended()
+        return answer
 
     try:
-        answer = _awaited(operation, call, request, once, asking.cancelled)
+        answer = _awaited(operation, call, request, once, asking)
     except (IdentityUnproven, StoreRefused):
         raise
     except Refusal:
@@ -179,10 +262,26 @@ def _in_unit(operation: Operation[Any, Any], call: Call, unit: UnitOfWork, reque
     writer = Writer(None, asking.claimant.fence)
     if asking.claimant.agent_id is not None:
         writer = _identified(operation, call, unit, asking.claimant, asking.client)
-    result = operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
+    for row in asking.under_way:
+        row.check(unit)
+    kept = asking.keyed.answer(unit) if asking.keyed is not None else None
+    if kept is not None:
+        result = kept.result
+    else:
+        result = operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
+        if asking.keyed is not None:
+            asking.keyed.keep(unit, request, result)
+    if _ends_at_once(operation):
+        for row in asking.under_way:
+            row.end_in(unit)
     if writer.agent_id is None or operation.toolset.name == "message":
         return Answered(result, writer)
     return Answered(result, writer, unread_count(unit, writer.agent_id))
+
+
+def _ends_at_once(operation: Operation[Any, Any]) -> bool:
+    """True where what a call does is one unit of work, so that its end can be written with it."""
+    return operation.effect is not Effect.READ and operation.wait is None and operation.asks is None
 
 
 def _identified(
@@ -215,20 +314,28 @@ def _awaited(
     operation: Operation[Any, Any],
     call: Call,
     request: Any,
-    once: Callable[[], Answered],
-    cancelled: Callable[[], bool],
+    once: Callable[[Call], Answered],
+    asking: _Asking,
 ) -> Answered:
-    """The first answer that is worth a reply, or the last one there was time for."""
+    """The first answer that is worth a reply or a question, or the last one there was time for."""
     wait = operation.wait
-    wait_ms = wait.for_ms(request) if wait is not None else 0
+    wait_ms = min(wait.for_ms(request), call.bounds.wait_ms) if wait is not None else 0
     if wait is None or wait_ms <= 0:
-        return once()
-    deadline = time.monotonic() + wait_ms / 1000
+        return once(call)
+    waited = asking.waited
+    end_s = waited.so_far_s + wait_ms / 1000
     while True:
         position = call.ledger.position()
-        answer = once()
-        left = deadline - time.monotonic()
-        if wait.is_over(answer.result) or left <= 0 or cancelled():
+        answer = once(call)
+        left = end_s - waited.so_far_s
+        if wait.is_over(answer.result) or left <= 0 or asking.cancelled():
+            return answer
+        if asking.would_ask(request, answer.result) is not None:
             return answer
         # Not longer than a heartbeat: who waits is there, and must not lose its claims by waiting.
-        call.ledger.wait(position, min(left, call.crew.heartbeat_ms / 1000), cancelled)
+        pause_s = waited.so_far_s + min(left, call.crew.heartbeat_ms / 1000)
+        while (rest := pause_s - waited.so_far_s) > 0 and not asking.cancelled():
+            if call.ledger.wait(position, min(rest, waited.patience.tell_s), asking.cancelled):
+                break
+            waited.beat()
+        call = _prepared(operation, call, request, asking.claimant)  # the world may have moved on too

@@ -15,6 +15,7 @@ from handrail.domain.crew.claiming import give_up, take_up
 from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.posting import losses
 from handrail.domain.crew.presence import (
+    check_room,
     claims_of,
     depart,
     find_agent,
@@ -140,6 +141,8 @@ class Unregistered(msgspec.Struct, frozen=True):
 def agent_register(call: Call, request: RegisterAgent) -> Registered:
     unit, now = call.work, call.work.now_ms()
     known = find_agent(unit, request.id) if request.id is not None else None
+    if known is None and call.bounds.children:
+        check_room(unit, call.bounds.children)
     secret = call.new_secret() if known is None else None
     agent = Agent(
         id=known.id if known is not None else unit.new_id("ag"),
@@ -150,7 +153,7 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
         capabilities=list(dict.fromkeys(request.capabilities)),
         current_task_id=None,
         workspace_path=request.workspace_path,
-        metadata=dict(request.metadata),
+        metadata={**_limits_of(known), **request.metadata},
         secret_hash=known.secret_hash if known is not None else secret_hash(secret or ""),
         created_at=known.created_at if known is not None else now,
         mismatches=known.mismatches if known is not None else 0,
@@ -159,6 +162,11 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
     if known is not None:
         _take_up_claims(call, agent)
     return Registered(agent.id, agent.name, "online", call.crew.heartbeat_ms, secret, **_standing(unit, agent.id))
+
+
+def _limits_of(known: Agent | None) -> dict[str, Any]:
+    """What others have set for an agent outlasts its registering anew."""
+    return {"limits": known.metadata["limits"]} if known is not None and "limits" in known.metadata else {}
 
 
 def agent_heartbeat(call: Call, request: Heartbeat) -> Beaten:

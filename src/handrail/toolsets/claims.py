@@ -153,6 +153,7 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
 
     def wanted(unit: UnitOfWork) -> tuple[Task, Workflow]:
         task = find_task(unit, request.task_id)
+        check_writer(unit, task, Writer(request.agent_id, done.fence), call.crew)  # an answer told again may be late
         return task, find_workflow(unit, task.workflow_id)
 
     try:

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from handrail.kernel import limits
 from handrail.operation import Call, Effect, Example, HttpAddress, Operation, Toolset
 
 INTROSPECTION = Toolset(
@@ -100,7 +99,8 @@ class Timings(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Safety(msgspec.Struct, frozen=True, rename="camel"):
-    """Bounds on child processes. This version starts none, so all are 0."""
+    """Bounds on children. `maxChildren` counts agents that are present; no process is started here, so the others are
+    0. 0 is no bound."""
 
     max_children: int = 0
     memory_limit_mb: int = 0
@@ -155,7 +155,7 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 
 EVERY_EVENT = 2**53 - 1
-"""`maxEventHistory`: the ledger keeps every event, and this is the largest whole number every client can read."""
+"""`maxEventHistory` where every event is shown: the largest whole number every client can read."""
 
 
 def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every handler takes its request
@@ -165,12 +165,12 @@ def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every hand
         server=Identity(name=server.name, version=server.version, mcp_version=server.protocol_revision),
         transports=_transports(server.http),
         features={feature: toolset in active for feature, toolset in FEATURES.items()},
-        timings=Timings(default_timeout_ms=limits.WAIT_MS),
-        safety=Safety(),
+        timings=Timings(default_timeout_ms=call.bounds.wait_ms),
+        safety=Safety(max_children=call.bounds.children),
         limits=InfoLimits(
             max_input_bytes=server.max_message_bytes,
-            default_timeout_ms=limits.WAIT_MS,
-            max_event_history=EVERY_EVENT,
+            default_timeout_ms=call.bounds.wait_ms,
+            max_event_history=call.bounds.events or EVERY_EVENT,
         ),
     )
 
@@ -190,7 +190,7 @@ def mcp_capabilities(call: Call, request: McpCapabilities) -> Capabilities:  # n
             entry.name: ToolSummary(entry.operation.toolset.name, entry.operation.summary)
             for entry in call.toolsets.published()
         },
-        limits=CapabilityLimits(max_event_history=EVERY_EVENT),
+        limits=CapabilityLimits(max_event_history=call.bounds.events or EVERY_EVENT),
     )
 
 

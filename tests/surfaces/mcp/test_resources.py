@@ -15,6 +15,7 @@ from handrail.protocol.exchange import Connection
 from handrail.protocol.revisions import META_CAPABILITIES, META_SUBSCRIPTION, META_VERSION, NEWEST
 from handrail.protocol.server import Held, Server
 from handrail.protocol.wire import Request, RpcError
+from handrail.surfaces.mcp import inboxes
 from handrail.surfaces.mcp.resources import inbox_uri, touched
 from handrail.surfaces.mcp.watching import Follower
 from handrail.wiring import LazyLedger, assemble, build_server, settings_at
@@ -266,7 +267,7 @@ def test_only_inboxes_are_touched_by_what_happens_in_inboxes(world: World) -> No
     first = ada.register("ada")
     send(ada, first, "human")
     events = world._ledger.open().feed()
-    assert [uri for event in events for uri in touched(event)] == [inbox_uri("human")]
+    assert [uri for event in events for uri in inboxes.touched(event)] == [inbox_uri("human")]
 
 
 def test_a_follower_that_nobody_listens_to_says_so(world: World) -> None:

@@ -15,6 +15,8 @@ from handrail.store.migrations.step_0003 import STEP_0003
 from handrail.store.migrations.step_0004 import STEP_0004
 from handrail.store.migrations.step_0005 import STEP_0005
 from handrail.store.migrations.step_0006 import STEP_0006
+from handrail.store.migrations.step_0007 import STEP_0007
+from handrail.store.migrations.step_0008 import STEP_0008
 
 
 class Step(NamedTuple):
@@ -32,6 +34,8 @@ STEPS: tuple[Step, ...] = (
     Step(4, "0.3.0", STEP_0004),
     Step(5, "0.3.0", STEP_0005),
     Step(6, "0.3.0", STEP_0006),
+    Step(7, "0.4.0", STEP_0007),
+    Step(8, "0.4.0", STEP_0008),
 )
 LATEST = STEPS[-1].number
 
@@ -46,4 +50,5 @@ def for_postgres(sql: str) -> str:
     sql = re.sub(r"\bINTEGER\b", "BIGINT", sql)
     sql = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', sql)
     sql = re.sub(r"\bBLOB\b", "BYTEA", sql)
+    sql = re.sub(r"\binstr\b", "strpos", sql)
     return re.sub(r"\)\s*STRICT(?:, WITHOUT ROWID)?", ")", sql)

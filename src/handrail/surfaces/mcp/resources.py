@@ -1,83 +1,78 @@
-"""Resources on the wire: an inbox for each agent, to read and to subscribe to. They are not listed, only described by a
-template: who works here is `agent_list`'s to tell.
+"""Resources on the wire: everything that has an address, whichever part of Handrail it belongs to, and who hears of it.
 
-Looking into an inbox marks nothing as read. Where identity is strict, an inbox is its agent's alone.
+Each part says which addresses are its own, and only while its toolset is on; what lies there is the part's to tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
-import msgspec
-
-from handrail.domain.crew.claiming import Writer
-from handrail.domain.crew.message import inbox_stream
-from handrail.domain.crew.posting import HUMAN
-from handrail.domain.crew.presence import find_agent
-from handrail.kernel.errors import AgentNotFound, IdentityUnproven, Refusal
+from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Event
-from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, ResultT
+from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import RESOURCE_NOT_FOUND
-from handrail.protocol.wire import INVALID_PARAMS, RpcError, encode
-from handrail.surfaces.mcp.tools import actor_of, client_of, note_failure
+from handrail.protocol.wire import INVALID_PARAMS, RpcError
+from handrail.surfaces.mcp import inboxes, registered
+from handrail.surfaces.mcp.inboxes import inbox_uri
+from handrail.surfaces.mcp.tools import note_failure
 from handrail.surfaces.mcp.watching import Follower
 from handrail.surfaces.refusals import bare_error
-from handrail.toolsets.message import message_list
-from handrail.toolsets.message_shapes import ListMessages, MessagePage
 
-INBOX = "handrail://inbox/"
-_JSON = "application/json"
+__all__ = ["NAMED_BY", "AllResources", "inbox_uri", "touched"]
+
+NAMED_BY = ("message", "resources")
+"""The toolsets that have resources."""
 
 
-def inbox_uri(agent_id: str) -> str:
-    return INBOX + agent_id
+class Part(Protocol):
+    """The resources of one toolset. While that is off it owns none."""
+
+    def owns(self, uri: str) -> bool: ...
+
+    def published(self) -> Sequence[Mapping[str, Any]]: ...
+
+    def templates(self) -> Sequence[Mapping[str, Any]]: ...
+
+    def read(self, exchange: Exchange, uri: str) -> Sequence[Mapping[str, Any]] | None: ...
+
+    def check(self, exchange: Exchange, uri: str) -> None: ...
 
 
 def touched(event: Event) -> Iterator[str]:
-    """The resources that an event changes: whatever happens in an inbox changes that inbox."""
-    if event.stream.startswith(_INBOX_STREAM):
-        yield inbox_uri(event.stream.removeprefix(_INBOX_STREAM))
+    """The resources that an event changes."""
+    yield from inboxes.touched(event)
+    yield from registered.touched(event)
 
 
-_INBOX_STREAM = inbox_stream("")
-
-
-class Inboxes:
+class AllResources:
     """Behind the protocol's `Resources` and `Watching` ports."""
 
     def __init__(self, call: Call, follower: Follower) -> None:
-        self._call = call
+        self._parts: tuple[Part, ...] = (inboxes.Inboxes(call), registered.Registered(call))
         self._follower = follower
 
     def published(self) -> Sequence[Mapping[str, Any]]:
-        return ()
+        return [resource for part in self._parts for resource in part.published()]
 
     def templates(self) -> Sequence[Mapping[str, Any]]:
-        return (
-            {
-                "uriTemplate": f"{INBOX}{{agent_id}}",
-                "name": "inbox",
-                "description": "An agent's unread messages, as message_list shows them; subscribe to hear of changes",
-                "mimeType": _JSON,
-            },
-        )
+        return [template for part in self._parts for template in part.templates()]
 
     def read(self, exchange: Exchange, uri: str) -> Sequence[Mapping[str, Any]] | None:
-        owner = _owner(uri)
-        if owner is None:
-            return None
-        page = self._look(exchange, owner, lambda unit: self._inbox(unit, owner))
-        return None if page is None else ({"uri": uri, "mimeType": _JSON, "text": encode(page).decode()},)
+        part = self._owner(uri)
+        return part.read(exchange, uri) if part is not None else None
 
     def check(self, exchange: Exchange, uri: str) -> None:
-        owner = _owner(uri)
-        if owner is None or self._look(exchange, owner, lambda _: True) is None:
+        part = self._owner(uri)
+        if part is None:
             code = INVALID_PARAMS if exchange.stateless else RESOURCE_NOT_FOUND
             raise RpcError(code, "Resource not found", {"uri": uri})
+        part.check(exchange, uri)
+
+    def _owner(self, uri: str) -> Part | None:
+        return next((part for part in self._parts if part.owns(uri)), None)
 
     @contextmanager
     def opening(self, exchange: Exchange) -> Iterator[None]:
@@ -87,38 +82,3 @@ class Inboxes:
         except Refusal as refusal:
             note_failure(exchange, refusal)
             raise bare_error(refusal, stateless=exchange.stateless) from refusal
-
-    def _inbox(self, unit: UnitOfWork, owner: str) -> MessagePage:
-        writer = Writer(owner if owner != HUMAN else None)
-        return message_list(msgspec.structs.replace(self._call, unit=unit, writer=writer), ListMessages(owner))
-
-    def _look(self, exchange: Exchange, owner: str, work: Callable[[UnitOfWork], ResultT]) -> ResultT | None:
-        """What `work` finds, where the inbox is there and this client may look into it; None where it is not."""
-        own = owner in client_of(exchange).agents
-
-        def in_unit(unit: UnitOfWork) -> ResultT:
-            if owner != HUMAN:
-                find_agent(unit, owner)
-            if self._call.crew.strict and not own:
-                raise IdentityUnproven(
-                    f"the inbox of {owner} is read on a connection that has proved to be {owner}'s",
-                    hint="register on this connection, or call any tool with agent_id and agent_secret first",
-                    id=owner,
-                )
-            return work(unit)
-
-        try:
-            if own:  # whoever looks at its own messages is there
-                self._call.ledger.renew(owner, self._call.crew.lease_ms)
-            return self._call.ledger.run(actor_of(exchange), in_unit)
-        except AgentNotFound:
-            return None
-        except Refusal as refusal:
-            note_failure(exchange, refusal)
-            raise bare_error(refusal, stateless=exchange.stateless) from refusal
-
-
-def _owner(uri: str) -> str | None:
-    """Whose inbox an address means; None where it means none."""
-    owner = uri.removeprefix(INBOX) if uri.startswith(INBOX) else ""
-    return owner if 0 < len(owner) <= 200 and "\0" not in owner else None

@@ -6,20 +6,26 @@ result object. Both run the same operation through the same arguments and the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from handrail.catalog import CATALOG
-from handrail.kernel.errors import Refusal, StoreTooNew, StoreUnusable
+from handrail.kernel.errors import Cancelled, Refusal, StoreTooNew, StoreUnusable
 from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call, Effect, Operation, PublishedOperation
+from handrail.protocol.asking import Cancelled as GivenUp
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CLIENT
 from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, encode
 from handrail.selection import how_to_enable
+from handrail.surfaces.asking import Asked, Meanwhile, Patience
+from handrail.surfaces.beside import published_beside
 from handrail.surfaces.calling import IDENTITY, Client, carries_identity, run
+from handrail.surfaces.mcp.person import STATELESS_PUTS, PersonAtClient, may_be_asked
 from handrail.surfaces.refusals import bare_error, numbered_error, refused_result, speaks_numbers
 from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
@@ -29,15 +35,19 @@ _OPERATIONS = {
     **{operation.name: operation for operation in reversed(CATALOG)},  # of a shared name, the first one's
 }
 """Every operation by every name it could answer to, on or off."""
+PATIENCE = Patience()
 
 
-def tool_of(entry: PublishedOperation, *, whole: bool, crew: bool = False) -> dict[str, Any]:
-    """A tool as `tools/list` shows it. `whole` adds the output schema and the examples, `crew` the arguments that say
-    in whose name it is done: both cost every client tokens."""
+def tool_of(entry: PublishedOperation, *, whole: bool, active: Collection[str] = ()) -> dict[str, Any]:
+    """A tool as `tools/list` shows it. `whole` adds the output schema and the examples, toolsets that are `active` the
+    arguments that they make every operation understand: both cost every client tokens."""
     operation = entry.operation
     schema = request_schema(operation)
-    if crew and carries_identity(operation):
-        schema = {**schema, "properties": {**schema["properties"], **IDENTITY}}
+    beside = published_beside(operation, active)
+    if "agent" in active and carries_identity(operation):
+        beside = {**IDENTITY, **beside}
+    if beside:
+        schema = {**schema, "properties": {**schema["properties"], **beside}}
     tool: dict[str, Any] = {
         "name": entry.name,
         "description": operation.summary,
@@ -79,17 +89,43 @@ def client_of(exchange: Exchange) -> Client:
     return known
 
 
-def _call(exchange: Exchange, operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any]) -> Any:
-    result = run(
-        operation,
-        call,
-        arguments,
-        actor=actor_of(exchange),
-        client=client_of(exchange),
-        cancelled=lambda: exchange.cancelled,
-    )
-    exchange.raise_if_cancelled()
-    return result
+class _Caller:
+    """Calls operations for a client: as whom, with which person to ask, for how long."""
+
+    def __init__(self, call: Call, patience: Patience) -> None:
+        self._context = call
+        most_s = min(patience.most_s, call.bounds.wait_ms / 1000)
+        self._patience = msgspec.structs.replace(patience, most_s=most_s)
+        self._asked = Asked(most=STATELESS_PUTS)
+        """What clients without a connection were asked, by their names."""
+
+    def call(self, exchange: Exchange, operation: Operation[Any, Any], arguments: Mapping[str, Any]) -> Any:
+        client = client_of(exchange)
+        if exchange.connection.lasting and client.session is None:
+            client.session = self._context.new_session()
+        result = run(
+            operation,
+            self._context,
+            arguments,
+            actor=actor_of(exchange),
+            client=client,
+            cancelled=lambda: exchange.cancelled,
+            meanwhile=Meanwhile(
+                patience=self._patience,
+                tell=lambda so_far_s, most_s: exchange.progress(so_far_s, most_s, "still waiting"),
+                person=self._person(exchange, operation),
+                known_as=exchange.task.id if exchange.task is not None else None,
+            ),
+        )
+        exchange.raise_if_cancelled()
+        return result
+
+    def _person(self, exchange: Exchange, operation: Operation[Any, Any]) -> PersonAtClient | None:
+        if not (may_be_asked(operation, self._context) and exchange.can_elicit):
+            return None
+        if exchange.stateless:
+            return PersonAtClient(exchange, self._asked, actor_of(exchange).name)
+        return PersonAtClient(exchange, client_of(exchange).asked)
 
 
 def _waits(operation: Operation[Any, Any] | None, arguments: Mapping[str, Any]) -> bool:
@@ -126,9 +162,10 @@ def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Ca
 class CatalogTools:
     """The selected operations behind the protocol's `Tools` and `Methods` ports."""
 
-    def __init__(self, switch: ToolsetSwitch, call: Call, *, whole: bool) -> None:
+    def __init__(self, switch: ToolsetSwitch, call: Call, *, whole: bool, patience: Patience = PATIENCE) -> None:
         self._switch = switch
         self._call = call
+        self._caller = _Caller(call, patience)
         self._whole = whole
         self._listed_for: tuple[PublishedOperation, ...] | None = None
         self._listed: tuple[dict[str, Any], ...] = ()
@@ -136,13 +173,18 @@ class CatalogTools:
     def published(self) -> Sequence[Mapping[str, Any]]:
         entries = self._switch.published()
         if entries is not self._listed_for:
-            crew = any(toolset.name == "agent" for toolset in self._switch.active())
-            self._listed = tuple(tool_of(entry, whole=self._whole, crew=crew) for entry in entries)
+            active = {toolset.name for toolset in self._switch.active()}
+            self._listed = tuple(tool_of(entry, whole=self._whole, active=active) for entry in entries)
             self._listed_for = entries
         return self._listed
 
     def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         return _waits(self._switch.find(name), arguments)
+
+    def asks(self, name: str) -> bool:
+        """True for what may ask the person at the client while it runs."""
+        operation = self._switch.find(name)
+        return operation is not None and may_be_asked(operation, self._call)
 
     def is_quick(self, name: str) -> bool:
         """True for what only reads memory and a few small files."""
@@ -157,7 +199,11 @@ class CatalogTools:
         if operation is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}{self._why_not(exchange, name)}", {"name": name})
         try:
-            result = _call(exchange, operation, self._call, arguments)
+            result = self._caller.call(exchange, operation, arguments)
+        except Cancelled as cancelled:
+            if exchange.task is not None:
+                raise GivenUp from cancelled
+            return refused_result(cancelled)
         except Refusal as refusal:
             note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):
@@ -178,9 +224,10 @@ class CatalogTools:
 class CatalogMethods:
     """The same operations called by their bare names."""
 
-    def __init__(self, switch: ToolsetSwitch, call: Call) -> None:
+    def __init__(self, switch: ToolsetSwitch, call: Call, *, patience: Patience = PATIENCE) -> None:
         self._switch = switch
         self._call = call
+        self._caller = _Caller(call, patience)
 
     def knows(self, method: str) -> bool:
         return self._switch.find(method) is not None or method in _OPERATIONS
@@ -194,7 +241,7 @@ class CatalogMethods:
             reason = why_not_here(_OPERATIONS[method], self._switch, self._call, exchange.connection.principal)
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {reason}", {"method": method})
         try:
-            return _call(exchange, operation, self._call, params)
+            return self._caller.call(exchange, operation, params)
         except Refusal as refusal:
             note_failure(exchange, refusal)
             if speaks_numbers(operation, stateless=exchange.stateless):

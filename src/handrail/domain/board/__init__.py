@@ -1,0 +1,1 @@
+"""Boards: what agents leave for each other under a key."""

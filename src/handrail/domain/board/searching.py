@@ -1,0 +1,125 @@
+"""Looking through boards: which entries fit, page by page in the order of keys, and which boards there are.
+
+Only what has not run out is found. Looking changes nothing. No store.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handrail.domain.board.board import standing
+from handrail.domain.board.entry import BoardEntry, board_stream
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+LOOKED_AT = 2000
+"""Entries that one call looks through for tags, which no index knows."""
+CHUNK = 250
+_LAST = "\U0010ffff"
+"""After every character a key can hold."""
+
+
+class Sought(NamedTuple):
+    """Which entries; all of it must fit."""
+
+    board: str | None = None
+    keys: tuple[str, ...] = ()
+    """Keys in full; none named means any."""
+    tags: tuple[str, ...] = ()
+    """Every one of them must be there."""
+    beginning: str = ""
+    """How the key in full begins."""
+    after: str = ""
+    """Keys that come later alone."""
+
+
+class Found(NamedTuple):
+    """A page of entries in the order of their keys."""
+
+    entries: list[BoardEntry]
+    total: int | None
+    """How many fit, from `after` on. None where not all were looked through."""
+    next: str | None
+    """The key to go on after; None at the end."""
+
+
+class BoardSize(NamedTuple):
+    """A board as a list shows it."""
+
+    name: str
+    entries: int
+    version: int
+    """The number of its newest event."""
+
+
+def search(unit: UnitOfWork, sought: Sought, limit: int) -> Found:
+    """The first so many that fit."""
+    if sought.keys:
+        named = [standing(unit, key) for key in sorted(set(sought.keys))]
+        fitting = [entry for entry in named if entry is not None and _fits(entry, sought)]
+        return _first_of(fitting, limit)
+    if sought.tags:
+        return _search_tags(unit, sought, limit)
+    queries = _queries(unit, sought)
+    total = sum(unit.count(BoardEntry, query) for query in queries)
+    entries = _page(unit, queries, limit)
+    return Found(entries, total, entries[-1].id if total > len(entries) else None)
+
+
+def boards(unit: UnitOfWork) -> list[BoardSize]:
+    """Every board on which something stands, by name."""
+    sizes: dict[str, int] = {}
+    for query in _queries(unit, Sought()):
+        for (name,), count in unit.count_by(BoardEntry, query, ("namespace",)).items():
+            sizes[name] = sizes.get(name, 0) + count
+    return [BoardSize(name, count, unit.head_seq(board_stream(name))) for name, count in sorted(sizes.items())]
+
+
+def _search_tags(unit: UnitOfWork, sought: Sought, limit: int) -> Found:
+    fitting: list[BoardEntry] = []
+    looked, last = 0, sought.after
+    while looked < LOOKED_AT:
+        page = _page(unit, _queries(unit, sought._replace(after=last)), CHUNK)
+        fitting += [entry for entry in page if _fits(entry, sought)]
+        if len(page) < CHUNK:
+            return _first_of(fitting, limit)
+        looked, last = looked + len(page), page[-1].id
+    found = _first_of(fitting, limit)
+    return found._replace(total=None, next=found.next or last)
+
+
+def _first_of(fitting: list[BoardEntry], limit: int) -> Found:
+    return Found(fitting[:limit], len(fitting), fitting[limit - 1].id if len(fitting) > limit else None)
+
+
+def _queries(unit: UnitOfWork, sought: Sought) -> tuple[Query, Query]:
+    """What lasts, and what has not run out yet: no entry is in both."""
+    conditions: list[tuple[str, Any]] = []
+    if sought.board is not None:
+        conditions.append(("namespace", sought.board))
+    lower = max(sought.after, _before(sought.beginning))
+    if lower:
+        conditions.append(("id >", lower))
+    if sought.beginning:
+        conditions.append(("id <", sought.beginning + _LAST))
+    lasting, ending = ("expires_at", None), ("expires_at >", unit.now_ms())
+    return Query((*conditions, lasting)), Query((*conditions, ending))
+
+
+def _page(unit: UnitOfWork, queries: tuple[Query, Query], limit: int) -> list[BoardEntry]:
+    found = [entry for query in queries for entry in unit.select(BoardEntry, query._replace(limit=limit))]
+    return sorted(found, key=lambda entry: entry.id)[:limit]
+
+
+def _before(beginning: str) -> str:
+    """What comes just before the beginning itself, after every other key: a query has no `at least`."""
+    return f"{beginning[:-1]}{chr(ord(beginning[-1]) - 1)}{_LAST}" if beginning else ""
+
+
+def _fits(entry: BoardEntry, sought: Sought) -> bool:
+    return (
+        sought.board in (None, entry.namespace)
+        and entry.id.startswith(sought.beginning)
+        and entry.id > sought.after
+        and set(sought.tags) <= set(entry.tags)
+    )

@@ -1,0 +1,81 @@
+"""Watching a board: what happened on it after a version, told from its events alone, each once and in order.
+
+Who watches also writes off what has run out, so that its end is among what is told. What a retention hides is said,
+never skipped. No store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from handrail.domain.board.board import DELETED, EXPIRED, SAME, SET, Board
+from handrail.domain.board.entry import BoardEntry, board_stream
+from handrail.domain.board.snapshot import BoardChange, snapshot
+from handrail.kernel.ledger import Change, Event
+from handrail.kernel.records import UnitOfWork
+
+_TABLE = "board"
+_KINDS: dict[str, Literal["set", "delete", "expire"]] = {SET: "set", DELETED: "delete", EXPIRED: "expire"}
+
+
+class Watched(NamedTuple):
+    """What happened, as far as it was asked for."""
+
+    changes: list[BoardChange]
+    version: int
+    """The number of the board's newest event."""
+    truncated_before: int
+    """The first event that is still shown, where older ones were asked for and are not; else 0."""
+
+
+def watch(unit: UnitOfWork, name: str, after: int, limit: int, *, history: int = 0) -> Watched:
+    """What happened on a board after that version, at most `limit` changes. `history`: only the newest so many are
+    shown; 0 shows all."""
+    board = Board(unit, name)
+    stood = board.version
+    swept = board.sweep()
+    first = max(1, board.version - history + 1) if history else 1
+    hidden, after = after < first - 1, max(after, first - 1)
+    changes = [change_of(unit, event) for event in unit.events(board_stream(name), after, limit) if event.seq <= stood]
+    for version, entry in enumerate(swept, stood + 1):  # of this unit, so not among the events yet
+        if version > after and len(changes) < limit:
+            changes.append(_run_out(version, entry, unit.now_ms()))
+    return Watched(changes, board.version, first if hidden else 0)
+
+
+def change_of(unit: UnitOfWork, event: Event) -> BoardChange:
+    """What an event of a board's stream did."""
+    change = next(change for change in event.changes if change.table == _TABLE)
+    undone = event.kind not in _KINDS
+    same = _undone(unit, event).data.get(SAME, {}) if undone else event.data.get(SAME, {})
+    old, new = _entry(change, change.before, same), _entry(change, change.after, same)
+    if event.kind == EXPIRED and old is not None:
+        return _run_out(event.seq, old, event.at_ms)
+    return BoardChange(
+        version=event.seq,
+        kind=_KINDS.get(event.kind) or ("set" if new is not None else "delete"),
+        key=change.key,
+        entry=snapshot(new) if new is not None else UNSET,
+        previous=snapshot(old) if old is not None else UNSET,
+        reason="undo" if undone else UNSET,
+        by=event.actor,
+        ts=event.at_ms,
+    )
+
+
+def _undone(unit: UnitOfWork, event: Event) -> Event:
+    """The event that was taken back: an undo carries what changed back, and it what did not."""
+    (undone,) = unit.events(event.stream, event.data["undone"] - 1, 1)
+    return undone
+
+
+def _entry(change: Change, part: Mapping[str, Any] | None, same: Mapping[str, Any]) -> BoardEntry | None:
+    return None if part is None else msgspec.convert({**same, **part, "id": change.key}, BoardEntry)
+
+
+def _run_out(version: int, entry: BoardEntry, at_ms: int) -> BoardChange:
+    return BoardChange(version=version, kind="expire", key=entry.id, previous=snapshot(entry), reason="ttl", ts=at_ms)

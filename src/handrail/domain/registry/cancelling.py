@@ -1,0 +1,189 @@
+"""Cancelling what is under way: calls that said their `op_id`, and workflows. One unit of work each.
+
+A call under way is a row in a stream of its own. Whoever cancels it moves that row; the call looks at it whenever it
+wakes, and before it writes: a call that was cancelled in time has written nothing. Asking twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.crew.claiming import claim_of, give_up
+from handrail.domain.crew.posting import post_released
+from handrail.domain.registry.running import RunningCall
+from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
+from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.errors import Cancelled, InvalidParams
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+REQUESTED, ALREADY_CANCELLED, ALREADY_DONE = "requested", "already_cancelled", "already_done"
+SHOWN = 10
+"""Calls a refusal names."""
+CALLS = 200
+"""Calls of one run that are cancelled at once."""
+NAMES_RUN = ("run_id", "workflow_id", "graph_id", "id")
+NAMES_TASK = ("task_id", "job_id", "node_id", "id")
+"""Arguments by which a call tells what it is about."""
+CANCELS = ("op_cancel", "plan_cancel")
+"""Tools that are not cancelled by what they do."""
+
+IsAlive = Callable[[str], bool | None]
+"""Whether the process behind a session still runs; None where that cannot be told."""
+
+
+class Stopped(NamedTuple):
+    """What became of a wish to cancel something."""
+
+    op_id: str
+    outcome: str
+    reason: str | None = None
+    """Why it was cancelled, as whoever was first said it."""
+    run_id: str | None = None
+    task_id: str | None = None
+    agent: str | None = None
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+class Caller(NamedTuple):
+    """Who makes a call, and through which connection."""
+
+    name: str
+    session: str | None = None
+
+
+def begin_call(
+    unit: UnitOfWork, op_id: str, tool: str, caller: Caller, arguments: Mapping[str, Any], is_alive: IsAlive
+) -> RunningCall:
+    """A call under way, recorded. An id can be used again once its call is over."""
+    there = unit.get(RunningCall, op_id)
+    if there is not None and is_running(there, is_alive):
+        raise InvalidParams(
+            f"op_id {op_id} is a call of {there.tool} that is still under way",
+            hint="give each call an op_id of its own; op_cancel ends that one",
+        )
+    run_id, task_id = _about(unit, arguments)
+    begun = RunningCall(
+        id=op_id,
+        tool=tool,
+        run_id=run_id,
+        task_id=task_id,
+        agent=caller.name,
+        session=caller.session,
+        status="running",
+        reason=None,
+        started_at=unit.now_ms(),
+        ended_at=None,
+    )
+    unit.record("op.started", begun)
+    return begun
+
+
+def is_running(row: RunningCall, is_alive: IsAlive) -> bool:
+    """Whether a call is still under way: one whose process has ended is not."""
+    return row.ended_at is None and (row.session is None or is_alive(row.session) is not False)
+
+
+def check_wanted(unit: UnitOfWork, op_id: str) -> None:
+    """Raises Cancelled where somebody has cancelled the call."""
+    row = unit.get(RunningCall, op_id)
+    if row is not None and row.status == "cancelling":
+        why = f": {row.reason}" if row.reason else ""
+        raise Cancelled(
+            f"{row.tool} ({op_id}) was cancelled{why}",
+            hint="nothing was written; call again with another op_id if it is still wanted",
+            op_id=op_id,
+            reason=row.reason,
+        )
+
+
+def end_call(unit: UnitOfWork, op_id: str, status: str, **told: Any) -> None:
+    """The end of a call, recorded: done or cancelled. One that has ended already keeps its end."""
+    row = unit.get(RunningCall, op_id)
+    if row is None or row.ended_at is not None:
+        return
+    ended = msgspec.structs.replace(row, status=status, ended_at=unit.now_ms())
+    data = {"elapsed_ms": unit.now_ms() - row.started_at, **told}
+    if row.reason is not None:
+        data["reason"] = row.reason
+    if status == "cancelled":
+        unit.record("op.cancelled", ended, data=data)
+    else:
+        unit.record("op.done", ended, data=data)
+
+
+def cancel_call(unit: UnitOfWork, row: RunningCall, reason: str | None, is_alive: IsAlive) -> Stopped:
+    """Asks a call to end. It does so as soon as it wakes, in whichever process it runs."""
+    if row.status in ("cancelling", "cancelled"):
+        return _stopped(row, ALREADY_CANCELLED)
+    if not is_running(row, is_alive):
+        if row.ended_at is None:
+            end_call(unit, row.id, "done", lost=True)
+        return _stopped(row, ALREADY_DONE)
+    asked = msgspec.structs.replace(row, status="cancelling", reason=reason)
+    unit.record("op.cancel_requested", asked, data={"reason": reason} if reason else None)
+    return _stopped(asked, REQUESTED)
+
+
+def calls_under_way(unit: UnitOfWork, limit: int = SHOWN) -> list[RunningCall]:
+    """Calls that have not ended, for who asks for one that is not there."""
+    return unit.select(RunningCall, Query((("status", "running"),), ("-started_at", "-id"), limit))
+
+
+def _stopped(row: RunningCall, outcome: str) -> Stopped:
+    return Stopped(row.id, outcome, row.reason, row.run_id, row.task_id, row.agent)
+
+
+def _about(unit: UnitOfWork, arguments: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The workflow and the task that a call names, where it names one there is."""
+    for name in NAMES_TASK:
+        if isinstance(given := arguments.get(name), str) and (task := unit.get(Task, given)) is not None:
+            return task.workflow_id, task.id
+    for name in NAMES_RUN:
+        if isinstance(given := arguments.get(name), str) and unit.get(Workflow, given) is not None:
+            return given, None
+    return None, None
+
+
+# -- workflows --------------------------------------------------------------------------------------------------------
+
+
+class StoppedRun(NamedTuple):
+    """What became of a workflow that was to be cancelled, and of the calls that were about it."""
+
+    outcome: str
+    calls: tuple[Stopped, ...] = ()
+
+
+def cancel_run(
+    unit: UnitOfWork, workflow: Workflow, reason: str | None, is_alive: IsAlive, abandon: Callable[[Workflow], None]
+) -> StoppedRun:
+    """Gives a workflow up with everything that is under way in it. `abandon` is how its plan does that."""
+    if workflow.status in CLOSED:
+        return StoppedRun(ALREADY_CANCELLED if workflow.status == "abandoned" else ALREADY_DONE)
+    _free_claims(unit, workflow, reason)
+    current = unit.get(Workflow, workflow.id)
+    assert current is not None, "it was there a moment ago"
+    abandon(current)
+    about_it = Query((("run_id", workflow.id), ("status", "running")), ("started_at",), CALLS)
+    rows = [row for row in unit.select(RunningCall, about_it) if row.tool not in CANCELS]
+    return StoppedRun(REQUESTED, tuple(cancel_call(unit, row, reason, is_alive) for row in rows))
+
+
+def _free_claims(unit: UnitOfWork, workflow: Workflow, reason: str | None) -> None:
+    """Sets every claimed task free, and tells whoever had it."""
+    unfinished = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
+    conditions = (("workflow_id", workflow.id), ("status", unfinished), ("assigned_agent_id >", ""))
+    why = f"its workflow was cancelled{f': {reason}' if reason else ''}"
+    for task in unit.select(Task, Query(conditions, ("sequence",))):
+        lease = claim_of(unit, task)
+        if lease.holder is None:
+            continue
+        give_up(unit, task, lease, why)
+        if lease.holder != unit.actor.name:
+            post_released(unit, unit.actor.name, lease.holder, task, why)

@@ -1,0 +1,340 @@
+"""What an event of the ledger is to somebody who follows: its category, how much it matters, which task and which agent
+it is about, and one line to read. Pure functions of one event.
+
+Categories are told by the beginning of an event's kind, so that a store can look for them. `KINDS` names every kind
+there is; a test holds it against what the code records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from handrail.kernel.ledger import Change, Event
+
+CATEGORIES: dict[str, tuple[str, ...]] = {
+    "child": ("agent.", "message."),
+    "scheduler": ("task.",),
+    "graph": ("workflow.", "template."),
+    "bb": ("bb.",),
+    "op": ("op.",),
+    "journal": ("checkpoint.",),
+    "gate": ("gate.", "review."),
+    "pipeline": ("pipeline.",),
+    "workspace": ("workspace.", "paths.", "repository."),
+    "store": ("ledger.", "token."),
+}
+"""Every category, and how the kinds of its events begin."""
+OTHER = "other"
+"""The category of a kind that only a newer Handrail knows."""
+LEVELS = ("info", "warn", "error")
+ROUTINE = ("op.started", "op.done")
+"""The coming and going of calls: told only to who asks for `op`. Whoever follows with an `op_id` would otherwise be
+woken by nothing but itself."""
+
+ABOUT_TASKS = ("checkpoint.", "gate.", "message.", "op.", "paths.", "review.", "task.")
+"""How the kinds of events begin that can be about a task."""
+
+KINDS: dict[str, str] = {
+    "agent.registered": "info",
+    "agent.returned": "info",
+    "agent.updated": "info",
+    "agent.left": "info",
+    "agent.unproven": "warn",
+    "message.sent": "info",
+    "message.read": "info",
+    "message.acknowledged": "info",
+    "message.archived": "info",
+    "task.pending": "info",
+    "task.planning": "info",
+    "task.in_progress": "info",
+    "task.paused": "info",
+    "task.completed": "info",
+    "task.failed": "error",
+    "task.skipped": "info",
+    "task.planned": "info",
+    "task.replanned": "info",
+    "task.removed": "info",
+    "task.placed": "info",
+    "task.claimed": "info",
+    "task.claim_resumed": "info",
+    "task.claim_ended": "info",
+    "task.released": "info",
+    "workflow.created": "info",
+    "workflow.planning": "info",
+    "workflow.ready": "info",
+    "workflow.in_progress": "info",
+    "workflow.paused": "info",
+    "workflow.completed": "info",
+    "workflow.failed": "error",
+    "workflow.abandoned": "warn",
+    "workflow.planned": "info",
+    "workflow.replanned": "info",
+    "workflow.extended": "info",
+    "workflow.parallelism": "info",
+    "template.created": "info",
+    "bb.set": "info",
+    "bb.deleted": "info",
+    "bb.expired": "info",
+    "op.started": "info",
+    "op.done": "info",
+    "op.cancel_requested": "warn",
+    "op.cancelled": "warn",
+    "checkpoint.added": "info",
+    "gate.opened": "info",
+    "gate.answered": "info",
+    "gate.withdrawn": "info",
+    "review.closed": "info",
+    "pipeline.begun": "info",
+    "pipeline.moved": "info",
+    "pipeline.paused": "info",
+    "pipeline.imported": "info",
+    "workspace.created": "info",
+    "workspace.active": "info",
+    "workspace.merged": "info",
+    "workspace.abandoned": "info",
+    "paths.reserved": "info",
+    "paths.renewed": "info",
+    "paths.released": "info",
+    "repository.registered": "info",
+    "repository.renamed": "info",
+    "ledger.undo": "warn",
+    "token.created": "info",
+    "token.revoked": "info",
+}
+"""Every kind of event, and how much it matters where nothing in it says more (`level_of`)."""
+
+AGENT = "ag_"
+RUN = "wf_"
+OPERATION = "op:"
+VALUE_CHARS = 1000
+"""What one value of an envelope's data takes at most, as JSON."""
+DATA_MEMBERS = 20
+LINE_CHARS = 300
+TEXT_CHARS = 160
+"""What a line quotes of somebody's words."""
+_COUNTERS = {"unmet", "unblocks", "open_children", "updated_at"}
+"""Columns of a task that change because something else did."""
+
+
+def category_of(event: Event) -> str:
+    """One of `CATEGORIES`; `OTHER` for a kind nobody here knows."""
+    return next((name for name, starts in CATEGORIES.items() if event.kind.startswith(starts)), OTHER)
+
+
+def level_of(event: Event) -> str:
+    """One of `LEVELS`: error for what failed, warn for what was lost, taken, given up or not proven."""
+    level = KINDS.get(event.kind, "info")
+    return "warn" if level == "info" and _is_warning(event) else level
+
+
+def task_of(event: Event) -> str | None:
+    """The id of the task that an event is about, as far as the event itself says it."""
+    if not event.kind.startswith(ABOUT_TASKS):
+        return None
+    if isinstance(told := event.data.get("task_id"), str):
+        return told
+    if event.kind.startswith("task."):
+        return _moved_task(event)
+    about = {row.get("task_id") for change in event.changes if (row := _whole(change)) is not None}
+    about.discard(None)
+    return str(about.pop()) if len(about) == 1 else None
+
+
+def child_of(event: Event) -> str | None:
+    """The agent that did it; else the agent it was done to."""
+    if event.actor.startswith(AGENT):
+        return event.actor
+    return event.stream if event.stream.startswith(AGENT) else None
+
+
+def run_of(event: Event) -> str | None:
+    """The workflow it belongs to: all that happens to one is in its own stream."""
+    return event.stream if event.stream.startswith(RUN) else None
+
+
+def operation_of(event: Event) -> str | None:
+    """The call it belongs to, where that one said its `op_id`."""
+    return event.stream.removeprefix(OPERATION) if event.stream.startswith(OPERATION) else None
+
+
+def line_of(event: Event) -> str:
+    """What happened, to what, by whom, in one line."""
+    thing, _, verb = event.kind.partition(".")
+    subject = _subject(event)
+    said = f"{thing} {subject}" if subject else thing
+    line = f"{said}: {verb.replace('_', ' ')} by {event.actor}"
+    more = ", ".join(part for part in _details(event) if part)
+    return _cut(_one_line(f"{line}; {more}" if more else line), LINE_CHARS)
+
+
+def envelope(event: Event) -> dict[str, Any]:
+    """The event as a subscriber gets it. A member that has nothing to say is null; `data` is then left out."""
+    task, run = task_of(event), run_of(event)
+    shown: dict[str, Any] = {
+        "seq": event.position,
+        "ts": event.at_ms,
+        "cat": category_of(event),
+        "level": level_of(event),
+        "jobId": task,
+        "runId": run,
+        "opId": operation_of(event),
+        "graphId": run,
+        "nodeId": task if run is not None else None,
+        "childId": child_of(event),
+        "component": event.channel,
+        "stage": event.kind.partition(".")[2] or None,
+        "elapsedMs": event.data.get("elapsed_ms"),
+        "kind": event.kind.upper(),
+        "msg": line_of(event),
+    }
+    if event.data:
+        shown["data"] = bounded(event.data)
+    return shown
+
+
+def bounded(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of an event's data, long ones cut: whoever needs all of it reads what it is about."""
+    return {name: _short(value) for name, value in list(data.items())[:DATA_MEMBERS]}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return _cut(value, VALUE_CHARS)
+    text = msgspec.json.encode(value)
+    return value if len(text) <= VALUE_CHARS else _cut(text.decode(), VALUE_CHARS)
+
+
+# -- how much it matters ----------------------------------------------------------------------------------------------
+
+
+def _is_warning(event: Event) -> bool:
+    data = event.data
+    if event.kind == "task.claimed":
+        return "taken_from" in data
+    if event.kind == "task.released":
+        return event.actor != data.get("agent_id")
+    if event.kind in ("paths.reserved", "paths.renewed"):
+        return "taken_over" in data
+    if event.kind == "checkpoint.added":
+        return any(row.get("type") == "error" for row in _rows(event, "checkpoint"))
+    if event.kind == "message.sent":
+        return any(_tells_of_loss(row.get("body")) for row in _rows(event, "message"))
+    if event.kind == "pipeline.moved":
+        return any(_state_of(row).get("ended") == "abandoned" for row in _rows(event, "pipeline"))
+    return False
+
+
+def _tells_of_loss(body: Any) -> bool:
+    return isinstance(body, dict) and str(body.get("event", "")).endswith("_lost")
+
+
+def _state_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    state = row.get("state")
+    return state if isinstance(state, dict) else {}
+
+
+# -- what it is about -------------------------------------------------------------------------------------------------
+
+
+def _rows(event: Event, table: str) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table as far as the event changed them."""
+    for change in event.changes:
+        if change.table == table and change.after is not None:
+            yield change.after
+
+
+def _whole(change: Change) -> Mapping[str, Any] | None:
+    """The row that a change made, or took away."""
+    if change.before is None:
+        return change.after
+    return change.before if change.after is None else None
+
+
+def _moved_task(event: Event) -> str | None:
+    """Of the tasks that one event changes, the one that is meant: others only count it."""
+    claim = next((change.key for change in event.changes if change.table == "lease"), None)
+    if claim is not None:
+        return claim
+    status = event.kind.partition(".")[2]
+    tasks = [change for change in event.changes if change.table == "task"]
+    ranks: tuple[Callable[[Change], bool], ...] = (
+        lambda change: (change.after or {}).get("status") == status,
+        lambda change: change.after is None,
+        lambda change: bool((change.after or {}).keys() - _COUNTERS),
+    )
+    return next((change.key for fits in ranks for change in tasks if fits(change)), None)
+
+
+def _subject(event: Event) -> str:
+    """What of its kind it happened to."""
+    task = task_of(event)
+    if event.kind.startswith(("task.", "checkpoint.")):
+        return task or event.stream
+    thing = _TABLES.get(event.kind.partition(".")[0])
+    if thing is None:
+        return event.stream.removeprefix(OPERATION)
+    keys = [change.key for change in event.changes if change.table == thing]
+    return ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
+
+
+_TABLES = {
+    "message": "message",
+    "gate": "gate",
+    "review": "gate",
+    "workspace": "workspace",
+    "paths": "reservation",
+    "bb": "board",
+}
+"""Where the subject of an event is a row of its stream rather than the stream."""
+_TOLD = {
+    "reason": "reason",
+    "fence": "fence",
+    "taken_from": "taken from",
+    "agent_id": "agent",
+    "tool": "tool",
+    "phase": "phase",
+    "key": "key",
+    "kind": "of",
+    "task": "task",
+    "template_id": "template",
+    "workspace_id": "workspace",
+    "forked_from": "forked from",
+}
+"""Members of an event's data that its line repeats, and how."""
+
+
+def _details(event: Event) -> Iterator[str]:
+    for change in event.changes:
+        row = _whole(change)
+        if row is not None:
+            yield _quoted(change.table, row)
+    for name, words in _TOLD.items():
+        told = event.data.get(name)
+        if isinstance(told, str | int | float) and not isinstance(told, bool) and told != event.actor:
+            yield f"{words} {_cut(str(told), TEXT_CHARS)}"
+
+
+def _quoted(table: str, row: Mapping[str, Any]) -> str:
+    """Somebody's own words about a row that came."""
+    if table == "checkpoint":
+        return f"{row.get('type')}: {_cut(str(row.get('summary')), TEXT_CHARS)}"
+    if table == "gate":
+        return _cut(str(row.get("question")), TEXT_CHARS)
+    if table == "message":  # what it says is between the two
+        return f"{row.get('message_type')} to {row.get('recipient_id')}"
+    if table in ("workflow", "agent", "template", "repository"):
+        return _cut(str(row.get("name")), TEXT_CHARS)
+    if table == "running":
+        return str(row.get("tool"))
+    return ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

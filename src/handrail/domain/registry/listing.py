@@ -1,0 +1,218 @@
+"""The list of addresses: everything there is, in the order of its addresses, as many as were asked for. No store.
+
+Ids are gone through in their order and no further than needed: what a few addresses cost does not depend on how many
+there are. Boards are all looked at: one question counts them.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator
+from heapq import nsmallest
+from typing import Any, NamedTuple
+
+from handrail.domain.board.searching import boards
+from handrail.domain.crew.agent import Agent
+from handrail.domain.registry.addresses import (
+    BOARDS,
+    CHILDREN,
+    GRAPHS,
+    LONGEST_ID,
+    RUNS,
+    SNAPSHOTS,
+    Address,
+    begins_with,
+    board,
+    child_logs,
+    graph,
+    graph_version,
+    run_events,
+    snapshot,
+)
+from handrail.domain.registry.graphs import latest_version, tx_of_version, version_of_tx, versions_of
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import RecordT, UnitOfWork
+
+PAGE = 100
+"""Records that are read at once."""
+LAST = "\U0010ffff"
+"""After every character an id can hold."""
+
+
+class Item(NamedTuple):
+    """An address, and what a list tells of it beside its kind."""
+
+    address: Address
+    metadata: dict[str, Any] | None
+
+
+class Asked(NamedTuple):
+    """What is to be listed."""
+
+    prefix: str
+    """How the addresses begin."""
+    repository: str | None
+    """Whose workflows; None where all that are there belong here."""
+    after: str = ""
+    """The address that they come after."""
+    keep: int = 0
+    """Events of one run that are shown at all; 0 is every one."""
+
+    def fits(self, uri: str) -> bool:
+        return uri.startswith(self.prefix) and uri > self.after
+
+
+def listed(unit: UnitOfWork, asked: Asked, limit: int) -> tuple[list[Item], bool]:
+    """The first so many addresses, in their order, and whether there are more."""
+    found: list[Item] = []
+    for source in (_boards, _children, _graphs, _runs, _snapshots):  # as their addresses sort
+        if len(found) <= limit:
+            found += source(unit, asked, limit + 1 - len(found))
+    return found[:limit], len(found) > limit
+
+
+def newest(unit: UnitOfWork, repository: str | None, count: int) -> Iterator[tuple[Address, str]]:
+    """The addresses that somebody may look for first, each with a name to show: of the newest workflows and agents and
+    of boards so many."""
+    here = (("repository_path", repository),) if repository is not None else ()
+    for workflow in unit.select(Workflow, Query(here, ("-updated_at", "-id"), count)):
+        yield graph(workflow.id), f"{workflow.name}: plan"
+        yield run_events(workflow.id), f"{workflow.name}: events"
+    for agent in unit.select(Agent, Query((), ("-created_at", "-id"), count)):
+        yield child_logs(agent.id), f"{agent.name}: log"
+    for size in boards(unit)[:count]:
+        yield board(size.name), f"{size.name}: board"
+
+
+def newest_ids(unit: UnitOfWork, kind: type[RecordT], beginning: str, repository: str | None, count: int) -> list[str]:
+    """Ids that begin so, the newest first, at most so many."""
+    here = (("repository_path", repository),) if repository is not None else ()
+    whole = unit.select(kind, Query((*here, ("id", beginning))))
+    longer = (("id >", beginning), ("id <", beginning + LAST))
+    found = unit.select(kind, Query((*here, *longer), ("-id",), count))
+    return [record.id for record in (*whole, *found)][:count]
+
+
+class Ids(NamedTuple):
+    """Ids that begin alike, from one of them on."""
+
+    beginning: str = ""
+    since: str = ""
+
+
+def workflows(unit: UnitOfWork, ids: Ids, repository: str | None, size: int = PAGE) -> Iterator[Workflow]:
+    """The workflows with such ids, by id."""
+    conditions = (("repository_path", repository),) if repository is not None else ()
+    return _by_id(unit, Workflow, ids, conditions, size)
+
+
+def agents(unit: UnitOfWork, ids: Ids, size: int = PAGE) -> Iterator[Agent]:
+    """The agents with such ids, by id."""
+    return _by_id(unit, Agent, ids, (), size)
+
+
+def _by_id(
+    unit: UnitOfWork, kind: type[RecordT], ids: Ids, conditions: tuple[tuple[str, Any], ...], size: int
+) -> Iterator[RecordT]:
+    """What has such ids; also what has a shorter id that `since` begins with, since an address of it may come later."""
+    beginning, since = ids
+    if since > beginning + LAST:
+        return
+    last = since if since.startswith(beginning) else beginning
+    shorter = tuple(last[:end] for end in range(max(1, len(beginning)), len(last) + 1))
+    if shorter:
+        yield from unit.select(kind, Query((*conditions, ("id", shorter))))
+    while True:
+        page = unit.select(kind, Query((*conditions, ("id >", last), ("id <", beginning + LAST)), ("id",), size))
+        yield from page
+        if len(page) < size:
+            return
+        last = page[-1].id
+
+
+def _ids(asked: Asked, base: str) -> Ids | None:
+    """The ids whose addresses can fit; None where no address under this base does."""
+    beginning = begins_with(asked.prefix, base)
+    if beginning is None or asked.after > base + LAST:
+        return None
+    return Ids(beginning, (begins_with(asked.after, base) or "")[:LONGEST_ID])
+
+
+def _boards(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
+    if _ids(asked, BOARDS) is None:
+        return []
+    items = [
+        Item(board(size.name), {"entry_count": size.entries, "latest_version": size.version}) for size in boards(unit)
+    ]
+    fitting = (item for item in items if asked.fits(item.address.uri))
+    return nsmallest(room, fitting, key=lambda item: item.address.uri)
+
+
+def _children(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
+    ids = _ids(asked, CHILDREN)
+    if ids is None:
+        return []
+    return _gathered(agents(unit, ids, min(room, PAGE)), CHILDREN, asked, room, lambda agent: (child_logs(agent.id),))
+
+
+def _graphs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
+    def of(workflow: Workflow) -> Iterator[Address]:
+        yield graph(workflow.id)
+        for version in versions_of(unit, workflow.id):
+            yield graph_version(workflow.id, version)
+
+    found = _of_workflows(unit, GRAPHS, asked, room, of)
+    return [
+        item._replace(metadata={"latest_version": latest_version(unit, item.address.id)[0]})
+        if item.address.kind == "graph"
+        else item
+        for item in found
+    ]
+
+
+def _runs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
+    def told(item: Item) -> Item:
+        head = unit.head_seq(item.address.id)
+        count = min(head, asked.keep) if asked.keep else head
+        return item._replace(metadata={"event_count": count, "latest_seq": head, "formats": ["json"]})
+
+    return [told(item) for item in _of_workflows(unit, RUNS, asked, room, lambda one: (run_events(one.id),))]
+
+
+def _snapshots(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
+    def of(workflow: Workflow) -> Iterator[Address]:
+        for version in versions_of(unit, workflow.id):
+            yield snapshot(workflow.id, tx_of_version(version))
+
+    return [
+        item._replace(metadata={"state": "committed", "base_version": (version_of_tx(item.address.tx) or 1) - 1})
+        for item in _of_workflows(unit, SNAPSHOTS, asked, room, of)
+    ]
+
+
+def _of_workflows(
+    unit: UnitOfWork, base: str, asked: Asked, room: int, of: Callable[[Workflow], Iterable[Address]]
+) -> list[Item]:
+    ids = _ids(asked, base)
+    if ids is None:
+        return []
+    found = workflows(unit, ids, asked.repository, min(room, PAGE))
+    return _gathered(found, base, asked, room, of)
+
+
+def _gathered(
+    records: Iterable[RecordT], base: str, asked: Asked, room: int, of: Callable[[RecordT], Iterable[Address]]
+) -> list[Item]:
+    """The first addresses of records that come by id. An address never comes before its base and its id, so the rest
+    need not be looked at once that is beyond what was found."""
+    found: list[tuple[str, Address]] = []
+    for record in records:
+        if len(found) == room and base + record.id > found[-1][0]:
+            break
+        for address in of(record):
+            uri = address.uri
+            if asked.fits(uri):
+                insort(found, (uri, address))
+                del found[room:]
+    return [Item(address, None) for _, address in found]

@@ -1,0 +1,171 @@
+"""What lies at an address, as registry.md shows it: the events of a run, the log of a child, the entries of a board.
+Graphs are `graphs.py`'s. No store.
+
+Where a retention is set, only the newest events are shown. What it hides, or what one reading leaves out, is said
+(`truncated_before`: the first that is shown), never skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from handrail.domain.board.entry import board_stream
+from handrail.domain.board.searching import Sought, search
+from handrail.domain.board.snapshot import Snapshot
+from handrail.domain.board.snapshot import snapshot as shown_entry
+from handrail.domain.registry.envelopes import AGENT, ROUTINE, level_of, line_of, task_of
+from handrail.domain.registry.tailing import Shown, bus_of_agent, newest_page
+from handrail.kernel.errors import ResourceNotFound
+from handrail.kernel.ledger import Event, Only
+from handrail.kernel.records import UnitOfWork
+
+NEWEST = 200
+"""Events or entries that one reading shows."""
+CHANGES = 12
+"""Rows that one event names."""
+DATA = 1000
+"""Bytes of an event's data as JSON."""
+BOARD = 256 * 1024
+"""Bytes of a board's entries as JSON: a single value may have a quarter of it."""
+_PAGE = 500
+
+ShownT = TypeVar("ShownT")
+
+
+class RunEvents(msgspec.Struct, frozen=True, kw_only=True, rename={"run_id": "runId"}):
+    """The newest events of a run."""
+
+    run_id: str
+    events: list[dict[str, Any]]
+    total: int
+    truncated_before: int | UnsetType = UNSET
+
+
+class ChildLogs(msgspec.Struct, frozen=True, kw_only=True, rename={"child_id": "childId"}):
+    """The newest lines of a child's log."""
+
+    child_id: str
+    logs: list[dict[str, Any]]
+    total: int
+    truncated_before: int | UnsetType = UNSET
+
+
+class BoardEntries(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands on a board, by key."""
+
+    namespace: str
+    entries: list[Snapshot]
+    total: int
+    after: str | UnsetType = UNSET
+    """The last key shown, where there are more: bb_query goes on there."""
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+
+def run_events(unit: UnitOfWork, run_id: str, keep: int) -> RunEvents:
+    """The newest events of a run. `keep`: how many are shown at all; 0 is every one."""
+    total = unit.head_seq(run_id)
+    first = max(1, total - min(NEWEST, keep or NEWEST) + 1)
+    shown = unit.events(run_id, after=first - 1, limit=NEWEST)
+    return RunEvents(
+        run_id=run_id,
+        events=[run_event(event) for event in shown],
+        total=total,
+        truncated_before=first if first > 1 else UNSET,
+    )
+
+
+def run_event(event: Event) -> dict[str, Any]:
+    """An event of a workflow: `jobId` is the task it is about, `childId` the agent that did it."""
+    return {
+        "seq": event.seq,
+        "ts": event.at_ms,
+        "kind": event.kind,
+        "level": level_of(event),
+        "jobId": task_of(event),
+        "childId": event.actor if event.actor.startswith(AGENT) else None,
+        "payload": _payload(event),
+    }
+
+
+def _payload(event: Event) -> dict[str, Any]:
+    """What an event says, in short: its data, and which rows it changed. What is in them is read where they are."""
+    shown: dict[str, Any] = {"actor": event.actor, "channel": event.channel}
+    if event.data:
+        text = msgspec.json.encode(event.data)
+        shown["data"] = event.data if len(text) <= DATA else {"cut": text[:DATA].decode(errors="ignore")}
+    if event.changes:
+        shown["changed"] = [f"{change.table} {change.key}" for change in event.changes[:CHANGES]]
+    if len(event.changes) > CHANGES:
+        shown["changedTotal"] = len(event.changes)
+    return shown
+
+
+# -- children ---------------------------------------------------------------------------------------------------------
+
+
+def child_logs(unit: UnitOfWork, child_id: str, keep: int) -> ChildLogs:
+    """The newest lines of an agent's log: what it wrote, and what happened to it."""
+    total = _lines(unit, child_id)
+    shown = newest_page(bus_of_agent(unit, child_id), is_line, Shown(log_entry, NEWEST), keep).entries
+    return ChildLogs(
+        child_id=child_id,
+        logs=list(shown),
+        total=total,
+        truncated_before=shown[0]["seq"] if shown and total > len(shown) else UNSET,
+    )
+
+
+def is_line(event: Event) -> bool:
+    """Whether a log tells of an event: not of the coming and going of calls."""
+    return event.kind not in ROUTINE
+
+
+def log_entry(event: Event) -> dict[str, Any]:
+    """A line of a log. Its number is its place in the ledger: a child's lines come from many streams."""
+    return {"seq": event.position, "ts": event.at_ms, "stream": "meta", "message": line_of(event)}
+
+
+def _lines(unit: UnitOfWork, child_id: str) -> int:
+    """How many lines a log has."""
+    count, after = unit.head_seq(child_id), 0
+    while page := unit.feed(after, _PAGE, Only(actors=(child_id,))):
+        count += sum(event.stream != child_id and is_line(event) for event in page)
+        after = page[-1].position
+    return count
+
+
+# -- boards -----------------------------------------------------------------------------------------------------------
+
+
+def board_entries(unit: UnitOfWork, namespace: str) -> BoardEntries:
+    """What stands on a board; refused where nothing ever stood."""
+    if not unit.head_seq(board_stream(namespace)):
+        raise ResourceNotFound(
+            f"nothing was ever set on the board {namespace}", hint="bb_set sets something; resources_list shows boards"
+        )
+    found = search(unit, Sought(board=namespace), NEWEST)
+    shown = within([shown_entry(entry) for entry in found.entries], BOARD)
+    last = shown[-1].key if len(shown) < len(found.entries) else found.next
+    return BoardEntries(
+        namespace=namespace,
+        entries=shown,
+        total=found.total if found.total is not None else len(shown),
+        after=last if last is not None else UNSET,
+    )
+
+
+def within(shown: Sequence[ShownT], room: int) -> list[ShownT]:
+    """The first of these that fit into so many bytes; one in any case."""
+    kept: list[ShownT] = []
+    for one in shown:
+        room -= len(msgspec.json.encode(one)) + 1
+        if room < 0 and kept:
+            break
+        kept.append(one)
+    return kept

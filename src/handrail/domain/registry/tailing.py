@@ -1,0 +1,258 @@
+"""Following the ledger: which events somebody wants, page by page, each once, none skipped. Reads only.
+
+What a store can look for (streams, actors, how kinds begin) is asked of the store; what it cannot (the task an event is
+about, its level) is looked at here, event by event, until something fits or the ledger ends. An empty page therefore
+means that there is nothing: whoever goes on where a page ended misses nothing and sees nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from handrail.domain.registry.envelopes import ABOUT_TASKS, CATEGORIES, ROUTINE, category_of, level_of, task_of
+from handrail.domain.work.task import Task
+from handrail.kernel.ledger import Event, Only
+from handrail.kernel.records import UnitOfWork
+
+PAGE = 500
+"""Events that are read at once."""
+LOOKED_AT = 20_000
+"""Events that are looked at for the rest of a page that has something in it already."""
+ELSEWHERE = ("message.", "op.", "paths.")
+"""Kinds that can be about a task and do not stand in the stream of its workflow."""
+
+
+class Wanted(NamedTuple):
+    """Which events. What is left empty does not matter; what is given must all hold."""
+
+    categories: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    run_id: str | None = None
+    task_id: str | None = None
+    agent_id: str | None = None
+    """Whose doing it was, or whom it was done to."""
+
+    def fits(self, event: Event) -> bool:
+        """Whether an event is wanted. What a store has looked for already is not asked again."""
+        if event.kind in ROUTINE and category_of(event) not in self.categories:
+            return False
+        if self.levels and level_of(event) not in self.levels:
+            return False
+        return self.task_id is None or task_of(event) == self.task_id
+
+
+class Cursor:
+    """How far one call has looked without finding anything. It begins there when it looks again."""
+
+    def __init__(self) -> None:
+        self.seq: int | None = None
+        self.truncated_before = 0
+
+    def keep(self, page: Page) -> Page:
+        """The page, with what earlier looks found to be missing; an empty one moves the cursor."""
+        self.truncated_before = max(self.truncated_before, page.truncated_before)
+        if not page.entries:
+            self.seq = page.next_seq
+        return page._replace(truncated_before=self.truncated_before)
+
+
+class Page(NamedTuple):
+    """What was found, as it is shown, and where to go on."""
+
+    entries: tuple[dict[str, Any], ...]
+    next_seq: int
+    truncated_before: int = 0
+    """The first that is still shown, where older ones were asked for and are not."""
+
+
+class Shown(NamedTuple):
+    """How events are shown and how many at most: by number, and by the bytes they take together. One is always."""
+
+    entry: Callable[[Event], dict[str, Any]]
+    limit: int
+    room: int = 1_000_000
+
+
+class Source(Protocol):
+    """Events in one order, each with its number there."""
+
+    def number(self, event: Event) -> int: ...
+
+    def after(self, number: int, limit: int) -> list[Event]: ...
+
+    def newest(self, limit: int) -> list[Event]:
+        """The newest, the oldest of them first."""
+        ...
+
+    def end(self) -> int:
+        """Up to where everything has been looked at once nothing comes any more."""
+        ...
+
+
+class OneStream:
+    """The events of one stream, numbered within it."""
+
+    def __init__(self, unit: UnitOfWork, stream: str) -> None:
+        self._unit = unit
+        self._stream = stream
+
+    def number(self, event: Event) -> int:
+        return event.seq
+
+    def after(self, number: int, limit: int) -> list[Event]:
+        return self._unit.events(self._stream, number, limit)
+
+    def newest(self, limit: int) -> list[Event]:
+        return self.after(max(0, self.end() - limit), limit)
+
+    def end(self) -> int:
+        return self._unit.head_seq(self._stream)
+
+
+class Bus:
+    """The events of all streams, or those that one of several filters lets through, by their place in the ledger."""
+
+    def __init__(self, unit: UnitOfWork, onlys: Sequence[Only] = (Only(),)) -> None:
+        self._unit = unit
+        self._onlys = onlys
+        self._end = unit.position()  # before anything is read: all up to here will have been looked at
+
+    def number(self, event: Event) -> int:
+        return event.position
+
+    def after(self, number: int, limit: int) -> list[Event]:
+        return _merged(self._unit.feed(number, limit, only) for only in self._onlys)[:limit]
+
+    def newest(self, limit: int) -> list[Event]:
+        return _merged(self._unit.newest(limit, only) for only in self._onlys)[-limit:]
+
+    def end(self) -> int:
+        return self._end
+
+
+def _merged(found: Iterable[list[Event]]) -> list[Event]:
+    """The events of several answers in one order, each once."""
+    by_position = {event.position: event for events in found for event in events}
+    return [by_position[position] for position in sorted(by_position)]
+
+
+# -- which events a store looks for -----------------------------------------------------------------------------------
+
+
+def bus_of(unit: UnitOfWork, wanted: Wanted) -> Bus:
+    """The events among which those that are wanted will be found."""
+    onlys: list[Only] = [Only()]
+    for narrower in _narrowed(unit, wanted):
+        onlys = [both for one in onlys for other in narrower if (both := meet(one, other)) is not None]
+    return Bus(unit, tuple(onlys))
+
+
+def bus_of_agent(unit: UnitOfWork, agent_id: str) -> Bus:
+    """What an agent did, and what was done to it."""
+    return bus_of(unit, Wanted(agent_id=agent_id))
+
+
+def _narrowed(unit: UnitOfWork, wanted: Wanted) -> Iterator[tuple[Only, ...]]:
+    """What each demand leaves over: whatever one of its filters lets through."""
+    if wanted.categories:
+        yield (Only(kinds=tuple(start for name in wanted.categories for start in CATEGORIES[name])),)
+    if wanted.run_id is not None:
+        yield (Only(streams=(wanted.run_id,)),)
+    if wanted.agent_id is not None:
+        yield (Only(actors=(wanted.agent_id,)), Only(streams=(wanted.agent_id,)))
+    if wanted.task_id is not None:
+        task = unit.get(Task, wanted.task_id)
+        if task is not None:
+            yield (Only(streams=(task.stream,), kinds=ABOUT_TASKS), Only(kinds=ELSEWHERE))
+        else:  # taken out of its plan, perhaps: what happened to it is still told
+            yield (Only(kinds=ABOUT_TASKS),)
+
+
+def meet(one: Only, other: Only) -> Only | None:
+    """What both filters let through; None where that is nothing."""
+    met = Only(
+        _common(one.streams, other.streams), _common(one.actors, other.actors), _common_starts(one.kinds, other.kinds)
+    )
+    for field in range(3):
+        if one[field] and other[field] and not met[field]:
+            return None
+    return met
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(value for value in one if value in other) if one and other else one or other
+
+
+def _common_starts(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    if not (one and other):
+        return one or other
+    longer = [max(first, second, key=len) for first in one for second in other if _begin_alike(first, second)]
+    return tuple(dict.fromkeys(longer))
+
+
+def _begin_alike(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+
+def page_after(source: Source, fits: Callable[[Event], bool], after: int, shown: Shown, cut: int = 0) -> Page:
+    """The next events that fit. `cut` is the first that may be shown at all."""
+    begin = max(after, cut - 1)
+    entries: list[dict[str, Any]] = []
+    last, size = begin, 0
+    for looked_at, event in enumerate(_walk(source, begin)):
+        if entries and looked_at >= LOOKED_AT:
+            break
+        if not fits(event):
+            continue
+        entry = shown.entry(event)
+        size += len(msgspec.json.encode(entry))
+        if entries and (len(entries) == shown.limit or size > shown.room):
+            break
+        entries.append(entry)
+        last = source.number(event)
+    return Page(tuple(entries), last if entries else max(begin, source.end()), cut)
+
+
+def newest_page(source: Source, fits: Callable[[Event], bool], shown: Shown, keep: int = 0) -> Page:
+    """The newest events that fit, the oldest of them first. `keep` is how many of the newest may be shown at all; 0:
+    any number."""
+    asked = min(shown.limit, keep or shown.limit)
+    while True:
+        events = source.newest(asked)
+        found = [event for event in events if fits(event)][-shown.limit :]
+        if len(found) == shown.limit or len(events) < asked or asked == keep:
+            break
+        asked = min(4 * max(asked, PAGE), keep or 4 * max(asked, PAGE))
+    cut = first_kept(source, 0, keep) if asked == keep and len(found) < shown.limit else 0
+    entries: list[dict[str, Any]] = []
+    size = 0
+    for event in reversed(found):
+        entry = shown.entry(event)
+        size += len(msgspec.json.encode(entry))
+        if entries and size > shown.room:
+            break
+        entries.append(entry)
+    return Page(tuple(reversed(entries)), source.number(found[-1]) if found else source.end(), cut)
+
+
+def first_kept(source: Source, after: int, keep: int) -> int:
+    """The number of the oldest event that may be shown where only the `keep` newest are, and there are older ones
+    after `after`; else 0."""
+    if not keep or len(source.after(after, keep + 1)) <= keep:
+        return 0
+    return source.number(source.newest(keep)[0])
+
+
+def _walk(source: Source, after: int) -> Iterator[Event]:
+    while True:
+        events = source.after(after, PAGE)
+        yield from events
+        if len(events) < PAGE:
+            return
+        after = source.number(events[-1])

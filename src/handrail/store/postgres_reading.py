@@ -1,0 +1,165 @@
+"""What is read from PostgreSQL: one look at the store, and of its feed only what is sure (`postgres_positions`)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import psycopg
+
+from handrail.kernel.ledger import EVERYTHING, Event, Only
+from handrail.store import statements as sql
+from handrail.store.feeds import Asked, Words, asked
+from handrail.store.postgres_connections import refusal_for, translated
+from handrail.store.postgres_positions import LOWEST, SETTLED, sure
+from handrail.store.postgres_session import Session, Step
+from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
+from handrail.store.tables import Table
+from handrail.store.writes import NEW_STREAM, Conflict, Head, decode_events
+
+_WORDS = Words(
+    hole="${}".format,
+    aside="coalesce({0}, {0})".format,
+    family="substr(kind, 1, strpos(kind, '.'))",
+    settled=lambda position: (sure("$3", position),),
+    own=1,
+    together=True,
+)
+_POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE {sure('$1')}"  # noqa: S608 - our own names
+_EVERYTHING = f"SELECT {sql.EVENT} FROM event WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608 - our own names
+_BEGIN_LOOK: Step = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+
+
+class Looked(Protocol):
+    """What a look needs of its engine."""
+
+    @property
+    def location(self) -> str: ...
+
+    def another_session(self, lost: Session) -> Session: ...
+
+    def settled(self, session: Session) -> int: ...
+
+    def owes(self, session: Session) -> bool: ...
+
+
+@lru_cache(maxsize=1024)
+def own(text: str) -> str:
+    """A shared statement with PostgreSQL's own placeholders."""
+    return text.replace("?", "%s")
+
+
+class PostgresReader:
+    """One look: a transaction that reads from one snapshot, begun by the first question."""
+
+    def __init__(self, engine: Looked, session: Session) -> None:
+        self._engine = engine
+        self.session = session
+        self._looked = False
+        self._bound = LOWEST
+        self._asked = False
+        """Whether it was asked within this look how far the feed is sure."""
+
+    def _rows(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The first question of a look is asked again on a new connection when the old one turns out to be gone."""
+        try:
+            return self._ask(text, parameters)
+        except psycopg.Error as error:
+            if not self.session.is_lost:
+                raise refusal_for(error, self._engine.location) from error
+            if self._looked or self._bound != LOWEST:  # what is sure there need not be sure on another server
+                raise Conflict(f"the connection to {self._engine.location} was lost in the middle of a look") from error
+        self.session = self._engine.another_session(self.session)
+        with translated(self._engine.location):
+            return self._ask(text, parameters)
+
+    def _ask(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        if self._looked:
+            return self.session.rows(own(text), parameters)
+        _, found = self.session.together(_BEGIN_LOOK, (own(text), parameters))
+        self._looked = True
+        return found
+
+    def end(self) -> None:
+        if self._looked and not self.session.is_lost:
+            with contextlib.suppress(psycopg.Error):  # nothing was written, so nothing is lost with it
+                self.session.leave("COMMIT")
+
+    def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
+        rows = self._rows(sql.GET[table.name], (key,))
+        return (table.record_of(rows[0]), Head(*rows[0][-2:])) if rows else None
+
+    def select(self, table: Table, query: Query) -> list[tuple[Any, Head]]:
+        text, parameters = select_sql(table.name, table.columns, query)
+        return [(table.record_of(row), Head(*row[-2:])) for row in self._rows(text, parameters)]
+
+    def count(self, table: Table, query: Query) -> int:
+        return int(self._rows(*count_sql(table.name, query))[0][0])
+
+    def count_by(self, table: Table, query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
+        return {tuple(row[:-1]): row[-1] for row in self._rows(*count_by_sql(table.name, query, columns))}
+
+    def head(self, stream: str) -> Head:
+        rows = self._rows(sql.HEAD, (stream,))
+        return Head(*rows[0]) if rows else NEW_STREAM
+
+    def key_answer(self, scope: str, key: str, now_ms: int) -> tuple[str, bytes] | None:
+        rows = self._rows(sql.KEY_ANSWER, (scope, key, now_ms))
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def events(self, stream: str, after: int, limit: int) -> list[Event]:
+        return decode_events(self._rows(sql.STREAM_EVENTS, (stream, after, limit)))
+
+    def feed(self, after: int, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        question = asked(only, _WORDS)
+        if not self._looked and self._engine.owes(self.session):
+            self._settle()
+        page = self._across(question, after, limit)
+        if len(page) < limit and self._knows_more():  # a full page is sure without asking who writes
+            page += self._across(question, page[-1].position if page else after, limit - len(page))
+        return page
+
+    def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        self._settle()
+        return self._across(asked(only, _WORDS, newest=True), 0, limit)[::-1]
+
+    def _across(self, question: Asked, after: int, limit: int) -> list[Event]:
+        given = [after, limit, self._bound, *question.rest]
+        if question.leads:
+            given.append(list(question.leads))
+        return decode_events(self._rows(question.text, given))
+
+    def position(self) -> int:
+        self._settle()
+        return int(self._rows(_POSITION, (self._bound,))[0][0])
+
+    def _settle(self) -> None:
+        """Finds out up to where the feed is sure. Who asks first thing also finds what was written here; later in a
+        look nobody can be waited for any more."""
+        if self._looked:
+            self._knows_more()
+        else:
+            self._bound = self._engine.settled(self.session)
+
+    def _knows_more(self) -> bool:
+        """Asks within the look how far the feed is sure, once: true where that is further than a look knows by
+        itself."""
+        if self._asked:
+            return False
+        self._asked = True
+        settled, known = self._rows(SETTLED)[0]
+        self._bound = max(self._bound, self.session.note(settled))
+        return bool(self._bound > known)
+
+    def everything(self, after: int, limit: int) -> list[Event]:
+        """The feed with what is not settled yet: for a copy of all that this look shows."""
+        return decode_events(self._rows(_EVERYTHING, (after, limit)))
+
+    def last_by(self, actor: str, limit: int) -> list[Event]:
+        return decode_events(self._rows(sql.LAST_BY, (actor, limit)))
+
+    def streams(self) -> Iterator[tuple[str, Head]]:
+        for name, head, digest in self._rows(sql.STREAMS):
+            yield name, Head(head, digest)

@@ -1,0 +1,142 @@
+"""Calls that are done once: an answer is kept under its idempotency key, together with what the call did, and a call
+with the same key gets that answer instead of being done again.
+
+A key belongs to one tool. What was asked (the arguments as they are understood, in whose name, in which repository) is
+kept as a hash: another question under the same key is refused. Refusals are not kept. Of two calls at once, one commits
+and the other, run again, finds its answer; where an operation looks at the world before it writes, which takes long and
+may change it, the second waits for the first instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from handrail.domain.registry.cancelling import end_call, is_running
+from handrail.domain.registry.running import RunningCall
+from handrail.kernel.errors import KeyReused, StoreBusy
+from handrail.kernel.ledger import Actor
+from handrail.kernel.records import KeyWrite, UnitOfWork
+from handrail.known_types import make_known
+from handrail.operation import Call, Operation
+from handrail.surfaces.beside import RESERVED
+from handrail.surfaces.under_way import UnderWay
+
+KEPT_MS = 24 * 60 * 60 * 1000
+"""How long an answer is kept."""
+LONGEST_TURN_MS = 10 * 60 * 1000
+"""A first call that has not ended after so long is taken for lost, where nobody can tell whether its process runs."""
+LOOK_S = 5.0
+"""How long a second call waits before it looks whether the first one's process still runs."""
+UNKEPT = "secret"
+"""The member of an answer that is never kept."""
+TOLD_ONCE = "the secret was told once and is not kept; where it was lost, register anew under another key"
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """An answer that was given before."""
+
+    result: Any
+
+
+class Keyed:
+    """One call with an idempotency key."""
+
+    def __init__(
+        self, operation: Operation[Any, Any], call: Call, key: str, request: Any, who: tuple[Any, ...]
+    ) -> None:
+        self._operation = operation
+        self._call = call
+        self._key = key
+        self.scope = f"{operation.toolset.family}.{operation.name}"
+        self._hash = _hash([call.here.repository, *who, request])
+        self._secret = UNKEPT in getattr(operation.response, "__struct_fields__", ())
+        self.replayed = False
+        """True once an answer was found that had been given before."""
+
+    def answer(self, unit: UnitOfWork) -> Kept | None:
+        """What was answered before. Raises KeyReused where something else was asked."""
+        found = unit.key_answer(self.scope, self._key)
+        self.replayed = found is not None
+        if found is None:
+            return None
+        asked, answer = found
+        if asked != self._hash:
+            raise KeyReused(
+                f"idempotency_key {self._key} was used for {self._operation.name} with other arguments",
+                hint="a key stands for one call: repeat it as it was, or take a new key",
+                idempotency_key=self._key,
+            )
+        if self._operation.follow is not None:  # what follows reads the answer as it was
+            make_known(self._operation.response)
+            return Kept(msgspec.json.decode(answer, type=self._operation.response))
+        result = msgspec.json.decode(answer)
+        return Kept({**result, "warnings": [TOLD_ONCE]} if self._secret else result)
+
+    def keep(self, unit: UnitOfWork, request: Any, result: Any) -> None:
+        """Keeps an answer with what this unit writes. One that still waits for something is none yet."""
+        wait = self._operation.wait
+        if wait is not None and wait.for_ms(request) > 0 and not wait.is_over(result):
+            return
+        shown = msgspec.to_builtins(result, str_keys=True)
+        if self._secret:
+            shown.pop(UNKEPT, None)
+        now = unit.now_ms()
+        answer = msgspec.json.encode(shown)
+        unit.keep_answer(KeyWrite(self.scope, self._key, self._hash, answer, now + KEPT_MS, now))
+
+    @contextlib.contextmanager
+    def turn(self, actor: Actor, cancelled: Callable[[], bool]) -> Iterator[UnderWay | None]:
+        """Open while this call is the only one with its key that is under way. Gives its row, or None where an answer
+        is there by now."""
+        op_id = f"{RESERVED}{self.scope}:{self._key}"
+        row = UnderWay(self._call, actor, actor.name, op_id, self._operation.name)
+        if not self._take(row, actor, cancelled):
+            yield None
+            return
+        with row.until_it_ends(lambda: False):
+            yield row
+
+    def _take(self, row: UnderWay, actor: Actor, cancelled: Callable[[], bool]) -> bool:
+        """Waits for the first call to end. False where it has left an answer."""
+
+        def take(unit: UnitOfWork) -> bool | None:
+            if self.answer(unit) is not None:
+                return False
+            first = unit.get(RunningCall, row.op_id)
+            if first is not None and self._goes_on(first, unit.now_ms()):
+                return None
+            end_call(unit, row.op_id, "done", lost=True)  # of whoever began and did not come to the end
+            row.begin_in(unit, {})
+            return True
+
+        ledger = self._call.ledger
+        deadline = time.monotonic() + self._call.bounds.wait_ms / 1000
+        while True:
+            position = ledger.position()
+            taken = ledger.run(actor, take, writing=True)
+            if taken is not None:
+                return taken
+            left = deadline - time.monotonic()
+            if left <= 0 or cancelled():
+                raise StoreBusy(
+                    f"the first call with idempotency_key {self._key} is still under way",
+                    hint="call again with the same key and arguments: its answer will be there",
+                )
+            ledger.wait(position, min(left, LOOK_S), cancelled)
+
+    def _goes_on(self, first: RunningCall, now_ms: int) -> bool:
+        alive = self._call.is_alive(first.session) if first.session is not None else None
+        if alive is None and now_ms - first.started_at > LONGEST_TURN_MS:
+            return False
+        return is_running(first, self._call.is_alive)
+
+
+def _hash(asked: list[Any]) -> str:
+    import hashlib  # noqa: PLC0415 - only where a key is given
+
+    return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()

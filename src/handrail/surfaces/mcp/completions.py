@@ -1,0 +1,85 @@
+"""Completion of what stands in a resource's template: ids, versions, transactions and boards by how they begin.
+
+Ids come newest first. A version or transaction can be completed once the graph is known, from what the client says it
+has filled in already. A template is completed only while its toolset is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeGuard
+
+from handrail.domain.board.searching import boards
+from handrail.domain.crew.agent import Agent
+from handrail.domain.registry.addresses import LONGEST_ID
+from handrail.domain.registry.graphs import tx_of_version, versions_of
+from handrail.domain.registry.listing import newest_ids
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import Refusal
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call
+from handrail.protocol.exchange import Exchange
+from handrail.protocol.features import COMPLETIONS_SHOWN
+from handrail.surfaces.mcp import inboxes, registered
+from handrail.surfaces.mcp.tools import actor_of, note_failure
+from handrail.surfaces.refusals import bare_error
+
+_MOST = COMPLETIONS_SHOWN + 1
+"""One more than is shown, so that the client hears that there are more."""
+
+
+class Completed:
+    """Behind the protocol's `Completions` port."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def complete(self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]) -> Sequence[str]:
+        template, name, typed = reference.get("uri"), argument.get("name"), argument.get("value")
+        if not isinstance(template, str) or not self._offers(template):
+            return ()
+        if f"{{{name}}}" not in template or not _is_id(typed):
+            return ()
+        find = self._finder(name, typed, _filled_in(exchange))
+        try:
+            return self._call.ledger.run(actor_of(exchange), find)
+        except Refusal as refusal:
+            note_failure(exchange, refusal)
+            raise bare_error(refusal, stateless=exchange.stateless) from refusal
+
+    def _offers(self, template: str) -> bool:
+        if template == inboxes.TEMPLATE:
+            return inboxes.is_on(self._call)
+        return template in registered.TEMPLATES and registered.is_on(self._call)
+
+    def _finder(self, name: Any, typed: str, known: Mapping[str, str]) -> Callable[[UnitOfWork], list[str]]:
+        here = registered.repository_of(self._call)
+        match name:
+            case "graph_id" | "run_id":
+                return lambda unit: newest_ids(unit, Workflow, typed, here, _MOST)
+            case "child_id" | "agent_id":
+                return lambda unit: newest_ids(unit, Agent, typed, None, _MOST)
+            case "namespace":
+                return lambda unit: [size.name for size in boards(unit) if size.name.startswith(typed)]
+            case "version":
+                return lambda unit: _versions(unit, known, typed, str)
+            case _:
+                return lambda unit: _versions(unit, known, typed, tx_of_version)
+
+
+def _versions(unit: UnitOfWork, known: Mapping[str, str], typed: str, written: Callable[[int], str]) -> list[str]:
+    """The versions of the graph that was filled in, the newest first."""
+    versions = reversed(versions_of(unit, known.get("graph_id", "")))
+    return [text for text in map(written, versions) if text.startswith(typed)]
+
+
+def _filled_in(exchange: Exchange) -> dict[str, str]:
+    """The template's other arguments, as far as the client has them."""
+    context = exchange.params.get("context")
+    arguments = context.get("arguments") if isinstance(context, dict) else None
+    return {name: value for name, value in arguments.items() if _is_id(value)} if isinstance(arguments, dict) else {}
+
+
+def _is_id(value: Any) -> TypeGuard[str]:
+    """Whether a store can be asked for this."""
+    return isinstance(value, str) and len(value) <= LONGEST_ID and value.isprintable()

@@ -1,0 +1,80 @@
+"""A call under way that others can see and cancel: it has a row from its beginning to its end. What the row means is
+`domain/registry/cancelling.py`'s."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from handrail.domain.registry.cancelling import Caller, begin_call, check_wanted, end_call
+from handrail.kernel.errors import Cancelled, Refusal, StoreRefused
+from handrail.kernel.ledger import Actor
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call
+
+
+class UnderWay:
+    """One call with an `op_id`."""
+
+    def __init__(self, call: Call, actor: Actor, caller: str, op_id: str, tool: str) -> None:
+        """`actor` notes that it begins and ends: of an agent that is called for, that would say that it works."""
+        self._call = call
+        self._actor = actor
+        self._caller = caller
+        self._tool = tool
+        self.op_id = op_id
+        self._ended = False
+        """True once its end was written with what it did."""
+
+    def begin_in(self, unit: UnitOfWork, arguments: Mapping[str, Any]) -> None:
+        caller = Caller(self._caller, self._call.session or self._call.new_session())
+        begin_call(unit, self.op_id, self._tool, caller, arguments, self._call.is_alive)
+
+    @contextlib.contextmanager
+    def begun(self, arguments: Mapping[str, Any], cancelled: Callable[[], bool]) -> Iterator[None]:
+        """Open while the call is under way."""
+        self._call.ledger.run(self._actor, lambda unit: self.begin_in(unit, arguments), writing=True)
+        with self.until_it_ends(cancelled):
+            yield
+
+    @contextlib.contextmanager
+    def until_it_ends(self, cancelled: Callable[[], bool]) -> Iterator[None]:
+        """Open while a call is under way that has begun already. Raises Cancelled at the end of one that was cancelled
+        while its answer was on its way."""
+        try:
+            yield
+        except BaseException as error:
+            given_up = isinstance(error, Cancelled) or cancelled()
+            told = {"refused": error.code} if isinstance(error, Refusal) else {}
+            with contextlib.suppress(StoreRefused):
+                self._end("cancelled" if given_up else "done", **told)
+            raise
+        if not self._ended:
+            too_late = self._end("cancelled" if cancelled() else "done")
+            if too_late is not None:
+                raise too_late
+
+    def check(self, unit: UnitOfWork) -> None:
+        """Raises Cancelled where somebody has cancelled it."""
+        check_wanted(unit, self.op_id)
+
+    def end_in(self, unit: UnitOfWork) -> None:
+        """Its end, written together with what it did: whoever cancels it is before both or after both."""
+        end_call(unit, self.op_id, "done")
+
+    def has_ended(self) -> None:
+        """What `end_in` wrote stands."""
+        self._ended = True
+
+    def _end(self, status: str, **told: Any) -> Cancelled | None:
+        def end(unit: UnitOfWork) -> Cancelled | None:
+            try:
+                check_wanted(unit, self.op_id)
+            except Cancelled as wanted:
+                end_call(unit, self.op_id, "cancelled", **told)
+                return wanted
+            end_call(unit, self.op_id, status, **told)
+            return None
+
+        return self._call.ledger.run(self._actor, end, writing=True)

@@ -1,0 +1,254 @@
+"""Toolset `blackboard`: values under keys that everybody can read, set on a condition, and watch.
+
+What a board is, and when an entry has run out, is the domain's (`domain/board`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from handrail.domain.board.board import Board, Wanted, standing
+from handrail.domain.board.keys import beginning_of, check_board, key_of, tags_of
+from handrail.domain.board.searching import Sought, search
+from handrail.domain.board.snapshot import Snapshot, brief, snapshot
+from handrail.domain.board.watching import watch
+from handrail.kernel.errors import BoardConflict
+from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
+from handrail.toolsets.blackboard_shapes import (
+    DeletedEntry,
+    DeleteEntry,
+    EntryPage,
+    GetEntry,
+    GotEntry,
+    QueryEntries,
+    SetEntry,
+    WatchBoard,
+    WatchedBoard,
+)
+
+BLACKBOARD = Toolset(
+    name="blackboard",
+    family="registry",
+    purpose="Boards: values under keys for all agents to read, set on a condition, and watch.",
+    instructions="Boards: bb_set leaves a value for all; bb_query a board, then bb_watch it from its latest_version.",
+)
+
+ENTRIES = 25
+CHANGES = 100
+REPLY = 7_000
+"""Bytes of entries or changes in a reply for which no limit was asked."""
+LONG_REPLY = 1_000_000
+"""The same where one was. Whatever is first is shown whole, however long it is."""
+
+ShownT = TypeVar("ShownT")
+
+
+def bb_set(call: Call, request: SetEntry) -> Snapshot:
+    board = Board(call.work, key_of(request.key).board)
+    wanted = Wanted(request.key, request.value, request.tags, request.ttl_ms, request.expected_version)
+    return brief(board.put(wanted))
+
+
+def bb_get(call: Call, request: GetEntry) -> GotEntry:
+    key = key_of(request.key)
+    entry = standing(call.work, key.id)
+    return GotEntry(key.id, snapshot(entry) if entry is not None else None)
+
+
+def bb_query(call: Call, request: QueryEntries) -> EntryPage:
+    sought = _sought(request)
+    found = search(call.work, sought, ENTRIES if request.limit is UNSET else request.limit)
+    shown = _within([snapshot(entry) for entry in found.entries], asked=request.limit is not UNSET)
+    cut = len(shown) < len(found.entries)
+    following = shown[-1].key if cut else found.next
+    return EntryPage(
+        tuple(shown),
+        UNSET if found.total is None else found.total,
+        UNSET if following is None else following,
+        UNSET if sought.board is None else Board(call.work, sought.board).version,
+    )
+
+
+def bb_watch(call: Call, request: WatchBoard) -> WatchedBoard:
+    check_board(request.namespace)
+    limit = CHANGES if request.limit is UNSET else request.limit
+    watched = watch(call.work, request.namespace, request.start_version, limit, history=call.bounds.events)
+    shown = _within(watched.changes, asked=request.limit is not UNSET)
+    return WatchedBoard(
+        tuple(shown),
+        shown[-1].version if shown else request.start_version,
+        watched.version,
+        watched.truncated_before or UNSET,
+    )
+
+
+def bb_delete(call: Call, request: DeleteEntry) -> DeletedEntry:
+    key = key_of(request.key)
+    board = Board(call.work, key.board)
+    removed = board.remove(key.id, request.expected_version)
+    if removed is None:
+        return DeletedEntry(key.id, False)
+    return DeletedEntry(key.id, True, board.version, brief(removed))
+
+
+def _sought(request: QueryEntries) -> Sought:
+    if request.namespace is not None:
+        check_board(request.namespace)
+    beginning = beginning_of(request.prefix, request.namespace) if request.prefix else None
+    return Sought(
+        beginning.board if beginning is not None else request.namespace,
+        tuple(key_of(key, request.namespace).id for key in request.keys),
+        tuple(tags_of(request.tags)),
+        beginning.id if beginning is not None else "",
+        key_of(request.after, request.namespace).id if request.after else "",
+    )
+
+
+def _within(shown: Sequence[ShownT], *, asked: bool) -> Sequence[ShownT]:
+    """The first so many that fit into a reply; always one, so that whoever goes on gets on."""
+    room, kept = LONG_REPLY if asked else REPLY, 0
+    for one in shown:
+        room -= len(msgspec.json.encode(one)) + 1
+        if room < 0 and kept:
+            break
+        kept += 1
+    return shown[:kept]
+
+
+def _set(key: str, value: Any, **more: Any) -> tuple[str, dict[str, Any]]:
+    return "bb_set", {"key": key, "value": value, **more}
+
+
+_TWO = (_set("plan:next", {"task": "wrap"}, tags=["plan"]), _set("plan:port", 8765))
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    Operation(
+        name="bb_set",
+        toolset=BLACKBOARD,
+        effect=Effect.WRITE,
+        stored=True,
+        summary="Sets a value on a shared board, for all agents",
+        request=SetEntry,
+        response=Snapshot,
+        handler=bb_set,
+        refusals=(BoardConflict,),
+        examples=(
+            Example(
+                title="what was seen is replaced",
+                given=_TWO,
+                request={"key": "plan:port", "value": 9000, "expected_version": 2, "ttl_ms": 60_000},
+                response={"key": "plan:port", "value": 9000, "tags": [], "version": 3},
+            ),
+            Example(
+                title="a key without a board is on the board default",
+                request={"key": "note", "value": None, "tags": ["a", "a"]},
+                response={"key": "default:note", "value": None, "tags": ["a"], "expiresAt": None, "version": 1},
+            ),
+            Example(
+                title="where something is that was not expected, nothing is set",
+                given=_TWO,
+                request={"key": "plan:port", "value": 9000, "expected_version": 0},
+                refused=BoardConflict,
+            ),
+        ),
+    ),
+    Operation(
+        name="bb_get",
+        toolset=BLACKBOARD,
+        effect=Effect.READ,
+        stored=True,
+        summary="Shows an entry; null where there is none",
+        request=GetEntry,
+        response=GotEntry,
+        handler=bb_get,
+        examples=(
+            Example(
+                title="an entry",
+                given=_TWO,
+                request={"key": "plan:next"},
+                response={"key": "plan:next", "entry": {"value": {"task": "wrap"}, "tags": ["plan"], "version": 1}},
+            ),
+            Example(title="nothing there", request={"key": "x"}, response={"key": "default:x", "entry": None}),
+        ),
+    ),
+    Operation(
+        name="bb_query",
+        toolset=BLACKBOARD,
+        effect=Effect.READ,
+        stored=True,
+        summary="Lists entries of boards by key",
+        request=QueryEntries,
+        response=EntryPage,
+        handler=bb_query,
+        examples=(
+            Example(
+                title="a board's entries with a tag",
+                given=(*_TWO, _set("other:next", 1, tags=["plan"])),
+                request={"namespace": "plan", "tags": ["plan"]},
+                response={"entries": [{"key": "plan:next"}], "total": 1, "latest_version": 2},
+            ),
+            Example(
+                title="the first of several",
+                given=_TWO,
+                request={"prefix": "plan:", "limit": 1},
+                response={"entries": [{"key": "plan:next"}], "total": 2, "next": "plan:next"},
+            ),
+        ),
+    ),
+    Operation(
+        name="bb_watch",
+        toolset=BLACKBOARD,
+        effect=Effect.READ,  # what it may write down is what time has done, whoever looks
+        stored=True,
+        wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events)),
+        summary="Shows what changed on a board after a version; may wait for it",
+        request=WatchBoard,
+        response=WatchedBoard,
+        handler=bb_watch,
+        examples=(
+            Example(
+                title="every change since",
+                given=(*_TWO, ("bb_delete", {"key": "plan:port"})),
+                request={"namespace": "plan", "start_version": 1},
+                response={
+                    "events": [
+                        {"version": 2, "kind": "set", "key": "plan:port", "entry": {"value": 8765}},
+                        {"version": 3, "kind": "delete", "key": "plan:port", "previous": {"version": 2}},
+                    ],
+                    "next_version": 3,
+                    "latest_version": 3,
+                },
+            ),
+        ),
+    ),
+    Operation(
+        name="bb_delete",
+        toolset=BLACKBOARD,
+        effect=Effect.DESTRUCTIVE,
+        stored=True,
+        summary="Removes an entry",
+        request=DeleteEntry,
+        response=DeletedEntry,
+        handler=bb_delete,
+        refusals=(BoardConflict,),
+        examples=(
+            Example(
+                title="an entry is removed",
+                given=_TWO,
+                request={"key": "plan:port"},
+                response={"key": "plan:port", "deleted": True, "version": 3, "previous": {"value": 8765}},
+            ),
+            Example(title="nothing was there", request={"key": "x"}, response={"key": "default:x", "deleted": False}),
+            Example(
+                title="another version than the expected one stays",
+                given=_TWO,
+                request={"key": "plan:port", "expected_version": 1},
+                refused=BoardConflict,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,17 @@
+"""Toolset `idempotency`: no tools of its own. While it is on, every tool that writes understands `idempotency_key`, and
+a call that is sent again gets the answer of the first (`surfaces/calling.py`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.operation import Operation, Toolset
+
+IDEMPOTENCY = Toolset(
+    name="idempotency",
+    family="registry",
+    purpose="idempotency_key on every tool that writes: a call sent twice is done once.",
+    flag="--enable-idempotency",
+)
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = ()
