@@ -45,6 +45,7 @@ HEAVY = (
     "mcp",
     "psycopg",
     "pydantic",
+    "rapidfuzz",
     "re2",
     "socket",
     "sqlite3",

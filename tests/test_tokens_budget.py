@@ -29,6 +29,12 @@ BUDGETS = {
     "message": 910,
     "workspace": 640,
     "pipeline": 900,
+    "resources": 280,
+    "events": 410,
+    "blackboard": 510,
+    "idempotency": 5,
+    "cancellation": 160,
+    "children": 450,
 }
 """o200k tokens of each toolset's `tools/list` entries."""
 
