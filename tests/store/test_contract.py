@@ -335,6 +335,17 @@ def test_an_expired_key_makes_room(ground: Ground) -> None:
         assert reader.key_answer("tool", "key", 101) == ("other", b"2")
 
 
+def test_keys_whose_time_is_over_do_not_pile_up(ground: Ground) -> None:
+    for number in range(6):
+        keep(ground, KeyWrite("tool", f"old {number}", "hash", b"1", expires_ms=100, now_ms=1), "made")
+    keep(ground, KeyWrite("tool", "living", "hash", b"1", expires_ms=900, now_ms=1), "made")
+    for number in range(2):
+        keep(ground, KeyWrite("tool", f"new {number}", "hash", b"1", expires_ms=900, now_ms=100), "made")
+    with ground.engine.reading() as reader:
+        assert [number for number in range(6) if reader.key_answer("tool", f"old {number}", 1) is not None] == []
+        assert reader.key_answer("tool", "living", 100) == ("hash", b"1")
+
+
 def test_a_key_can_be_kept_for_a_unit_that_changed_nothing(ground: Ground) -> None:
     ground.engine.commit(WriteSet((), (), KeyWrite("tool", "key", "hash", b"1", expires_ms=100, now_ms=1)))
     with pytest.raises(Conflict):

@@ -148,6 +148,8 @@ class MemoryEngine:
                 old = state.keys.get((key.scope, key.key))
                 if old is not None and old[2] > key.now_ms:
                     raise Conflict(key.key)
+                for over in [old for old, kept in state.keys.items() if kept[2] <= key.now_ms]:
+                    del state.keys[over]
                 state.keys[key.scope, key.key] = (key.request_hash, key.response, key.expires_ms)
             self._state = state
             self._news.notify_all()

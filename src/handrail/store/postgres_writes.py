@@ -80,7 +80,8 @@ def statement(writes: WriteSet, *, with_rows: bool = True) -> tuple[str, list[An
     else:
         given += _given(shape.moved, [(stream.stream, *stream.expected) for stream in moved])
         given += [len(moved)] if moved else []
-        given += (*writes.key[:5], writes.key.now_ms) if writes.key is not None else ()
+        if (key := writes.key) is not None:
+            given += (*key[:5], key.now_ms, key.now_ms, key.scope, key.key)
         given += _given(shape.moved, [(stream.stream, *stream.head) for stream in moved])
         given += _given(shape.made, [(stream.stream, *stream.head) for stream in made])
     given += _given(shape.events, [(place, *event) for place, event in enumerate(events, start=1)])
@@ -161,6 +162,12 @@ def _heads(shape: Shape) -> list[str]:
             f"SELECT %s::text, %s::text, %s::text, %s::bytea, %s::bigint{before} ON CONFLICT (scope, key) "
             "DO UPDATE SET request_hash = excluded.request_hash, response = excluded.response, "
             "expires_ms = excluded.expires_ms WHERE i.expires_ms <= %s RETURNING 1)"
+        )
+        parts.append(
+            # Not the row that was just kept, which one statement cannot change twice.
+            "swept AS (DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency "
+            "WHERE expires_ms <= %s AND (scope, key) <> (%s::text, %s::text) "
+            "ORDER BY expires_ms LIMIT 4 FOR UPDATE SKIP LOCKED))"
         )
         before = " FROM kept"
     parts.append(f"go AS (SELECT 1{before})")

@@ -305,6 +305,7 @@ class SqliteEngine:
             if writes.key is not None:
                 key = writes.key
                 execute(sql.FORGET_KEY, (key.scope, key.key, key.now_ms))
+                execute(sql.SWEEP_KEYS, (key.now_ms,))
                 execute(sql.KEEP_KEY, key[:5])
         except apsw.ConstraintError as taken:
             raise Conflict(str(taken)) from None

@@ -31,6 +31,11 @@ STREAMS = (
 """Also those that have events and no head: somebody took it away."""
 KEY_ANSWER = "SELECT request_hash, response FROM idempotency WHERE scope = ? AND key = ? AND expires_ms > ?"
 FORGET_KEY = "DELETE FROM idempotency WHERE scope = ? AND key = ? AND expires_ms <= ?"
+SWEEP_KEYS = (
+    "DELETE FROM idempotency WHERE (scope, key) IN "
+    "(SELECT scope, key FROM idempotency WHERE expires_ms <= ? ORDER BY expires_ms LIMIT 4)"
+)
+"""With each key that comes a few go whose time is over: more than come, so that they do not pile up."""
 KEEP_KEY = "INSERT INTO idempotency (scope, key, request_hash, response, expires_ms) VALUES (?, ?, ?, ?, ?)"
 
 

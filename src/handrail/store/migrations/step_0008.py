@@ -14,6 +14,7 @@ CREATE TABLE running (
   status TEXT NOT NULL, reason TEXT, started_at INTEGER NOT NULL, ended_at INTEGER, stream TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX running_run ON running (run_id, status, started_at, id);
+CREATE INDEX idempotency_expires ON idempotency (expires_ms);
 CREATE INDEX workflow_repository_id ON workflow (repository_path, id);
 ALTER TABLE tally ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE tally ADD COLUMN laid_at INTEGER NOT NULL DEFAULT 0;
