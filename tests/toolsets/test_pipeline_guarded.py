@@ -84,3 +84,23 @@ def test_an_answer_that_leads_to_another_gate_stays_answered(tmp_path: Path) -> 
     gates = desk.store.run(TESTER, lambda unit: {gate.id: gate for gate in unit.select(Gate, where(kind="decision"))})
     assert (gates[limit["gate_id"]].status, gates[limit["gate_id"]].answer) == ("answered", "approve")
     assert gates[after["gate_id"]].status == "open"
+
+
+def test_where_people_decide_no_agent_lets_a_paused_run_go_on(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, profile="", toolsets="pipeline,plan", approvals="human")
+    run = Orchestrator(desk.call, tmp_path / "project")
+    run.next()
+    desk.call("workflow_update_status", id=run.workflow, status="paused")
+    refusal = desk.refusal("workflow_update_status", id=run.workflow, status="in_progress")
+    assert isinstance(refusal, NotAllowed)
+    assert "handrail pipeline resume" in refusal.hint
+    assert run.next()["stopped"]["reason"] == "paused"
+
+
+def test_nothing_is_pushed_but_the_runs_own_branch(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    run.run()
+    commands = [action["commands"] for action in run.seen if action["type"] == "exec"]
+    pushes = [command for command in commands if command[:2] == ["git", "push"]]
+    assert [command[-1] for command in pushes] == ["HEAD:refs/heads/feature/work"] * len(pushes)
+    assert pushes

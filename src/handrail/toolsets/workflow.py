@@ -207,15 +207,17 @@ def workflow_set_plan(call: Call, request: SetPlan) -> PlannedWorkflow:
 
 def workflow_update_status(call: Call, request: UpdateStatus) -> Done:
     workflow = find_workflow(call.work, request.id)
-    end_workflow(call.work, workflow, request.status, request.reason)
+    end_workflow(call.work, workflow, request.status, request.reason, humans_decide=call.humans_decide)
     return Done(True)
 
 
-def end_workflow(unit: UnitOfWork, workflow: Workflow, status: str, reason: str | None) -> None:
+def end_workflow(
+    unit: UnitOfWork, workflow: Workflow, status: str, reason: str | None, *, humans_decide: bool = False
+) -> None:
     """Moves a workflow to another status. One with open tasks is not completed, and a pipeline's run ends itself."""
     from handrail.domain.pipeline.belonging import check_workflow  # noqa: PLC0415 - every start would pay
 
-    check_workflow(unit, workflow, status)
+    check_workflow(unit, workflow, status, humans_decide=humans_decide)
     if status == "completed" and workflow.status in OPEN and tally_of(unit, workflow.id).unfinished:
         raise _tasks_open(unit, workflow)
     WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, status)

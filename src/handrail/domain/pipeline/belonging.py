@@ -6,17 +6,25 @@ from __future__ import annotations
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.task import FINISHED, Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import IllegalTransition
+from handrail.kernel.errors import IllegalTransition, NotAllowed
 from handrail.kernel.records import UnitOfWork
 
 OPEN_TO_ALL = ("paused", "in_progress")
 """States that anybody may give the workflow of a run: so it is stopped, and goes on."""
 
 
-def check_workflow(unit: UnitOfWork, workflow: Workflow, status: str) -> None:
-    """Raises IllegalTransition where a run under way would be ended behind its back."""
-    run = _run_under_way(unit, workflow.id) if status not in OPEN_TO_ALL else None
-    if run is not None:
+def check_workflow(unit: UnitOfWork, workflow: Workflow, status: str, *, humans_decide: bool = False) -> None:
+    """Raises IllegalTransition where a run under way would be ended behind its back, NotAllowed where only people let
+    one go on that stands still."""
+    run = _run_under_way(unit, workflow.id)
+    if run is None:
+        return
+    if humans_decide and workflow.status == "paused" and status == "in_progress":
+        raise NotAllowed(
+            f"workflow {workflow.id} is the run of {run.workspace}, and here only a person lets it go on",
+            hint=f"the person runs: handrail pipeline resume {run.workspace}",
+        )
+    if status not in OPEN_TO_ALL:
         raise IllegalTransition(
             f"workflow {workflow.id} is the run of {run.workspace}, which nobody makes {status} from outside",
             hint="pipeline_next_action goes on with it, paused stops it; a person gives it up with: "
