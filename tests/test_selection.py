@@ -45,9 +45,12 @@ def test_a_family_names_its_toolsets_together() -> None:
     built = [toolset.name for toolset in TOOLSETS if toolset.family == "plan"]
     assert len(built) == 10
     assert list(chosen(toolsets=("plan",)).names) == built
+    registry = chosen(toolsets=("registry",))
+    assert list(registry.names) == [toolset.name for toolset in TOOLSETS if toolset.family == "registry"]
+    assert list(registry.missing) == list(ANNOUNCED["registry"])
     with pytest.raises(ToolsetUnknown) as refused:
-        chosen(toolsets=("registry",))
-    assert refused.value.details["missing"] == list(ANNOUNCED["registry"])
+        chosen(toolsets=("registry", "tx"))
+    assert refused.value.details["missing"] == ["tx"]
 
 
 def test_only_the_modules_that_were_asked_for_by_name_are_missed_by_name() -> None:

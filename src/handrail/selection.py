@@ -46,11 +46,12 @@ def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dyna
     for asked in toolsets or _profile(profile):
         for name in _expand(asked):
             (names if name in _BY_NAME else missing).append(name)
-    if toolsets and missing:
+    named = [name for name in toolsets if name in missing]  # a family is what there is of it; a name is meant
+    if named:
         raise ToolsetUnknown(
-            f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} not in this version",
+            f"{_listed(named)} {'is' if len(named) == 1 else 'are'} not in this version",
             hint=f"toolsets here: {', '.join(available_names())}",
-            missing=missing,
+            missing=named,
         )
     modules: list[str] = []
     for flag in enable:
@@ -96,7 +97,7 @@ def available_names() -> tuple[str, ...]:
 
 def how_to_enable(toolset: Toolset) -> str:
     """The switch that turns a toolset on."""
-    return toolset.flag or f"--toolsets {toolset.name}"
+    return toolset.flag or f"--toolsets {toolset.name} beside those you have"
 
 
 def _profile(name: str) -> tuple[str, ...]:

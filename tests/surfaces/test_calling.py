@@ -106,3 +106,17 @@ def test_a_refused_call_still_shows_that_its_agent_is_there(tmp_path: Path) -> N
     with pytest.raises(Refusal):
         desk.call("task_claim", task_id="task_9", agent_id=anna)
     assert desk.call("agent_get", id=anna)["liveness"]["state"] != "lost"
+
+
+def test_where_identity_is_strict_an_unproven_call_renews_nothing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, identity="strict", heartbeat_ms=1000)
+    anna = Client()
+    known = desk.call_as(anna, "agent_register", name="Anna", **PERSON)
+    for _ in range(5):
+        desk.clock.advance(900)
+        with pytest.raises(IdentityUnproven):
+            desk.call("task_get", id="task_1", agent_id=known["id"])
+    status = desk.call("agent_list")["agents"][0]
+    assert status["liveness"]["state"] == "lost"
+    desk.call("workflow_list", agent_id=known["id"], agent_secret=known["secret"])
+    assert desk.call("agent_list")["agents"][0]["liveness"]["state"] != "lost"

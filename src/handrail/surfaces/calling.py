@@ -66,6 +66,8 @@ class Claimant(msgspec.Struct, frozen=True):
     agent_id: str | None = None
     fence: int | None = None
     secret: str | None = None
+    named: str | None = None
+    """The agent that the arguments themselves name: the same whichever connection they come through."""
 
 
 def carries_identity(operation: Operation[Any, Any]) -> bool:
@@ -159,11 +161,27 @@ def _with_beside(
         stack.enter_context(row.begun(arguments, asking.cancelled))
         asking = asking._replace(under_way=(*asking.under_way, row))
     if beside.key is not None:
-        keyed = Keyed(operation, call, beside.key, request, (asking.claimant.agent_id, asking.claimant.fence))
+        keyed = Keyed(operation, call, beside.key, request, (asking.claimant.named, asking.claimant.fence))
         turn = stack.enter_context(keyed.turn(actor, asking.cancelled)) if operation.prepare is not None else None
         rows = (*asking.under_way, turn) if turn is not None else asking.under_way
         asking = asking._replace(keyed=keyed, under_way=rows)
     return asking
+
+
+def _is_heard(call: Call, actor: Actor, asking: _Asking) -> bool:
+    """Whether a call shows that its agent is there. Where identity is strict, not before it has proved to be its."""
+    claimant, client = asking.claimant, asking.client
+    agent_id, secret = claimant.agent_id, claimant.secret
+    if agent_id is None or not call.crew.strict or agent_id in client.agents:
+        return agent_id is not None
+    if secret is None:
+        return False
+
+    def proved(unit: UnitOfWork) -> bool:
+        agent = unit.get(Agent, agent_id)
+        return agent is not None and knows_secret(agent, secret)
+
+    return call.ledger.run(actor, proved)
 
 
 def _answered(
@@ -198,7 +216,7 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
         actor = Actor(agent_id, actor.channel)
 
     def once(now: Call) -> Answered:
-        if agent_id is not None:
+        if agent_id is not None and _is_heard(call, actor, asking):
             call.ledger.renew(agent_id, call.crew.lease_ms)
         writing = operation.effect is not Effect.READ
         answer = call.ledger.run(actor, lambda unit: _in_unit(operation, now, unit, request, asking), writing=writing)
@@ -255,7 +273,7 @@ def _split(
         raise InvalidParams("agent_id and agent_secret are texts", hint="agent_register gives both")
     if fence is not None and (not isinstance(fence, int) or isinstance(fence, bool)):
         raise InvalidParams("fence is a number", hint="task_claim gives it")
-    return Claimant(agent_id if agent_id is not None else client.agent, fence, secret), rest
+    return Claimant(agent_id if agent_id is not None else client.agent, fence, secret, agent_id), rest
 
 
 def _in_unit(operation: Operation[Any, Any], call: Call, unit: UnitOfWork, request: Any, asking: _Asking) -> Answered:
