@@ -60,6 +60,12 @@ HEAVY = (
     "yaml",
 )
 """Modules that may not be imported before `initialize` is answered."""
+HOOK_HEAVY = (*(name for name in HEAVY if name != "apsw"), "argparse", "click", "msgspec", "pathlib", "threading")
+"""Modules that no hook of a client may import: they have the standard library's light part, and apsw."""
+SILENT_HOOK_HEAVY = (*HOOK_HEAVY, "enum", "json", "re", "typing")
+"""Those that a hook may not import either where it has nothing to say, as after most edits."""
+HOOK_RINGS = ("handrail.hooks", "handrail.kernel")
+"""What hooks may load of Handrail."""
 
 
 def relative(path: Path) -> str:
@@ -167,3 +173,16 @@ def test_the_list_of_heavy_modules_can_fail() -> None:
 @pytest.mark.parametrize("command", ["version", "up", "tools"])
 def test_nothing_heavy_is_imported_by_a_small_command(command: str) -> None:
     assert heavy_among(imported_by(f"import handrail.surfaces.cli.{command}")) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "heavy"), [("__main__ events", SILENT_HOOK_HEAVY), ("__main__ events telling", HOOK_HEAVY)]
+)
+def test_nothing_heavy_is_imported_by_a_hook(parts: str, heavy: tuple[str, ...]) -> None:
+    """Beyond what the interpreter itself loads here."""
+    code = "; ".join(f"import handrail.hooks.{part}" for part in parts.split())
+    added = imported_by(code) - imported_by("pass")
+    assert "apsw" in added
+    assert [name for name in heavy if name in added] == []
+    ours = {name for name in added if name.startswith("handrail.")}
+    assert [name for name in sorted(ours) if not name.startswith(HOOK_RINGS)] == []

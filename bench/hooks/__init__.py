@@ -1,0 +1,1 @@
+"""What a client's hook costs, against an interpreter that does nothing."""

@@ -1,0 +1,62 @@
+"""The entry: from a client's event to what is printed. Whatever goes wrong, it ends well and says nothing.
+
+The parts that an event needs are loaded when it is known: most hooks run where nothing is to be said.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+import time
+
+LIMIT_S = 2.0
+"""What a hook may take. After that it ends, wherever it is."""
+
+
+def main(words: list[str]) -> None:
+    """Does what the event asks for and ends the process, always with 0."""
+    finished = _thread.allocate_lock()
+    finished.acquire()
+    _thread.start_new_thread(_end_late, (finished,))
+    try:
+        said = answer(words, os.environ)
+        while said:
+            said = said[os.write(1, said) :]
+    except BaseException:  # noqa: BLE001, S110 - a client must not notice what went wrong here
+        pass
+    # At once: nothing is left to flush, and tidying up an interpreter takes as long as loading apsw.
+    os._exit(0)
+
+
+def answer(words: list[str], environ: os._Environ[str]) -> bytes:
+    """What is printed for the event that the words name; nothing where there is nothing to say."""
+    event, *options = words
+    if event not in ("start", "stop", "edited"):  # precompact, and whatever a newer set-up may ask for
+        return b""
+    from handrail.hooks.given import read_given  # noqa: PLC0415 - see above
+    from handrail.hooks.place import Options, find_place  # noqa: PLC0415 - as above
+
+    asked = Options(options)
+    given = read_given()
+    place = find_place(given, asked, environ)
+    if place is None:
+        return b""
+    from handrail.hooks.events import edited, start, stop  # noqa: PLC0415 - only where there is a store
+
+    now_ms = time.time_ns() // 1_000_000
+    if event == "start":
+        return start(place, environ, now_ms)
+    if event == "stop":
+        return stop(place, given, now_ms, refuse=asked.refuse)
+    edited(place, given, now_ms)
+    return b""
+
+
+def _end_late(finished: _thread.LockType) -> None:
+    if not finished.acquire(timeout=LIMIT_S):
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,131 @@
+"""Which tasks are open where an event happened. Reads the store's tables over a connection that cannot write.
+
+In this order: what the agent named by HANDRAIL_AGENT_ID has claimed; what is journalled in this working copy; what is
+under way in this repository. The first that gives any counts, as `toolsets/here.py` has it for a server's callers.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from handrail.hooks.place import Place, folders_above, working_copy
+
+BUSY_MS = 500
+APPLICATION_ID = 0x48524C31
+OLDEST_SCHEMA = 4
+"""The first that has everything asked for here."""
+UNDER_WAY = ("in_progress", "planning", "paused")
+BUSY = ("in_progress", "planning")
+"""Somebody is at it; a paused task was put away on purpose."""
+MOST = 50
+_TEXT = 500
+"""Characters of a name that are looked at."""
+
+_TASK = f"""
+SELECT t.id, substr(t.name, 1, {_TEXT}), t.status, t.parent_task_id, t.workflow_id, substr(w.name, 1, {_TEXT}),
+  j.directory, j.started_at, CASE WHEN l.expires_ms > :now THEN l.holder END,
+  CASE WHEN l.expires_ms > :now THEN (SELECT substr(a.name, 1, {_TEXT}) FROM agent a WHERE a.id = l.holder) END
+FROM task t JOIN workflow w ON w.id = t.workflow_id AND w.status NOT IN ('completed', 'abandoned')
+LEFT JOIN journal j ON j.id = t.id AND j.completed_at IS NULL LEFT JOIN lease l ON l.id = t.id
+WHERE t.status IN ('in_progress', 'planning', 'paused') AND """  # noqa: S608 - our own numbers
+_ORDER = f" ORDER BY t.updated_at DESC, t.id DESC LIMIT {MOST}"
+
+
+class OpenTask:
+    """A task that somebody works on."""
+
+    __slots__ = (
+        "directory",
+        "holder",
+        "holder_name",
+        "id",
+        "name",
+        "parent",
+        "started_at",
+        "status",
+        "workflow_id",
+        "workflow_name",
+    )
+
+    def __init__(self, row: tuple[object, ...]) -> None:
+        self.id, self.name, self.status = str(row[0]), str(row[1]), str(row[2])
+        self.parent = row[3]
+        self.workflow_id, self.workflow_name = str(row[4]), str(row[5])
+        self.directory = None if row[6] is None else str(row[6])
+        """The working copy it is journalled in."""
+        self.started_at = row[7] if isinstance(row[7], int) else 0
+        self.holder = row[8]
+        """The agent that holds it now."""
+        self.holder_name = str(row[9] or row[8] or "")
+
+
+def open_store(path: str) -> apsw.Connection | None:
+    """The store for reading, in one look; None where the file is no store that can be read here.
+
+    Not opened as read-only: who closes SQLite's log last has to remove it.
+    """
+    logged = os.path.exists(f"{path}-wal")  # noqa: PTH110 - pathlib is heavy
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.set_busy_timeout(BUSY_MS)
+    if logged:  # whoever writes moves it into the database; a hook has no time for that
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    for pragma in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    connection.execute("BEGIN")
+    ours = connection.execute("PRAGMA application_id").get == APPLICATION_ID
+    if ours and int(connection.execute("PRAGMA user_version").get) >= OLDEST_SCHEMA:
+        return connection
+    connection.close()
+    return None
+
+
+def open_tasks(connection: apsw.Connection, place: Place, now_ms: int, *, stopping: bool = False) -> list[OpenTask]:
+    """The tasks that are meant here, the one that moved last first. Of those that an agent who stops is reminded of,
+    none may be another's."""
+    statuses = BUSY if stopping else UNDER_WAY
+    if place.agent:
+        own = _asked(connection, "l.holder = :agent", {"now": now_ms, "agent": place.agent})
+        if found := _first_state(own, statuses):
+            return found
+    here = [task for task in journalled(connection, place.folder, now_ms) if _may_be(task, place.agent)]
+    if found := _first_state(here, statuses):
+        return found
+    around = _asked(
+        connection,
+        "(:everywhere OR w.repository_path = :repository)",
+        {"now": now_ms, "everywhere": not place.shared, "repository": place.project},
+    )
+    around = [task for task in around if _may_be(task, place.agent)]
+    if stopping:  # journalled elsewhere, or held by somebody we do not know to be this one
+        around = [task for task in around if task.directory is None and task.holder in (None, place.agent)]
+    return _first_state(around, statuses)
+
+
+def journalled(connection: apsw.Connection, folder: str, now_ms: int) -> list[OpenTask]:
+    """The open tasks whose journal watches this folder: begun in its working copy or, without git, above it."""
+    top = working_copy(folder)
+    folders = [above for above in folders_above(folder) if top is None or len(above) >= len(top)]
+    named = {f"f{number}": above for number, above in enumerate(folders)}
+    condition = f"j.directory IN ({', '.join(f':{name}' for name in named)})"
+    return _asked(connection, condition, {"now": now_ms, **named})
+
+
+def _asked(connection: apsw.Connection, condition: str, values: dict[str, str | int]) -> list[OpenTask]:
+    return [OpenTask(row) for row in connection.execute(_TASK + condition + _ORDER, values)]
+
+
+def _may_be(task: OpenTask, agent: str) -> bool:
+    """Whether it may be this agent's: one that has a name is not told of what others hold."""
+    return not agent or task.holder in (None, agent)
+
+
+def _first_state(tasks: list[OpenTask], statuses: tuple[str, ...]) -> list[OpenTask]:
+    """Those in the first state that any is in, without those of which a part is among them: the part is worked on."""
+    for status in statuses:
+        found = [task for task in tasks if task.status == status]
+        above = {task.parent for task in found}
+        if found:
+            return [task for task in found if task.id not in above]
+    return []

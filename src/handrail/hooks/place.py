@@ -1,0 +1,148 @@
+"""Where an event happened: the project, the working copy, and the store that is meant there. Looks, and makes nothing.
+
+The same answers as `outside/project.py`, `settings.py` and `store/opening.py` give, without what they load; a test
+holds them together. A store that is not a file on this machine is none: asking it would take too long.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail.hooks.given import Given
+
+_STATE = ".handrail"
+_DATABASE = "handrail.db"
+_TRUE = ("true", "1")
+
+
+class Options:
+    """What stands behind the event on the command line. Anything unknown raises: it may have been meant to matter."""
+
+    __slots__ = ("db", "global_store", "refuse")
+
+    def __init__(self, words: list[str]) -> None:
+        self.db = ""
+        self.global_store = False
+        self.refuse = False
+        rest = iter(words)
+        for word in rest:
+            if word == "--refuse":
+                self.refuse = True
+            elif word == "--global":
+                self.global_store = True
+            elif word == "--db":
+                self.db = next(rest)
+            elif word.startswith("--db="):
+                self.db = word[5:]
+            else:
+                raise ValueError(word)
+
+
+class Place:
+    """Where an event happened."""
+
+    __slots__ = ("agent", "folder", "project", "shared", "store")
+
+    def __init__(self, *, folder: str, project: str, store: str, shared: bool, agent: str) -> None:
+        self.folder = folder
+        self.project = project
+        self.store = store
+        self.shared = shared
+        """Whether the store may have tasks of other repositories too."""
+        self.agent = agent
+        """Whose hook this is, where that is known."""
+
+
+def find_place(given: Given, options: Options, environ: os._Environ[str]) -> Place | None:
+    """The place; None where there is no store, or none that can be asked at once."""
+    folder = os.path.realpath(given.cwd or environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())  # noqa: PTH109 - pathlib is heavy
+    project = find_project(folder)
+    address, is_global = _address(project, options, environ)
+    if "://" in address:
+        return None
+    home = os.path.expanduser("~")  # noqa: PTH111 - as above
+    own = os.path.join(project, _STATE)  # noqa: PTH118 - as above
+    if is_global:
+        store = os.path.join(home, _STATE, _DATABASE)  # noqa: PTH118 - as above
+    elif address:
+        store = os.path.normpath(os.path.join(project, address))  # noqa: PTH118 - as above
+    else:
+        store = os.path.join(own, _DATABASE)  # noqa: PTH118 - as above
+        if os.path.islink(own):  # noqa: PTH114 - it may have come with the repository, and lead anywhere
+            return None
+    if not os.path.isfile(store):  # noqa: PTH113 - as above
+        return None
+    inside = store.startswith(project.rstrip(os.sep) + os.sep)
+    shared = is_global or (not address and project == home) or (bool(address) and not inside)
+    return Place(
+        folder=folder, project=project, store=store, shared=shared, agent=environ.get("HANDRAIL_AGENT_ID") or ""
+    )
+
+
+def find_project(folder: str) -> str:
+    """The root of git's main worktree; outside git, the folder itself."""
+    top = working_copy(folder)
+    if top is None:
+        return folder
+    marker = os.path.join(top, ".git")  # noqa: PTH118 - as above
+    return top if os.path.isdir(marker) else _main_worktree(top, marker) or top  # noqa: PTH112 - as above
+
+
+def working_copy(folder: str) -> str | None:
+    """The root of the working copy that a folder lies in; None outside git."""
+    for above in folders_above(folder):
+        marker = os.path.join(above, ".git")  # noqa: PTH118 - as above
+        if os.path.isdir(marker) or os.path.isfile(marker):  # noqa: PTH112, PTH113 - as above
+            return above
+    return None
+
+
+def folders_above(folder: str) -> list[str]:
+    """The folder and those it lies in."""
+    found = [folder]
+    while (above := os.path.dirname(found[-1])) != found[-1]:  # noqa: PTH120 - as above
+        found.append(above)
+    return found
+
+
+def _main_worktree(top: str, marker: str) -> str | None:
+    """The main worktree of the linked worktree whose `.git` file is `marker`; None for a submodule and the like."""
+    try:
+        git_dir = os.path.realpath(os.path.join(top, _text(marker).removeprefix("gitdir:").strip()))  # noqa: PTH118 - as above
+        common = os.path.realpath(os.path.join(git_dir, _text(os.path.join(git_dir, "commondir"))))  # noqa: PTH118 - as above
+    except (OSError, UnicodeDecodeError):
+        return None
+    return os.path.dirname(common) if os.path.basename(common) == ".git" else None  # noqa: PTH119, PTH120 - as above
+
+
+def _text(path: str) -> str:
+    with open(path, "rb") as file:  # noqa: PTH123 - as above
+        return file.read().decode().strip()
+
+
+def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple[str, bool]:
+    """The store's address, empty for the project's own, and whether it is the user's one for all repositories. The
+    nearest place that says anything about either counts: the command line, the environment, the project's file."""
+    if options.db or options.global_store:
+        return options.db, options.global_store
+    is_global = environ.get("HANDRAIL_GLOBAL_STORE", "").lower() in _TRUE
+    if is_global or "HANDRAIL_DB" in environ:
+        return "" if is_global else environ["HANDRAIL_DB"], is_global
+    configured = _configured(os.path.join(project, _STATE, "config.toml"))  # noqa: PTH118 - as above
+    is_global = str(configured.get("global_store", "")).lower() in _TRUE and "HANDRAIL_GLOBAL_STORE" not in environ
+    return "" if is_global else str(configured.get("db", "")), is_global
+
+
+def _configured(path: str) -> dict[str, object]:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - as above
+            written = file.read()
+    except OSError:
+        return {}
+    # Most files say nothing of the store, and reading TOML takes as long as all the rest. A name may be written with
+    # escapes.
+    if b"db" not in written and b"global_store" not in written and b"\\" not in written:
+        return {}
+    import tomllib  # noqa: PLC0415 - see above
+
+    return tomllib.loads(written.decode())
