@@ -12,6 +12,8 @@ from handrail import __version__
 from handrail.kernel.nearest import did_you_mean
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("handrail.surfaces.cli.init:init", "Set up the clients here, after showing what changes; or undo it."),
+    "doctor": ("handrail.surfaces.cli.doctor:doctor", "Find what is broken in the set-up, and say how to mend it."),
     "up": ("handrail.surfaces.cli.up:up", "Serve over HTTP and print the line to paste into each client."),
     "serve": ("handrail.surfaces.cli.serve:serve", "Serve MCP on standard input and output, or over HTTP."),
     "status": ("handrail.surfaces.cli.status:status", "Show what is open, under way, failed, and waiting for you."),

@@ -1,0 +1,213 @@
+"""The clients that Handrail knows, as data: where each keeps its servers, in which shape, and how one can tell that it
+is there. A client that learns something new is a change of a line here.
+
+Files in the project are preferred: what is written there is seen, and goes with the project. The user's own are used
+only for clients that have no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+SERVER = "handrail"
+WORKSPACE = "${workspaceFolder}"
+"""What VS Code and Cursor put the open folder in the place of."""
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """One client."""
+
+    name: str
+    title: str
+    files: tuple[str, ...]
+    """Where its servers are kept: the first that is there, or else the first. A leading ~ is the home folder, and
+    {config} the folder where this system keeps programs' settings."""
+    path: tuple[str, ...]
+    """The names that lead to the servers in it."""
+    form: Literal["json", "toml"] = "json"
+    shape: Literal["plain", "stdio", "opencode", "zed"] = "plain"
+    root: Literal["cwd", "workspace", "project"] = "cwd"
+    """How the server learns which project it is for: the folder it is started in, a name the client fills in, or the
+    project's path, where a client starts servers just anywhere."""
+    signs: tuple[str, ...]
+    """Files and folders, in the project or under ~, that are there when the client is used."""
+    programs: tuple[str, ...]
+    note: str = ""
+    """What a person still has to do."""
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether its file is the user's and not the project's."""
+        return self.files[0].startswith(("~", "{config}"))
+
+
+CLIENTS: tuple[Client, ...] = (
+    Client(
+        name="claude-code",
+        title="Claude Code",
+        files=(".mcp.json",),
+        path=("mcpServers",),
+        shape="stdio",
+        signs=(".mcp.json", ".claude", "CLAUDE.md", "~/.claude", "~/.claude.json"),
+        programs=("claude",),
+        note="it asks once whether this project's server may be used",
+    ),
+    Client(
+        name="codex",
+        title="Codex",
+        files=(".codex/config.toml",),
+        path=("mcp_servers",),
+        form="toml",
+        signs=(".codex", "~/.codex"),
+        programs=("codex",),
+        note="it reads the project's file once you trust the project",
+    ),
+    Client(
+        name="cursor",
+        title="Cursor",
+        files=(".cursor/mcp.json",),
+        path=("mcpServers",),
+        root="workspace",
+        signs=(".cursor", "~/.cursor"),
+        programs=("cursor", "cursor-agent"),
+        note="turn the server on in Settings, MCP",
+    ),
+    Client(
+        name="vscode",
+        title="VS Code",
+        files=(".vscode/mcp.json",),
+        path=("servers",),
+        shape="stdio",
+        root="workspace",
+        signs=(".vscode", "~/.vscode", "{config}/Code"),
+        programs=("code",),
+        note="it asks once whether you trust the server",
+    ),
+    Client(
+        name="opencode",
+        title="OpenCode",
+        files=("opencode.json", "opencode.jsonc"),
+        path=("mcp",),
+        shape="opencode",
+        signs=("opencode.json", "opencode.jsonc", ".opencode", "~/.config/opencode"),
+        programs=("opencode",),
+    ),
+    Client(
+        name="gemini",
+        title="Gemini CLI",
+        files=(".gemini/settings.json",),
+        path=("mcpServers",),
+        signs=(".gemini", "~/.gemini"),
+        programs=("gemini",),
+    ),
+    Client(
+        name="windsurf",
+        title="Windsurf",
+        files=("~/.codeium/windsurf/mcp_config.json",),
+        path=("mcpServers",),
+        root="project",
+        signs=(".windsurf", "~/.codeium/windsurf"),
+        programs=("windsurf",),
+        note="its file is yours, not the project's: the server there serves this project alone",
+    ),
+    Client(
+        name="zed",
+        title="Zed",
+        files=(".zed/settings.json",),
+        path=("context_servers",),
+        shape="zed",
+        root="project",
+        signs=(".zed", "~/.config/zed", "{config}/Zed"),
+        programs=("zed", "zeditor"),
+    ),
+    Client(
+        name="claude-desktop",
+        title="Claude Desktop",
+        files=("{config}/Claude/claude_desktop_config.json",),
+        path=("mcpServers",),
+        root="project",
+        signs=("{config}/Claude",),
+        programs=(),
+        note="start it again; its file is yours, not the project's: the server there serves this project alone",
+    ),
+)
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be known of a machine to find a client's files."""
+
+    home: str
+    platform: str
+    """As sys.platform has it."""
+    environ: Mapping[str, str]
+
+
+def config_folder(machine: Machine) -> str:
+    """Where this system keeps programs' settings."""
+    if machine.platform == "darwin":
+        return f"{machine.home}/Library/Application Support"
+    if machine.platform == "win32":
+        return machine.environ.get("APPDATA") or f"{machine.home}/AppData/Roaming"
+    return machine.environ.get("XDG_CONFIG_HOME") or f"{machine.home}/.config"
+
+
+def located(name: str, project: str, machine: Machine) -> str:
+    """The full path of a client's file or sign."""
+    if name.startswith("~/"):
+        return f"{machine.home}/{name[2:]}"
+    if name.startswith("{config}/"):
+        return f"{config_folder(machine)}/{name[len('{config}/') :]}"
+    return f"{project}/{name}"
+
+
+def words_for(client: Client, project: str, launch: Sequence[str], options: Sequence[str]) -> list[str]:
+    """The command that starts the server for this client, word by word."""
+    root = {"cwd": [], "workspace": ["--root", WORKSPACE], "project": ["--root", project]}[client.root]
+    return [*launch, "serve", *root, *options]
+
+
+def entry_for(client: Client, words: Sequence[str], *, native: bool = False) -> dict[str, Any]:
+    """A server in the client's own shape. `native` is OpenCode's newer one."""
+    command, *rest = words
+    if client.shape == "opencode":
+        both = {"type": "local", "command": [command, *rest]}
+        return both if native else {**both, "enabled": True}
+    kind = {"stdio": {"type": "stdio"}, "zed": {"source": "custom"}}.get(client.shape, {})
+    return {**kind, "command": command, "args": rest}
+
+
+def words_of(entry: Any) -> list[str] | None:
+    """The command of a server in any of the shapes; None where it has none (it may be reached over HTTP)."""
+    if not isinstance(entry, dict):
+        return None
+    command, rest = entry.get("command"), entry.get("args")
+    if isinstance(command, dict):  # Zed, some time ago
+        return words_of({"command": command.get("path"), "args": command.get("args")})
+    first = command if isinstance(command, list) else [command]
+    words: list[Any] = [*first, *(rest if isinstance(rest, list) else [])]
+    return words if words and all(isinstance(word, str) for word in words) else None
+
+
+def environment_of(entry: Any) -> dict[str, str]:
+    """The variables a server is started with."""
+    if not isinstance(entry, dict):
+        return {}
+    given = entry.get("env") or entry.get("environment")
+    return {name: str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+
+
+def servers_path(client: Client, whole: Any) -> tuple[str, ...]:
+    """Where the servers are in this text: OpenCode has two ways, and a file keeps the one it has."""
+    if client.shape == "opencode" and is_native(whole):
+        return (*client.path, "servers")
+    return client.path
+
+
+def is_native(whole: Any) -> bool:
+    """Whether an OpenCode file is written in the newer way, with servers under a name of their own."""
+    mcp = whole.get("mcp") if isinstance(whole, dict) else None
+    servers = mcp.get("servers") if isinstance(mcp, dict) else None
+    return isinstance(servers, dict) and "type" not in servers

@@ -1,0 +1,132 @@
+"""What init writes for a project: one list of steps, made from the chosen clients and the answers given."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.domain.setup import jsonc, toml_editing, writing
+from handrail.domain.setup.claude_code import HOOKS, SETTINGS, SLASH_COMMANDS, Hook, commands_in, hook_group
+from handrail.domain.setup.clients import (
+    SERVER,
+    Client,
+    entry_for,
+    is_native,
+    servers_path,
+    words_for,
+    words_of,
+)
+from handrail.domain.setup.edits import Edit, NotUnderstood, fingerprint
+from handrail.domain.setup.writing import Entry, Put, Step
+
+CONFIG = ".handrail/config.toml"
+IGNORE = ".handrail/.gitignore"
+MANIFEST = ".handrail/init.json"
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+SYSTEM_PROMPT = ".claude/prompts/system.md"
+IGNORED = """\
+# These are this machine's; everything else in this folder is the team's to commit.
+handrail.db*
+*.gate
+snapshots/
+init.json
+"""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What init was asked for."""
+
+    project: str
+    launch: tuple[str, ...]
+    """The words that start Handrail: an absolute interpreter first, never something that looks it up on a network."""
+    options: tuple[str, ...] = ()
+    """More words behind `serve`."""
+    clients: tuple[tuple[Client, str], ...]
+    """The chosen ones, each with its file."""
+    named: frozenset[str] = frozenset()
+    """Those that were asked for by name: what is in their way there may be replaced."""
+    approvals: str | None
+    """None: leave the setting alone."""
+    instructions: tuple[str, ...]
+    """Files that get the block for agents."""
+    ours: Mapping[str, str]
+    """Fingerprints of the files init has written before."""
+
+
+def steps_for(wanted: Wanted) -> list[Step]:
+    """Everything to put in, in the order it is shown."""
+    steps = [
+        Step(file, f"{client.title}: the server", _server(client, wanted, is_named=client.name in wanted.named))
+        for client, file in wanted.clients
+    ]
+    if any(client.name == "claude-code" for client, _ in wanted.clients):
+        steps += _claude_code(wanted)
+    steps += [Step(file, "when agents call which tool", writing.instructions) for file in wanted.instructions]
+    if wanted.approvals is not None:
+        file = f"{wanted.project}/{CONFIG}"
+        steps.append(Step(file, "who may answer a gate", writing.key("approvals", wanted.approvals)))
+    ignoring = writing.lines(IGNORED, ("init.json",))
+    steps.append(Step(f"{wanted.project}/{IGNORE}", "what is this machine's alone", ignoring))
+    return steps
+
+
+def _server(client: Client, wanted: Wanted, *, is_named: bool) -> Put:
+    words = words_for(client, wanted.project, wanted.launch, wanted.options)
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        whole = toml_editing.plain(text) if client.form == "toml" else jsonc.plain(text)
+        path = (*servers_path(client, whole), SERVER)
+        entry = entry_for(client, words, native=is_native(whole))
+        there = toml_editing.found_at(whole, path) if isinstance(whole, dict) else None
+        _check_free(there, words, replaces=is_named or not client.is_personal)
+        if client.form == "toml":
+            return writing.table(path, entry)(text)
+        return writing.member(path, entry)(text)
+
+    return put
+
+
+def _check_free(there: Any, words: Sequence[str], *, replaces: bool) -> None:
+    """Raises NotUnderstood where a server of that name is there that is not for us to replace."""
+    if there is None or words_of(there) == list(words):
+        return
+    if words_of(there) is None:
+        raise NotUnderstood(f"it has a server {SERVER} that is not started by a command; remove it there first")
+    if not replaces:
+        raise NotUnderstood(f"its server {SERVER} is another project's; name the client with --client to replace it")
+
+
+def _claude_code(wanted: Wanted) -> list[Step]:
+    file = f"{wanted.project}/{SETTINGS}"
+    steps = [Step(file, f"Claude Code: the hook {hook.event}", _hook(hook, wanted)) for hook in HOOKS]
+    for name, text in SLASH_COMMANDS.items():
+        path = f"{wanted.project}/{name}"
+        command = name.rpartition("/")[2].removesuffix(".md")
+        own = writing.whole(text, is_ours=_written_before(wanted.ours.get(path)))
+        steps.append(Step(path, f"Claude Code: /{command}", own))
+    return steps
+
+
+def _hook(hook: Hook, wanted: Wanted) -> Put:
+    command = shlex.join([*wanted.launch[:-2], *hook.words])
+    group = hook_group(hook, command)
+    path = ("hooks", hook.event)
+
+    def is_old(item: Any) -> bool:
+        """One of ours that starts another installation."""
+        commands = [found for _, found in commands_in({"hooks": {hook.event: [item]}})]
+        return bool(commands) and all(found.endswith(shlex.join(hook.words)) for found in commands)
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        if (hook.event, command) in commands_in(jsonc.plain(text)):
+            return [], []
+        return writing.item(path, group, is_old)(text)
+
+    return put
+
+
+def _written_before(known: str | None) -> Callable[[str], bool]:
+    return lambda text: fingerprint(text) == known

@@ -1,0 +1,151 @@
+"""Tables and keys put into TOML texts; everything else stays as it is, byte for byte. Only what comes out right when
+the text is read again is believed: the scanning here is simple, the proof is not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end
+
+_HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
+
+
+def plain(text: str) -> dict[str, Any]:
+    """What the text says. Raises NotUnderstood."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise NotUnderstood(f"it is not valid TOML: {problem}") from None
+
+
+def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> list[Edit]:
+    """Sets a table to these values, in the place of one with that name or at the end. Tables in it stay."""
+    whole = plain(text)
+    there = found_at(whole, path)
+    if isinstance(there, dict) and all(there.get(name) == value for name, value in values.items()):
+        return []
+    end = line_end(text)
+    body = end.join(f"{name} = {_rendered(value)}" for name, value in values.items())
+    if there is None:
+        gap = "" if not text else end if text.endswith("\n") else end * 2
+        edits = [Edit(len(text), "", f"{gap}[{'.'.join(path)}]{end}{body}{end}")]
+        return _proven(text, edits, _with(whole, path, values))
+    kept = {name: value for name, value in there.items() if isinstance(value, dict)} if isinstance(there, dict) else {}
+    wanted = _with(whole, path, {**kept, **values})
+    return _first_proven(text, [_replaced(text, header, body) for header in _headers(text, path)], wanted)
+
+
+def put_key(text: str, key: str, value: Any) -> list[Edit]:
+    """Sets a key that stands in no table."""
+    whole = plain(text)
+    if whole.get(key) == value:
+        return []
+    end, line = line_end(text), f"{key} = {_rendered(value)}"
+    if key in whole:
+        found = re.search(rf"^[ \t]*{re.escape(key)}[ \t]*=[ \t]*([^\r\n#]*?)[ \t]*(?=$|\r|\n|#)", text, re.MULTILINE)
+        if found is None:
+            raise NotUnderstood(f"{key} in it is written in a way that cannot be changed")
+        edit = Edit(found.start(1), found.group(1), _rendered(value))
+    elif _HEADER.search(text):
+        edit = Edit(0, "", line + end)
+    else:
+        gap = "" if not text or text.endswith("\n") else end
+        edit = Edit(len(text), "", gap + line + end)
+    return _proven(text, [edit], {**whole, key: value})
+
+
+def found_at(whole: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """The value at a path of names; None where there is none."""
+    value: Any = whole
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return None
+        value = value[name]
+    return value
+
+
+def _with(whole: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    below = whole.get(path[0], {})
+    if not isinstance(below, dict):
+        raise NotUnderstood(f"{path[0]} in it is no table")
+    return {**whole, path[0]: value if len(path) == 1 else _with(below, path[1:], value)}
+
+
+def _proven(text: str, edits: list[Edit], wanted: Mapping[str, Any]) -> list[Edit]:
+    try:
+        is_right = tomllib.loads(done(text, edits)) == wanted
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    if not is_right:
+        raise NotUnderstood("it is written in a way that cannot be added to")
+    return edits
+
+
+def _rendered(value: Any) -> str:
+    """Texts and lists of texts; JSON's way of writing them is TOML's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _first_proven(text: str, candidates: Sequence[Edit], wanted: Mapping[str, Any]) -> list[Edit]:
+    """The first edit that makes what is wanted: what looks like a header may stand in a long text."""
+    for edit in candidates:
+        with contextlib.suppress(NotUnderstood):
+            return _proven(text, [edit], wanted)
+    raise NotUnderstood("it is written in a way that cannot be changed")
+
+
+def _headers(text: str, path: Sequence[str]) -> list[re.Match[str]]:
+    """The lines that look like the header of a table."""
+    name = r"[ \t]*\.[ \t]*".join(rf"""["']?{re.escape(part)}["']?""" for part in path)
+    return [*re.finditer(rf"^[ \t]*\[[ \t]*{name}[ \t]*\][^\r\n]*(?:\r?\n|\Z)", text, re.MULTILINE)]
+
+
+def _replaced(text: str, header: re.Match[str], body: str) -> Edit:
+    """A table's own lines between its header and the next one; comments and blank lines before that stay."""
+    following = _HEADER.search(text, header.end())
+    section = text[header.end() : following.start() if following else len(text)]
+    lines = section.splitlines(keepends=True)
+    while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+        lines.pop()
+    there = "".join(lines)
+    kept_end = re.search(r"\r?\n\Z", there)
+    gap = "" if header.group().endswith("\n") else line_end(text)
+    return Edit(header.end(), there, gap + body + (kept_end.group() if kept_end else "" if there else line_end(text)))
+
+
+def drop_table(text: str, path: Sequence[str]) -> list[Edit]:
+    """Takes a table out, with the blank line before it."""
+    whole = plain(text)
+    if found_at(whole, path) is None:
+        return []
+    candidates: list[Edit] = []
+    for header in _headers(text, path):
+        body = _replaced(text, header, "")
+        blank = re.search(r"(?<=\n)\r?\n\Z", text[: header.start()])
+        start = blank.start() if blank else header.start()
+        candidates.append(Edit(start, text[start : body.at + len(body.removed)], ""))
+    return _first_proven(text, candidates, _without(whole, path))
+
+
+def drop_key(text: str, key: str, value: Any) -> list[Edit]:
+    """Takes out the line of a key, if it still says this."""
+    whole = plain(text)
+    if whole.get(key) != value:
+        return []
+    found = re.search(rf"^{re.escape(key)} = {re.escape(_rendered(value))}(?:\r?\n|\Z)", text, re.MULTILINE)
+    if found is None:
+        raise NotUnderstood(f"{key} in it is written in another way than before")
+    return _proven(text, [Edit(found.start(), found.group(), "")], {k: v for k, v in whole.items() if k != key})
+
+
+def _without(whole: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    rest = {name: value for name, value in whole.items() if name != path[0]}
+    if len(path) == 1:
+        return rest
+    below = _without(whole[path[0]], path[1:])
+    return {**rest, path[0]: below} if below else rest

@@ -1,0 +1,163 @@
+"""What is written into one file: a step puts in one thing, and an entry says how that thing is found again to be taken
+out, should the file have changed by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from handrail.domain.setup import jsonc_editing, toml_editing
+from handrail.domain.setup.blocks import block, drop_block, put_block
+from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A thing of ours in a file."""
+
+    kind: Literal["member", "item", "table", "key", "block", "line", "whole"]
+    path: tuple[str, ...] = ()
+    value: Any = None
+    previous: Any = None
+    """What stood in its place, to be put back."""
+
+
+Put = Callable[[str], tuple[list[Edit], list[Entry]]]
+"""From a file's text to what changes in it, and what of it is ours then. Raises NotUnderstood."""
+
+
+class Step(NamedTuple):
+    """One thing to put into one file."""
+
+    file: str
+    purpose: str
+    put: Put
+
+
+def member(path: Sequence[str], value: Any) -> Put:
+    """A member of a JSON object."""
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        previous = jsonc_editing.found_at(text, path)
+        edits = jsonc_editing.put(text, path, value)
+        return edits, _if(edits, Entry(kind="member", path=tuple(path), value=value, previous=previous))
+
+    return put
+
+
+def item(path: Sequence[str], value: Any, is_old: Callable[[Any], bool]) -> Put:
+    """An item of a JSON list, in the place of older ones of ours."""
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        there = jsonc_editing.found_at(text, path)
+        if there is not None and not isinstance(there, list):
+            raise NotUnderstood(f"{'.'.join(path)} in it is no list")
+        if value in (there or []):
+            return [], []
+        edits: list[Edit] = []
+        for old in [old for old in there or [] if is_old(old)]:
+            edits += jsonc_editing.drop(done(text, edits), path, old)
+        edits += jsonc_editing.append(done(text, edits), path, value)
+        return edits, [Entry(kind="item", path=tuple(path), value=value)]
+
+    return put
+
+
+def table(path: Sequence[str], values: dict[str, Any]) -> Put:
+    """A table of a TOML file."""
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        previous = toml_editing.found_at(toml_editing.plain(text), path)
+        edits = toml_editing.put_table(text, path, values)
+        return edits, _if(edits, Entry(kind="table", path=tuple(path), value=values, previous=previous))
+
+    return put
+
+
+def key(name: str, value: str) -> Put:
+    """A key of a TOML file, in no table."""
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        edits = toml_editing.put_key(text, name, value)
+        return edits, _if(edits, Entry(kind="key", path=(name,), value=value))
+
+    return put
+
+
+def instructions(text: str) -> tuple[list[Edit], list[Entry]]:
+    """The block for agents."""
+    edits = put_block(text)
+    return edits, _if(edits, Entry(kind="block", value=block()))
+
+
+def whole(content: str, *, is_ours: Callable[[str], bool]) -> Put:
+    """A file that is ours alone. One that is there and was not made by us is somebody's own."""
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        if text == content:
+            return [], []
+        if text and not is_ours(text):
+            raise NotUnderstood("it is there already, and not made by init")
+        return [Edit(0, text, content)], [Entry(kind="whole", value=content)]
+
+    return put
+
+
+def lines(content: str, needed: Sequence[str]) -> Put:
+    """A file with lines: made with this content where there is none, and otherwise given the lines it needs."""
+
+    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+        if not text:
+            return [Edit(0, "", content)], [Entry(kind="whole", value=content)]
+        missing = [line for line in needed if line not in text.splitlines()]
+        end = line_end(text)
+        gap = "" if text.endswith("\n") else end
+        added = gap + "".join(line + end for line in missing)
+        entries = [Entry(kind="line", value=line) for line in missing]
+        return ([Edit(len(text), "", added)] if missing else []), entries
+
+    return put
+
+
+def taken_out(text: str, entry: Entry) -> str:
+    """The text without a thing of ours, or as it is where it is not there any more. Raises NotUnderstood."""
+    return done(text, _taking_out(text, entry))
+
+
+def _taking_out(text: str, entry: Entry) -> list[Edit]:
+    if entry.kind == "member":
+        there = jsonc_editing.found_at(text, entry.path)
+        if there is None:
+            return []
+        _check_ours(there, entry)
+        if entry.previous is not None:
+            return jsonc_editing.put(text, entry.path, entry.previous)
+        return jsonc_editing.drop(text, entry.path)
+    if entry.kind == "item":
+        return jsonc_editing.drop(text, entry.path, entry.value)
+    if entry.kind == "table":
+        there = toml_editing.found_at(toml_editing.plain(text), entry.path)
+        if there is not None:
+            _check_ours(there, entry)
+        return toml_editing.drop_table(text, entry.path)
+    if entry.kind == "key":
+        return toml_editing.drop_key(text, entry.path[0], entry.value)
+    if entry.kind == "block":
+        return drop_block(text)
+    if entry.kind == "line":
+        kept = [line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") != entry.value]
+        return [Edit(0, text, "".join(kept))]
+    if text != entry.value:
+        raise NotUnderstood("it was changed since init made it")
+    return [Edit(0, text, "")]
+
+
+def _check_ours(there: Any, entry: Entry) -> None:
+    """Raises NotUnderstood where somebody has put something else in the place of ours."""
+    if not jsonc_editing.says(there, entry.value):
+        raise NotUnderstood(f"{'.'.join(entry.path)} in it was changed since init wrote it; take it out by hand")
+
+
+def _if(edits: list[Edit], entry: Entry) -> list[Entry]:
+    return [entry] if edits else []

@@ -1,0 +1,174 @@
+"""Files of clients on this machine: which clients are there, what their files say, and writing them so that nothing is
+ever half written. A project's file that leads out of the project is not followed: it may have come with the repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from handrail.domain.setup.clients import CLIENTS, Client, Machine, located
+from handrail.domain.setup.edits import NotUnderstood
+from handrail.domain.setup.planning import Change, Manifest, as_text
+from handrail.domain.setup.steps import INSTRUCTIONS, MANIFEST, SYSTEM_PROMPT
+from handrail.kernel.errors import PlaceUnusable
+
+LARGEST = 4 * 1024 * 1024
+
+
+def this_machine(home: Path, environ: Mapping[str, str]) -> Machine:
+    return Machine(home=str(home), platform=sys.platform, environ=environ)
+
+
+class ClientFiles:
+    """The files of a project and its user that clients read."""
+
+    def __init__(self, project: Path, machine: Machine) -> None:
+        self.project = project
+        self.machine = machine
+
+    # -- which ------------------------------------------------------------------------------------------------------
+
+    def present(self) -> list[Client]:
+        """The clients that leave signs here: a file, a folder, or a program on the PATH."""
+        return [client for client in CLIENTS if self.is_present(client)]
+
+    def is_present(self, client: Client) -> bool:
+        if any(os.path.lexists(located(sign, str(self.project), self.machine)) for sign in client.signs):
+            return True
+        path = self.machine.environ.get("PATH", "")
+        return any(shutil.which(program, path=path) for program in client.programs)
+
+    def file_of(self, client: Client) -> str:
+        """The file that has this client's servers, or would have them."""
+        files = [located(name, str(self.project), self.machine) for name in client.files]
+        return next((file for file in files if os.path.lexists(file)), files[0])
+
+    def instruction_files(self) -> list[str]:
+        """Files that agents are instructed by: those that are there, or else AGENTS.md. One that only points at another
+        is left out."""
+        there = [self.project / name for name in INSTRUCTIONS if (self.project / name).is_file()]
+        distinct = {os.path.realpath(path): path for path in reversed(there)}
+        files = [path for path in there if path in distinct.values() and not self._points(path, there)]
+        system = self.project / SYSTEM_PROMPT
+        files = files or [self.project / INSTRUCTIONS[0]]
+        return [str(path) for path in [*files, *([system] if system.is_file() else [])]]
+
+    def _points(self, path: Path, others: list[Path]) -> bool:
+        """Whether a file takes in another of them by an @ line, as CLAUDE.md may."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            return any(line.strip() in (f"@{other.name}", f"@./{other.name}") for line in lines for other in others)
+        return False
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def read(self, file: str) -> str | None:
+        """A file's text, its line ends as they are; None where there is none. Raises NotUnderstood."""
+        real = Path(os.path.realpath(file))
+        own = Path(os.path.realpath(self.project))
+        if Path(file).is_relative_to(self.project) and not real.is_relative_to(own):
+            raise NotUnderstood("it leads out of the project")
+        try:
+            if real.is_file() and real.stat().st_size > LARGEST:
+                raise NotUnderstood("it is too large for a configuration")
+            return real.read_bytes().decode()
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError:
+            raise NotUnderstood("it is not UTF-8 text") from None
+        except OSError as problem:
+            raise NotUnderstood(f"it cannot be read: {problem.strerror}") from None
+
+    def manifest(self) -> Manifest:
+        """What init has written here before. Raises PlaceUnusable where that cannot be told."""
+        file = self.project / MANIFEST
+        try:
+            kept = msgspec.json.decode(file.read_bytes(), type=Manifest)
+        except FileNotFoundError:
+            return Manifest()
+        except (OSError, ValueError, msgspec.MsgspecError) as problem:
+            raise PlaceUnusable(
+                f"{file} cannot be read: {problem}", hint="it says what init wrote; mend it, or move it away"
+            ) from None
+        return Manifest(tuple(msgspec.structs.replace(one, file=self._full(one.file)) for one in kept.files))
+
+    def _full(self, file: str) -> str:
+        return file if Path(file).is_absolute() else f"{self.project}/{file}"
+
+    def _short(self, file: str) -> str:
+        return file.removeprefix(f"{self.project}/")
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def missing_folders(self, file: str) -> list[str]:
+        """Folders that must be made for a file, the outermost first."""
+        missing: list[str] = []
+        folder = Path(os.path.realpath(file)).parent
+        while not folder.exists():
+            missing.insert(0, str(folder))
+            folder = folder.parent
+        return missing
+
+    def keep(self, manifest: Manifest) -> None:
+        """Writes the manifest; one that names nothing any more goes."""
+        file = str(self.project / MANIFEST)
+        short = tuple(msgspec.structs.replace(one, file=self._short(one.file)) for one in manifest.files)
+        self.write(file, as_text(Manifest(short)) if short else None)
+
+    def apply(self, change: Change) -> None:
+        """Writes or deletes one file, if it still is what the change was made for."""
+        try:
+            now = self.read(change.file)
+        except NotUnderstood as problem:
+            raise PlaceUnusable(f"{change.file}: {problem}", hint="run it again") from None
+        if now != change.before:
+            raise PlaceUnusable(f"{change.file} was changed meanwhile", hint="run it again; it was left as it is")
+        self.write(change.file, change.after)
+
+    def write(self, file: str, text: str | None) -> None:
+        real = Path(os.path.realpath(file))
+        try:
+            if text is None:
+                real.unlink(missing_ok=True)
+                return
+            real.parent.mkdir(parents=True, exist_ok=True)
+            _replace(real, text.encode())
+        except OSError as problem:
+            raise PlaceUnusable(
+                f"{file} cannot be written: {problem.strerror}", hint="make it writable, then run it again"
+            ) from None
+
+    def drop_folders(self, folders: list[str]) -> None:
+        """Removes folders that init made, while they are empty."""
+        for folder in sorted(set(folders), key=len, reverse=True):
+            with contextlib.suppress(OSError):
+                Path(folder).rmdir()
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """The whole file or none of it, with the rights it had."""
+    descriptor, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(data)
+        mode = file.stat().st_mode & 0o7777 if file.exists() else 0o666 & ~_umask()
+        Path(draft).chmod(mode)
+        Path(draft).replace(file)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """The mask of rights, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,162 @@
+"""The store: can it be where it is, is it of this version, does somebody keep others from writing, is there only one?
+Looks without changing: nothing is created, upgraded or locked for longer than a moment."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from handrail import __version__
+from handrail.kernel.errors import SettingInvalid, StoreBusy, StoreRefused
+from handrail.settings import Settings, load_settings
+from handrail.setup.findings import Finding, Patient, broken, look, well
+from handrail.store.gate import Gate
+from handrail.store.migrations import LATEST
+from handrail.store.opening import DATABASE, POSTGRES, STATE_FOLDER, database_path, user_database
+from handrail.store.places import network_file_system
+
+GATE_S = 1.0
+"""Longer than any honest write holds the gate."""
+SKIPPED = {".git", "node_modules", ".venv", "venv", STATE_FOLDER}
+LOOKED_AT = 2000
+"""Folders in which a database that went astray is looked for."""
+
+
+def settings_of(patient: Patient) -> Settings | Finding:
+    """The settings in force, or why there are none."""
+    try:
+        return load_settings(given={}, environ=patient.environ, project=patient.project)
+    except SettingInvalid as problem:
+        return broken("settings", problem.message, problem.hint)
+
+
+def check_state_folder(patient: Patient) -> Iterator[Finding]:
+    folder = patient.project / STATE_FOLDER
+    if folder.is_symlink():
+        yield broken("folder", f"{folder} is a symbolic link", "remove it: Handrail does not follow one there")
+    elif not folder.exists():
+        if not os.access(patient.project, os.W_OK):
+            yield broken("folder", f"{patient.project} cannot be written", "make it writable, or set db")
+    elif not folder.is_dir():
+        yield broken("folder", f"{folder} is no folder", "move it away")
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        yield broken("folder", f"{folder} cannot be written", f"chmod u+rwx {folder}, or make it yours")
+    else:
+        yield well("folder", f"{folder}: writable")
+
+
+def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
+    address = str(user_database(patient.home)) if settings.global_store else settings.db
+    if address.startswith(POSTGRES):
+        yield well("store", "PostgreSQL; handrail db check looks at it")
+    else:
+        path = database_path(address, patient.project)
+        yield from _place(path)
+        if path.is_file():
+            yield from _file(path)
+            yield from _gate(path)
+        elif Path(f"{path}-wal").exists():
+            what = f"{path} is gone, but {path.name}-wal is still there"
+            yield broken("store", what, "bring the database back; writes that are only in that file are lost with it")
+        else:
+            yield well("store", f"{path}: made at the first write")
+    yield from _several(patient, settings, address)
+
+
+def _place(path: Path) -> Iterator[Finding]:
+    network = network_file_system(path)
+    if network is not None:
+        fix = "put it on a local disk: db in .handrail/config.toml, or a postgresql:// address"
+        yield broken("store", f"{path} is on {network}, where processes cannot share SQLite safely", fix)
+
+
+def _file(path: Path) -> Iterator[Finding]:
+    import apsw  # noqa: PLC0415 - only where there is a file
+
+    from handrail.store.sqlite import APPLICATION_ID  # noqa: PLC0415 - as above
+
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            schema = int(connection.execute("PRAGMA user_version").get)
+            owner = connection.execute("PRAGMA application_id").get
+            filled = connection.execute("SELECT count(*) FROM sqlite_schema").get
+            needs = connection.execute("SELECT value FROM meta WHERE key = 'needs'").get if schema else ""
+        finally:
+            connection.close()
+    except apsw.Error as problem:
+        yield broken("store", f"{path} cannot be read: {problem}", "handrail db restore BACKUP, or another file")
+        return
+    if owner != APPLICATION_ID and filled:
+        yield broken("store", f"{path} is a database of something else", "choose another file: db")
+    elif schema > LATEST:
+        what = f"{path} has schema {schema}; this Handrail {__version__} knows {LATEST}"
+        yield broken("store", what, f"use Handrail {needs} or newer; this one cannot open it")
+    elif schema < LATEST:
+        yield look("store", f"{path} has schema {schema}, older than {LATEST}", "handrail db upgrade")
+    else:
+        yield well("store", f"{path}: schema {schema}")
+
+
+def _gate(path: Path) -> Iterator[Finding]:
+    file = Path(f"{os.path.realpath(path)}.gate")
+    if not file.exists():
+        return
+    gate = Gate(file, GATE_S)
+    try:
+        with gate.held():
+            pass
+    except StoreBusy as busy:
+        yield broken("lock", busy.message, busy.hint.partition(",")[0])
+    except StoreRefused as problem:
+        yield broken("lock", problem.message, problem.hint)
+    else:
+        yield well("lock", "nobody keeps others from writing")
+    finally:
+        gate.close()
+
+
+def _several(patient: Patient, settings: Settings, address: str) -> Iterator[Finding]:
+    """Work in two stores is work that is not found."""
+    used = address if address.startswith(POSTGRES) else str(database_path(address, patient.project))
+    shown = "PostgreSQL" if address.startswith(POSTGRES) else used
+    own = database_path("", patient.project)
+    if own.is_file() and os.path.realpath(own) != os.path.realpath(used):
+        source = "global_store" if settings.global_store else "db"
+        fix = f"handrail db backup to keep it, then remove {own}; or take {source} out of the settings"
+        yield broken("stores", f"two stores: {shown} is used, and {own} lies here too", fix)
+    everybodys = user_database(patient.home)
+    if everybodys.is_file() and os.path.realpath(everybodys) != os.path.realpath(used):
+        count = _workflows_of(everybodys, patient.project)
+        if count:
+            what = f"two stores: {shown} is used, and {everybodys} has {count} workflows of this repository"
+            yield broken("stores", what, "set global_store = true to use that one, or end them with --global")
+    for stray in _strays(patient.project):
+        if os.path.realpath(stray) not in (os.path.realpath(used), os.path.realpath(own)):
+            yield look("stores", f"{stray} is a store that nothing here uses", "remove it, or open it with --db")
+
+
+def _workflows_of(path: Path, project: Path) -> int:
+    import apsw  # noqa: PLC0415 - only where there is a file
+
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            query = "SELECT count(*) FROM workflow WHERE repository_path = ?"
+            return int(connection.execute(query, (str(project),)).get)
+        finally:
+            connection.close()
+    except apsw.Error:
+        return 0
+
+
+def _strays(project: Path) -> list[Path]:
+    """Databases elsewhere in the project: in its root, or in folders of state of folders in it."""
+    found = [project / DATABASE] if (project / DATABASE).is_file() else []
+    for folder, names, _ in itertools.islice(os.walk(project), LOOKED_AT):
+        if folder != str(project) and STATE_FOLDER in names and (Path(folder) / STATE_FOLDER / DATABASE).is_file():
+            found.append(Path(folder) / STATE_FOLDER / DATABASE)
+        names[:] = [name for name in names if name not in SKIPPED]
+    return found

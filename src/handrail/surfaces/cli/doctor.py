@@ -1,0 +1,77 @@
+"""`handrail doctor`: looks at everything a set-up needs, and says what is broken and how to mend it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handrail.kernel.errors import InvalidParams
+from handrail.surfaces.cli.options import common_options, place_of
+from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.refusals import EXIT_REFUSED
+from handrail.wiring import Place
+
+if TYPE_CHECKING:
+    from handrail.setup.findings import Finding
+
+SHOWN = {"ok": ("ok    ", "green"), "look": ("look  ", "yellow"), "broken": ("broken", "red")}
+
+
+@click.command()
+@common_options
+def doctor(root: Path | None, as_json: bool, **options: Any) -> None:
+    """Find what is broken in the set-up, and say how to mend it. Ends with 1 when something is.
+
+    Every client's server is started exactly as the client would start it and asked for its tools. Nothing is changed.
+    """
+    if options.get("db") or options.get("global_store"):
+        raise InvalidParams("doctor looks at the store that clients use", hint="leave out --db and --global")
+    findings = []
+    for finding in _look(place_of(root)):
+        findings.append(finding)
+        if not as_json:
+            _tell(finding)
+    wrong = sum(finding.level == "broken" for finding in findings)
+    if as_json:
+        echo_json({"broken": wrong, "findings": findings})
+    else:
+        click.echo(f"\n{wrong} broken" if wrong else "\nnothing is broken")
+    sys.exit(EXIT_REFUSED if wrong else 0)
+
+
+def _look(place: Place) -> Iterator[Finding]:
+    from handrail.outside.client_files import ClientFiles, this_machine  # noqa: PLC0415 - not to show help
+    from handrail.outside.world import SystemClock  # noqa: PLC0415 - as above
+    from handrail.settings import Settings  # noqa: PLC0415 - as above
+    from handrail.setup import client_checks, place_checks, store_checks  # noqa: PLC0415 - as above
+    from handrail.setup.findings import Patient  # noqa: PLC0415 - as above
+
+    patient = Patient(
+        project=place.project,
+        home=place.home,
+        environ=place.environ,
+        files=ClientFiles(place.project, this_machine(place.home, place.environ)),
+        now_ms=SystemClock().now_ms(),
+    )
+    yield from place_checks.check_git(patient)
+    yield from store_checks.check_state_folder(patient)
+    settings = store_checks.settings_of(patient)
+    if isinstance(settings, Settings):
+        yield from store_checks.check_store(patient, settings)
+        yield from place_checks.check_address(patient, settings)
+    else:
+        yield settings
+    yield from client_checks.check_clients(patient)
+    yield from client_checks.check_hooks(patient)
+    yield from client_checks.check_instructions(patient)
+
+
+def _tell(finding: Finding) -> None:
+    word, colour = SHOWN[finding.level]
+    click.echo(f"{click.style(word, fg=colour)} {finding.check}: {finding.what}")
+    if finding.fix:
+        click.echo(f"       {click.style('fix', fg='cyan')}: {finding.fix}")

@@ -1,0 +1,1 @@
+"""Tests of `handrail init` and `handrail doctor`, with real files and real servers."""
