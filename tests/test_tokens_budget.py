@@ -3,11 +3,13 @@ grow."""
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from rs_bpe.bpe import openai
 
-from handrail.catalog import TOOLSETS
+from handrail.catalog import CATALOG, PROFILES, TOOLSETS
 from handrail.kernel.tokens import estimate_tokens
 from handrail.selection import Selection, published, select
 from handrail.surfaces.mcp.tools import tool_of
@@ -41,6 +43,9 @@ BUDGETS = {
 DEFAULT_PROFILE = 2000
 """The whole default profile, once all its toolsets exist; with the instructions every client gets."""
 
+INSTRUCTIONS = 120
+"""What an agent is told at connection time, whichever profile: every turn of its model pays for it."""
+
 
 def listing(selection: Selection) -> str:
     tools = [tool_of(entry, whole=False) for entry in published(selection)]
@@ -61,6 +66,26 @@ def test_the_default_profile_stays_within_its_budget() -> None:
     selection = select(profile="solo", toolsets=(), enable=(), dynamic=False)
     assert len(published(selection)) <= 18
     assert o200k(listing(selection)) + o200k(instructions(selection)) <= DEFAULT_PROFILE
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_instructions_stay_within_their_budget(profile: str, dynamic: bool) -> None:
+    selection = select(profile=profile, toolsets=(), enable=(), dynamic=dynamic)
+    told = instructions(selection)
+    assert 0 < o200k(told) <= INSTRUCTIONS
+    for line in told.splitlines():
+        assert line.endswith(".")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_instructions_name_tools_that_are_on_and_miss_no_toolset(profile: str) -> None:
+    selection = select(profile=profile, toolsets=(), enable=(), dynamic=False)
+    told = instructions(selection)
+    on = {entry.name for entry in published(selection)}
+    known = {operation.name for operation in CATALOG}
+    assert (set(re.findall(r"[a-z_]+", told)) & known) <= on
+    assert len(told.splitlines()) == sum(bool(toolset.instructions) for toolset in selection.toolsets)
 
 
 def test_the_estimate_is_within_a_tenth_of_the_vocabulary() -> None:

@@ -34,6 +34,7 @@ from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
 from handrail.surfaces.mcp.completions import Completed
+from handrail.surfaces.mcp.prompts import CatalogPrompts
 from handrail.surfaces.mcp.resources import NAMED_BY, AllResources, touched
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
 from handrail.surfaces.mcp.watching import Follower
@@ -42,6 +43,7 @@ from handrail.surfaces.toolset_switch import ToolsetSwitch
 if TYPE_CHECKING:
     from handrail.domain.pipeline.flow_shelf import FlowShelf
     from handrail.domain.pipeline.specs import Specs
+    from handrail.domain.prompts.text import PromptText
     from handrail.outside.repository_profile import RepositoryProfiles
     from handrail.store.store import Store
 
@@ -49,6 +51,8 @@ HANDRAIL_DESCRIPTION = "Steps to hold on to, for coding agents"
 LOOKUP_PROFILE = "workflowlookup"
 LOOKUP_DESCRIPTION = "Workflow Orchestration System MCP Server"
 LOOKUP_VERSION = "1.0.0"
+INSTRUCTION_CHARACTERS = 520
+"""About 110 tokens: every turn of every client's model pays for them."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +155,12 @@ def _role(place: Place, name: str) -> str:
     from handrail.outside.role_files import RoleFiles  # noqa: PLC0415 - as above
 
     return RoleFiles(place.project).role(name).text
+
+
+def _prompts() -> Mapping[str, PromptText]:
+    from handrail.outside.prompt_files import bundled_prompts  # noqa: PLC0415 - only when a client asks for prompts
+
+    return bundled_prompts()
 
 
 def _new_secret() -> str:
@@ -280,33 +290,43 @@ def build_server(handrail: Handrail) -> Server:
     follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), touched)
     addressed = settings.dynamic or any(name in selection.names for name in NAMED_BY)
     resources = AllResources(handrail.call, follower) if addressed else None
+    prompts = CatalogPrompts(handrail.call, _prompts)
     server = Server(
         Offer(
             name=handrail.call.server.name,
             version=handrail.call.server.version,
             description=LOOKUP_DESCRIPTION if lookup else HANDRAIL_DESCRIPTION,
-            instructions=None if lookup else instructions(selection),
+            instructions=None if lookup else instructions(selection) or None,
             tools=tools,
-            changing=Changing(tools=settings.dynamic, resource_updates=resources is not None),
+            changing=Changing(tools=settings.dynamic, prompts=settings.dynamic, resource_updates=resources is not None),
             is_quick=tools.is_quick,
             methods=CatalogMethods(handrail.switch, handrail.call),
             resources=resources or NoResources(),
             watching=resources,
-            completions=Completed(handrail.call) if settings.dynamic or "resources" in selection.names else None,
+            prompts=None if lookup else prompts,
+            completions=None if lookup else Completed(handrail.call, prompts),
             extra_capabilities={"tools": {"notifyProgress": False}},
             page_size=limits.TOOLS_PER_PAGE,
         )
     )
     follower.tells(server.subscribers)
-    handrail.switch.when_changed = lambda: server.subscribers.list_changed("toolsListChanged")
+
+    def changed() -> None:
+        server.subscribers.list_changed("toolsListChanged")
+        if not lookup and prompts.is_outdated():
+            server.subscribers.list_changed("promptsListChanged")
+
+    handrail.switch.when_changed = changed
     return server
 
 
 def instructions(selection: Selection) -> str:
-    """What an agent is told at connection time: one sentence on Handrail, then each toolset's own."""
-    lines = ["Handrail gives you steps to hold on to."]
-    lines.extend(toolset.instructions for toolset in selection.toolsets if toolset.instructions)
-    return "\n".join(lines)
+    """What an agent is told at connection time: what each toolset has to say, and where that would be too much for
+    what every client's model reads again and again, the first sentence of each."""
+    told = [toolset.instructions for toolset in selection.toolsets if toolset.instructions]
+    if len(whole := "\n".join(told)) <= INSTRUCTION_CHARACTERS:
+        return whole
+    return "\n".join(f"{text.partition('. ')[0].removesuffix('.')}." for text in told)
 
 
 def stdio_limits(settings: Settings) -> StdioLimits:

@@ -37,7 +37,7 @@ AGENT = Toolset(
     name="agent",
     family="plan",
     purpose="Who works here, and which task is whose.",
-    instructions="Working with others: agent_register once, then task_claim with start before you touch a task.",
+    instructions="With others: agent_register, task_claim before you touch a task. Claim with start.",
 )
 
 Runtime = Literal["claude_code", "codex", "opencode", "custom"]

@@ -23,8 +23,8 @@ CONTEXT = Toolset(
     family="plan",
     purpose="Everything needed to go on with a task, within a token budget.",
     instructions=(
-        "At the start and after a cleared or compacted conversation call task_load_context: it finds the "
-        "open task and tells all you need to go on."
+        "At the start and after a cleared or compacted conversation call task_load_context. It finds the open task "
+        "and tells all you need to go on."
     ),
 )
 

@@ -17,7 +17,7 @@ DYNAMIC = Toolset(
     name="dynamic",
     family="dynamic",
     purpose="Turn toolsets on while connected.",
-    instructions="toolset_list shows further toolsets; toolset_enable turns them on and announces the new list.",
+    instructions="More tools: toolset_list, toolset_enable.",
     flag="--dynamic",
 )
 

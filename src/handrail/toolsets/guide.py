@@ -24,9 +24,8 @@ GUIDE = Toolset(
     family="guide",
     purpose="Follow a guide step by step and have each step's output checked.",
     instructions=(
-        "Before non-trivial work call workflow_list and pick a guide. Then loop: workflow_next (pass completedSteps "
-        "and context), do the step, workflow_validate its output, add its id to completedSteps, until isComplete is "
-        "true."
+        "Before non-trivial work pick a guide with workflow_list, then loop: workflow_next, do the step, "
+        "workflow_validate. Pass completedSteps and context; only isComplete ends it."
     ),
 )
 

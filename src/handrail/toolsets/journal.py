@@ -49,8 +49,8 @@ JOURNAL = Toolset(
     family="journal",
     purpose="What was done and why, with the exact files each task changed.",
     instructions=(
-        "Journal your work: start_workflow once, start_task before you change files, complete_task after; it finds "
-        "the changed files. log_* only what matters later."
+        "start_workflow once, start_task before you change files, complete_task after. It finds the changed files; "
+        "log_* only what matters later, empty lists are fine."
     ),
 )
 

@@ -57,7 +57,7 @@ MESSAGE = Toolset(
     name="message",
     family="plan",
     purpose="Messages between agents and with the human: threads, priorities, waiting for what arrives.",
-    instructions="A reply with unread_messages: message_list shows them; with wait_ms it waits for some.",
+    instructions="unread_messages in a reply: call message_list. With wait_ms it waits for some.",
 )
 
 BODY = 32_000

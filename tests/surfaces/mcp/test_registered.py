@@ -182,8 +182,9 @@ def test_while_the_toolset_is_off_there_are_no_addresses(tmp_path: Path) -> None
     assert templates(agent) == TEMPLATES[:1]
     for method in ("resources/read", "resources/subscribe"):
         assert agent.refused(method, uri=f"sc://graphs/{workflow_id}").code == -32002
-    assert "completions" not in agent.server.offer.capabilities(stateless=True)
-    assert agent.refused("completion/complete", ref={}, argument={}).code == -32601
+    ref = {"type": "ref/resource", "uri": "sc://graphs/{graph_id}"}
+    asked = {"ref": ref, "argument": {"name": "graph_id", "value": ""}}
+    assert agent.ask("completion/complete", asked)["completion"]["values"] == []
 
 
 def test_with_the_toolset_alone_there_is_no_inbox(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Completion of what stands in a resource's template: ids, versions, transactions and boards by how they begin.
+"""Completion of what stands in a resource's template and of what is said with a prompt: ids, versions, transactions,
+boards and guides by how they begin.
 
 Ids come newest first. A version or transaction can be completed once the graph is known, from what the client says it
-has filled in already. A template is completed only while its toolset is on.
+has filled in already. A template is completed only while its toolset is on, a prompt only while it is on offer.
 """
 
 from __future__ import annotations
@@ -13,34 +14,63 @@ from handrail.domain.board.searching import boards
 from handrail.domain.crew.agent import Agent
 from handrail.domain.registry.addresses import LONGEST_ID
 from handrail.domain.registry.graphs import tx_of_version, versions_of
-from handrail.domain.registry.listing import newest_ids
+from handrail.domain.registry.listing import LAST, newest_ids
+from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import Refusal
+from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import COMPLETIONS_SHOWN
 from handrail.surfaces.mcp import inboxes, registered
+from handrail.surfaces.mcp.prompts import CatalogPrompts
 from handrail.surfaces.mcp.tools import actor_of, note_failure
 from handrail.surfaces.refusals import bare_error
 
 _MOST = COMPLETIONS_SHOWN + 1
 """One more than is shown, so that the client hears that there are more."""
+_TASKS_LOOKED_AT = 1000
+"""Tasks that are looked through for those of this repository."""
+PROMPT = "ref/prompt"
 
 
 class Completed:
     """Behind the protocol's `Completions` port."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, prompts: CatalogPrompts) -> None:
         self._call = call
+        self._prompts = prompts
 
     def complete(self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]) -> Sequence[str]:
         template, name, typed = reference.get("uri"), argument.get("name"), argument.get("value")
+        if reference.get("type") == PROMPT:
+            return self._for_prompt(exchange, reference.get("name"), name, typed)
         if not isinstance(template, str) or not self._offers(template):
             return ()
         if f"{{{name}}}" not in template or not _is_id(typed):
             return ()
-        find = self._finder(name, typed, _filled_in(exchange))
+        return self._found(exchange, self._finder(name, typed, _filled_in(exchange)))
+
+    def _for_prompt(self, exchange: Exchange, prompt: Any, name: Any, typed: Any) -> Sequence[str]:
+        """What can be said with a prompt."""
+        if not isinstance(name, str) or name not in self._prompts.arguments_of(prompt) or not _is_id(typed):
+            return ()
+        here = registered.repository_of(self._call)
+        match name:
+            case "guide":
+                found = (loaded.guide.id for loaded in self._call.guides.guides())
+                return [guide_id for guide_id in found if guide_id.startswith(typed)]
+            case "task":
+                return self._found(exchange, lambda unit: _tasks(unit, typed, here))
+            case "workflow":
+                return self._found(exchange, lambda unit: newest_ids(unit, Workflow, typed, here, _MOST))
+            case "to":
+                return self._found(exchange, lambda unit: newest_ids(unit, Agent, typed, None, _MOST))
+            case _:
+                return [choice for choice in _CHOICES.get(name, ()) if choice.casefold().startswith(typed.casefold())]
+
+    def _found(self, exchange: Exchange, find: Callable[[UnitOfWork], list[str]]) -> list[str]:
         try:
             return self._call.ledger.run(actor_of(exchange), find)
         except Refusal as refusal:
@@ -65,6 +95,21 @@ class Completed:
                 return lambda unit: _versions(unit, known, typed, str)
             case _:
                 return lambda unit: _versions(unit, known, typed, tx_of_version)
+
+
+_CHOICES = {"budget": ("1000", "2000", "4000", "8000"), "effort": ("S", "M", "L")}
+"""What is worth proposing for arguments of prompts that name nothing in the store."""
+
+
+def _tasks(unit: UnitOfWork, typed: str, here: str | None) -> list[str]:
+    """Tasks whose ids begin so, the newest first. In a store of many repositories, this one's only."""
+    if here is None:
+        return newest_ids(unit, Task, typed, None, _MOST)
+    begin_so = Query((("id >", typed), ("id <", typed + LAST)), ("-id",), _TASKS_LOOKED_AT)
+    found = [*unit.select(Task, Query((("id", typed),))), *unit.select(Task, begin_so)]
+    homes = {workflow_id: unit.get(Workflow, workflow_id) for workflow_id in {task.workflow_id for task in found}}
+    ours = {key for key, workflow in homes.items() if workflow is not None and workflow.repository_path == here}
+    return [task.id for task in found if task.workflow_id in ours][:_MOST]
 
 
 def _versions(unit: UnitOfWork, known: Mapping[str, str], typed: str, written: Callable[[int], str]) -> list[str]:
