@@ -19,9 +19,10 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def run(project: Path, *argv: str, **env: str) -> click.testing.Result:
+def run(project: Path, *argv: str, typed: str | None = None, **env: str) -> click.testing.Result:
     home = {"HOME": str(project.parent / "home"), "COLUMNS": "90", "NO_COLOR": "1", **env}
-    return click.testing.CliRunner(env=home).invoke(cli, [*argv, "--root", str(project)], prog_name="handrail")
+    runner = click.testing.CliRunner(env=home)
+    return runner.invoke(cli, [*argv, "--root", str(project)], input=typed, prog_name="handrail")
 
 
 def call(project: Path, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -31,14 +32,14 @@ def call(project: Path, tool: str, **arguments: Any) -> dict[str, Any]:
     return answer
 
 
-def waiting(project: Path) -> str:
+def waiting(project: Path, slug: str = "fix-auth", text: str = "Fix the auth timeout") -> str:
     """A run that waits at its first gate; its workspace."""
     ready = call(
         project,
         "pipeline_init_with_context",
         workspace=".specs/20260401-x",
-        task_text="Fix the auth timeout",
-        user_confirmation={"effort": "S", "workspace_slug": "fix-auth"},
+        task_text=text,
+        user_confirmation={"effort": "S", "workspace_slug": slug},
     )
     workspace: str = ready["workspace"]
     for name in ("analysis.md", "design.md"):
@@ -88,3 +89,190 @@ def test_a_run_is_shown_phase_by_phase_and_given_up(project: Path) -> None:
     assert "abandoned" in run(project, "pipeline", "abandon", workspace).stdout
     assert call(project, "pipeline_next_action", workspace=workspace)["type"] == "done"
     assert "no gate waits" in run(project, "approve").stderr
+
+
+# -- what a person sees before they answer ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handrail.surfaces.cli.deciding._is_terminal", lambda: True)
+
+
+def edit(project: Path, workspace: str, text: str, name: str = "design.md") -> None:
+    (project / workspace / name).write_text(text, encoding="utf-8")
+
+
+def answers(project: Path, workspace: str) -> list[Any]:
+    """The answers on record to the gate of the design."""
+    done = run(project, "pipeline", "show", workspace, "--json")
+    assert done.exit_code == 0, done.output
+    return [phase["answer"] for phase in msgspec.json.decode(done.stdout)["phases"] if phase["answer"]]
+
+
+def test_a_gate_is_shown_and_not_answered(project: Path) -> None:
+    workspace = waiting(project)
+    shown = run(project, "approve", "--show").stdout
+    told = msgspec.json.decode(run(project, "approve", "--show", "--json").stdout)
+    for part in ("Fix the auth timeout", f"{workspace}, at checkpoint-a", f"{workspace}/design.md", "  ## Part"):
+        assert part in shown
+    assert f"{told['gate_id']}, content {told['content_hash']}" in shown
+    assert (told["text"], told["changed"]) == ("# Text\n\n## Part\n", False)
+    assert "waits for you at checkpoint-a" in run(project, "pipeline").stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_at_a_terminal_the_document_is_shown_and_the_answer_asked_for(project: Path) -> None:
+    workspace = waiting(project)
+    unsure = run(project, "approve", typed="\n")
+    assert unsure.exit_code == 1
+    assert f"{workspace}/design.md" in unsure.stdout
+    assert "approve? [y/N]" in unsure.stdout
+    assert "Nothing is answered" in unsure.stdout
+    assert run(project, "approve", typed="").exit_code == 1, "nobody is there"
+    assert "reject? [y/N]" in run(project, "reject", "--say", "no", typed="n\n").stdout
+    assert answers(project, workspace) == []
+    sure = run(project, "approve", typed="y\n")
+    assert sure.exit_code == 0
+    assert "checkpoint-a: approve." in sure.stdout
+    assert [answer["answer"] for answer in answers(project, workspace)] == ["approve"]
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("option", ["--yes", "--json"])
+def test_at_a_terminal_a_script_is_not_asked(project: Path, option: str) -> None:
+    workspace = waiting(project)
+    assert run(project, "approve", option).exit_code == 0
+    assert [answer["answer"] for answer in answers(project, workspace)] == ["approve"]
+
+
+def test_without_a_terminal_it_is_said_what_was_approved(project: Path) -> None:
+    workspace = waiting(project)
+    content = msgspec.json.decode(run(project, "approve", "--show", "--json").stdout)["content_hash"]
+    done = run(project, "approve", COLUMNS="300")
+    assert f'Of "Fix the auth timeout", {workspace}: {workspace}/design.md, content {content}' in done.stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_at_a_terminal_what_was_changed_is_shown_and_asked_about_as_it_is(project: Path) -> None:
+    workspace = waiting(project)
+    edit(project, workspace, "# Better\n\n## Part\n")
+    done = run(project, "approve", typed="y\n")
+    assert done.exit_code == 0, done.output
+    assert "# Better" in done.stdout
+    assert "This was changed since it was asked about." in done.stdout
+    assert call(project, "pipeline_next_action", workspace=workspace)["phase"] == "phase-4"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_changes_while_it_is_read_is_asked_about_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = waiting(project)
+    said = iter([True, False])
+
+    def confirm(_: str) -> bool:
+        sure = next(said)
+        if sure:
+            edit(project, workspace, "# Worse\n\n## Part\n")
+        return sure
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    done = run(project, "approve")
+    assert done.exit_code == 1
+    assert "# Worse" in done.stdout, "shown before it was asked about"
+    assert answers(project, workspace) == []
+
+
+def test_without_a_terminal_what_was_changed_is_shown_and_the_next_answer_is_to_that(project: Path) -> None:
+    workspace = waiting(project)
+    edit(project, workspace, "# Better\n\n## Part\n")
+    refused = run(project, "approve")
+    assert refused.exit_code == 1
+    assert "# Better" in refused.stdout
+    assert "was changed since it was asked about; nothing is answered" in refused.stderr
+    assert "pipeline_next_action" not in refused.stderr
+    gate = msgspec.json.decode(run(project, "approve", "--show", "--json").stdout)
+    assert f"`handrail approve {gate['gate_id']}`" in refused.stderr
+    assert answers(project, workspace) == []
+    assert run(project, "approve", gate["gate_id"]).exit_code == 0
+    assert call(project, "pipeline_next_action", workspace=workspace)["phase"] == "phase-4"
+
+
+def test_a_program_is_told_which_gate_is_about_what_is_there_now(project: Path) -> None:
+    workspace = waiting(project)
+    edit(project, workspace, "# Better\n\n## Part\n")
+    error = msgspec.json.decode(run(project, "approve", "--json").stdout)["error"]
+    told = msgspec.json.decode(run(project, "approve", "--show", "--json").stdout)
+    assert error["details"] == {"gate_id": told["gate_id"], "content_hash": told["content_hash"]}
+
+
+def test_what_is_gone_can_be_rejected_only(project: Path) -> None:
+    workspace = waiting(project)
+    (project / workspace / "design.md").unlink()
+    for _ in range(2):
+        refused = run(project, "approve")
+        assert refused.exit_code == 1
+        assert "is not there any more" in refused.stderr
+    run(project, "reject")
+    assert run(project, "reject").exit_code == 0
+    assert call(project, "pipeline_next_action", workspace=workspace)["phase"] == "phase-3"
+
+
+def test_a_list_of_tasks_that_was_changed_is_judged_again_first(project: Path) -> None:
+    workspace = waiting(project)
+    run(project, "approve")
+    tasks = "# Tasks\n\n## Task 1: {}\nmode: sequential\nfiles:\n- a.py\ndepends_on: []\n"
+    for name, text in (("tasks.md", tasks.format("Do it")), ("review-tasks.md", "# Review\n\n## Verdict: APPROVE\n")):
+        call(project, "pipeline_next_action", workspace=workspace)
+        edit(project, workspace, text, name)
+        action = call(project, "pipeline_next_action", workspace=workspace, previous_action_complete=True)
+    assert action["name"] == "checkpoint-b"
+    edit(project, workspace, tasks.format("Do more"), "tasks.md")
+    refused = run(project, "approve")
+    assert refused.exit_code == 1
+    assert "tasks.md was changed since it was shown: phase-4b is done again first" in refused.stderr
+
+
+def test_of_a_long_document_the_beginning_is_shown_and_where_the_rest_lies(project: Path) -> None:
+    workspace = waiting(project)
+    lines = "".join(f"- line {number}\n" for number in range(100))
+    edit(project, workspace, f"# Text\x1b[2J\n\n## Part\n\n    deep in\n{lines}")
+    shown = run(project, "approve", "--show").stdout
+    assert "  - line 54" in shown.splitlines()
+    assert "- line 55" not in shown
+    assert f"45 more lines: the whole text is {workspace}/design.md" in shown
+    assert "      deep in" in shown.splitlines()
+    assert "\x1b" not in shown
+
+
+def test_where_several_gates_wait_their_runs_are_named(project: Path) -> None:
+    first = waiting(project)
+    second = waiting(project, "other", "Say hello")
+    refused = run(project, "approve")
+    assert refused.exit_code == 1
+    for words in (f'(checkpoint-a of "Fix the auth timeout", {first})', f'(checkpoint-a of "Say hello", {second})'):
+        assert words in refused.stderr
+    assert run(project, "approve", "other").exit_code == 0
+    assert call(project, "pipeline_next_action", workspace=second)["phase"] == "phase-4"
+    assert call(project, "pipeline_next_action", workspace=first)["name"] == "checkpoint-a"
+
+
+# -- status -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_shown_as_a_run(project: Path) -> None:
+    workspace = waiting(project)
+    for argv in (["status"], ["next"], ["show", "Fix the auth timeout"]):
+        shown = " ".join(run(project, *argv, COLUMNS="300").stdout.split())
+        assert "give it a plan" not in shown
+        assert "The pipeline light waits for you at checkpoint-a: `handrail approve 20260401-fix-auth`" in shown
+    assert f'    of "Fix the auth timeout", {workspace}' in run(project, "status").stdout.splitlines()
+    told = msgspec.json.decode(run(project, "status", "--json").stdout)
+    assert told["questions"][0]["workspace"] == workspace
+    assert told["workflows"][0]["run"]["waits_at"] == "checkpoint-a"
+    run(project, "approve")
+    assert "is before phase-4 (Task Decomposition)" in run(project, "status", COLUMNS="300").stdout
+    call(project, "pipeline_next_action", workspace=workspace)
+    assert "is at phase-4 (Task Decomposition)" in run(project, "status", COLUMNS="300").stdout
+    run(project, "pipeline", "pause", workspace)
+    shown = run(project, "status", COLUMNS="300").stdout
+    assert f"stands still (paused) before phase-4: `handrail pipeline resume {workspace}`" in shown

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.surfaces.cli import deciding
+from handrail.surfaces.cli import deciding, run_lines
 from tests.surfaces.cli.test_deciding_command import call, run, waiting
 
 HUMAN = 'approvals = "human"\n'
@@ -21,6 +21,11 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
 
 
 def config(project: Path, text: str) -> None:
@@ -98,7 +103,7 @@ def test_a_run_goes_on_until_a_phase_with_more_to_spend(project: Path) -> None:
     stopped = ask(project, workspace, previous_action_complete=True, previous_tokens=9, previous_model="opus")
     assert stopped["stopped"]["reason"] == "budget"
     shown = run(project, "pipeline", "show", workspace).stdout
-    assert "Spent: 9 tokens, 0 minutes, 9.00 of money (limits: hard_tokens 5)." in shown
+    assert "Spent: 9 tokens, 0 minutes, 9.00 at your prices (limits: hard_tokens 5)." in shown
     answer = said(project, "resume", workspace, "--limit", "hard_tokens=100", "--until", "phase-3")
     assert answer["limits"] == {"hard_tokens": 100.0, "until": "phase-3"}
     assert ask(project, workspace)["phase"] == "phase-3"
@@ -137,7 +142,11 @@ def test_a_fork_has_a_place_and_documents_of_its_own(project: Path) -> None:
     made = said(project, "fork", workspace, "--from", "phase-3")
     assert made["workspace"] == f"{workspace}-2"
     assert made["branch"] == "feature/fix-auth-2"
-    assert sorted(path.name for path in (project / made["workspace"]).iterdir()) == ["analysis.md", "request.md"]
+    assert sorted(path.name for path in (project / made["workspace"]).iterdir()) == [
+        "analysis.md",
+        "request.md",
+        "state.json",
+    ]
     assert ask(project, made["workspace"])["phase"] == "phase-3"
     assert ask(project, workspace)["name"] == "checkpoint-a"
     named = said(project, "fork", workspace, "--from", "checkpoint-a", "--name", "With Tokens")
@@ -224,7 +233,7 @@ def test_where_people_decide_a_person_does(project: Path, tmp_path: Path, monkey
     made = said(project, "fork", workspace, "--from", "checkpoint-a")
     for folder, place in ((project, workspace), (project, made["workspace"]), (other, workspace)):
         assert ask(folder, place)["name"] == "checkpoint-a", "and none of it opened the gate"
-    assert run(project, "approve", workspace).exit_code == 0
+    assert run(project, "approve", workspace, "--yes").exit_code == 0
     assert ask(project, workspace)["phase"] == "phase-4"
 
 
@@ -255,3 +264,206 @@ def test_a_run_shows_what_others_of_its_effort_took(project: Path) -> None:
     assert shown["expected"] is None
     assert shown["held_by"] is None
     assert shown["limits"] == {}
+
+
+# -- which run, where it stands ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [".specs/20260401-fix-auth/", "20260401-fix-auth", "fix-auth", "auth"])
+def test_a_run_is_meant_by_its_folder_its_name_or_its_last_words(project: Path, name: str) -> None:
+    workspace = begun(project)
+    assert said(project, "show", name)["workspace"] == workspace
+    assert said(project, "show", said(project, "show", workspace)["workflow_id"])["workspace"] == workspace
+    assert "no run has the workspace" in refused(project, "pipeline", "show", "uth")
+    assert "no run has the workspace" in refused(project, "pipeline", "show", "")
+
+
+def test_what_could_mean_two_runs_means_none(project: Path) -> None:
+    workspace = waiting(project)
+    said(project, "fork", workspace, "--from", "phase-3", "--name", "other-auth")
+    words = refused(project, "pipeline", "abandon", "auth")
+    assert "could mean any of 2 runs" in words
+    assert '.specs/20260401-other-auth ("Fix the auth timeout")' in words
+    assert said(project, "show", "fix-auth")["ended"] is None
+
+
+def test_a_copied_run_that_is_not_known_is_said_to_be_imported(project: Path, tmp_path: Path) -> None:
+    other, workspace = copied(project, tmp_path)
+    assert f"`handrail pipeline import {workspace}`" in refused(other, "pipeline", "show", workspace)
+    assert f"`handrail pipeline import {workspace}`" in refused(other, "pipeline", "resume", "20260401-fix-auth")
+
+
+def test_an_import_says_what_is_done_again_and_why(project: Path, tmp_path: Path) -> None:
+    other, workspace = copied(project, tmp_path)
+    write(other, workspace, "design.md", "# Another\n\n## Part\n")
+    told = run(other, "pipeline", "import", workspace, COLUMNS="300").stdout
+    assert "is taken over after phase-1." in told
+    assert "design.md is not the one that was accepted, so phase-3 and all that follow are done again." in told
+
+
+def test_a_fork_says_which_name_it_chose_and_can_be_copied_at_once(project: Path, tmp_path: Path) -> None:
+    workspace = waiting(project)
+    told = run(project, "pipeline", "fork", workspace, "--from", "phase-3", "--name", "../evil", COLUMNS="300").stdout
+    assert ".specs/20260401-evil goes on from phase-3" in told
+    assert "Its name is evil" in told
+    plain = run(project, "pipeline", "fork", workspace, "--from", "phase-3", "--name", "plain").stdout
+    assert "Its name" not in plain
+    other = tmp_path / "other"
+    shutil.copytree(project / ".specs", other / ".specs")
+    assert said(other, "import", "20260401-evil")["completed_phases"] == ["phase-1"]
+
+
+def test_a_run_that_would_stop_again_is_not_said_to_go_on(project: Path) -> None:
+    config(project, "[budget]\nhard_tokens = 5\n")
+    workspace = begun(project)
+    write(project, workspace, "analysis.md")
+    ask(project, workspace, previous_action_complete=True, previous_tokens=9)
+    for argv in ([], ["--limit", "hard_tokens=9"]):
+        words = refused(project, "pipeline", "resume", workspace, *argv)
+        assert "would stop again at once, before phase-3" in words
+        assert "--limit hard_tokens=N" in words
+    assert said(project, "show", workspace)["limits"] == {"hard_tokens": 5}, "nothing is changed"
+    assert "--limit hard_tokens=N" in run(project, "pipeline", "show", workspace, COLUMNS="300").stdout
+    assert said(project, "resume", workspace, "--limit", "hard_tokens=10")["status"] == "in_progress"
+    assert ask(project, workspace)["phase"] == "phase-3"
+
+
+def test_a_run_that_is_to_stop_where_it_has_been_is_not_said_to_go_on(project: Path) -> None:
+    workspace = begun(project)
+    write(project, workspace, "analysis.md")
+    ask(project, workspace, previous_action_complete=True)
+    said(project, "pause", workspace)
+    words = refused(project, "pipeline", "resume", workspace, "--until", "phase-1")
+    assert "would stop again at once, before phase-3" in words
+    assert "or --until end" in words
+    assert said(project, "show", workspace)["stopped"] == "paused"
+
+
+def test_a_run_that_does_not_stand_still_is_not_resumed(project: Path) -> None:
+    workspace = waiting(project)
+    words = refused(project, "pipeline", "resume", workspace)
+    assert "does not stand still; it waits for you at checkpoint-a" in words
+    assert "handrail approve gate_" in words
+    run(project, "approve")
+    assert "pipeline_next_action" in refused(project, "pipeline", "resume", workspace)
+
+
+def test_a_run_that_is_over_says_how_it_ended(project: Path) -> None:
+    workspace = begun(project)
+    said(project, "abandon", workspace)
+    assert f"{workspace}, abandoned" in run(project, "pipeline", "show", workspace).stdout.splitlines()
+
+
+def test_a_fork_says_of_which_run_it_is_one(project: Path) -> None:
+    workspace = waiting(project)
+    said(project, "fork", workspace, "--from", "phase-3")
+    assert f"a fork of {workspace}, before phase-3" in run(project, "pipeline", "show", f"{workspace}-2").stdout
+
+
+def test_between_two_phases_a_run_stands_before_the_next(project: Path) -> None:
+    workspace = waiting(project)
+    run(project, "approve")
+    for argv in (["pipeline"], ["pipeline", "show", workspace]):
+        shown = run(project, *argv).stdout
+        assert "before phase-4" in shown
+        assert "at after" not in shown
+
+
+# -- drawn ------------------------------------------------------------------------------------------------------------
+
+
+def drawn(**parts: Any) -> dict[str, Any]:
+    """A run as data, as `pipeline show` draws it."""
+    phase = {"id": "checkpoint-a", "label": "Human Reviews Design", "status": "done", "times": 0, "tokens": 0}
+    return {
+        "title": "Fix the auth timeout",
+        "flow": "standard",
+        "effort": "M",
+        "workspace": ".specs/20260401-fix-auth",
+        "stands": "at phase-4",
+        "forked_from": None,
+        "fork_of": None,
+        "held_by": None,
+        "phases": [{**phase, "answer": None, **parts.pop("phase", {})}],
+        "tokens": 19_000,
+        "minutes": 1.0,
+        "money": None,
+        "limits": {},
+        "expected": None,
+        "waits_at": None,
+        "stopped": None,
+        "go_on_with": None,
+        "quiet_ms": 0,
+        **parts,
+    }
+
+
+def text_of(room: int = 200, **parts: Any) -> str:
+    return "\n".join(run_lines.shown_run_lines(drawn(**parts), room))
+
+
+def test_numbers_are_said_as_people_say_them() -> None:
+    phase = {"times": 1, "tokens": 1000}
+    shown = text_of(phase=phase, money=3.0, limits={"hard_tokens": 1_000_000.0, "hard_money": 2.5, "until": "phase-4"})
+    assert "checkpoint-a, 1,000 tokens in 1 turn\n" in shown
+    assert (
+        "Spent: 19,000 tokens, 1 minute, 3.00 at your prices (limits: hard_tokens 1,000,000, hard_money 2.50)." in shown
+    )
+    assert "1,000 tokens in 3 turns" in text_of(phase={"times": 3, "tokens": 1000})
+    assert "19,000 tokens" in "\n".join(run_lines.listed_lines(drawn(), 80))
+
+
+def test_one_run_is_no_statistic() -> None:
+    tokens = {"p50": 12_000, "p90": 14_000}
+    one, many = ({"runs": count, "tokens": tokens} for count in (1, 12))
+    assert " The one run of this effort that has ended took 14,000 tokens." in text_of(expected=one)
+    assert " Of 12 runs of this effort half took at most 12,000 tokens, nine of ten 14,000." in text_of(expected=many)
+
+
+def test_who_opened_a_gate_and_who_drives_is_said() -> None:
+    auto = {"gate": "checkpoint-a", "answer": "approve", "by": "handrail", "channel": "auto"}
+    assert "checkpoint-a, opened by --auto" in text_of(phase={"answer": auto})
+    person = {"gate": "phase-3b-limit", "answer": "approve", "by": "ada", "channel": "cli"}
+    assert "checkpoint-a, approve by ada at phase-3b-limit" in text_of(phase={"answer": person})
+    assert "driven by ada" in text_of(held_by={"name": "ada"})
+
+
+def test_a_gate_that_opened_by_itself_is_shown_as_such(project: Path) -> None:
+    ready = call(
+        project,
+        "pipeline_init_with_context",
+        workspace=".specs/20260401-x",
+        task_text="Fix the auth timeout",
+        flags={"auto": True},
+        user_confirmation={"effort": "M", "workspace_slug": "fix-auth"},
+    )
+    action = ask(project, ready["workspace"])
+    while action["phase"] != "phase-4":
+        verdict = "# Review\n\n## Verdict: APPROVE\n"
+        write(
+            project,
+            ready["workspace"],
+            action["output_file"],
+            verdict if action["phase"] == "phase-3b" else "## Part\n",
+        )
+        action = ask(project, ready["workspace"], previous_action_complete=True)
+    shown = run(project, "pipeline", "show", "fix-auth").stdout.splitlines()
+    assert "  ✓ Human Reviews Design checkpoint-a, opened by --auto" in shown
+
+
+def test_a_run_is_drawn_in_the_columns_there_are(project: Path) -> None:
+    workspace = waiting(project)
+    call(
+        project,
+        "pipeline_init_with_context",
+        workspace=".specs/20260401-y",
+        task_text="Fix a thing that has a title " + "of very many words " * 8,
+        user_confirmation={"effort": "S", "workspace_slug": "long-" * 8},
+    )
+    for argv in (["pipeline"], ["pipeline", "show", workspace], ["status"], ["approve", "--show"]):
+        lines = run(project, *argv, COLUMNS="80").stdout.splitlines()
+        assert max(map(len, lines)) <= 80, argv
+    long = drawn(title="x" * 200, stands="waits for you at checkpoint-a", workspace=".specs/" + "y" * 100)
+    assert max(map(len, run_lines.listed_lines(long, 80))) <= 80
+    wide = {"label": "z" * 90, "times": 9, "tokens": 10**9, "answer": None}
+    assert max(map(len, run_lines.shown_run_lines(drawn(phase=wide, waits_at="checkpoint-a"), 80))) <= 80

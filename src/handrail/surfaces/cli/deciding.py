@@ -1,6 +1,7 @@
 """`handrail approve` and `handrail reject`: a person's answer to a gate. Work waits for it; nothing else opens it.
 
-Where `approvals = "human"`, the answer must come from a terminal: a program that an agent started is not a person.
+At a terminal the document is shown first, and the answer is asked for. Where `approvals = "human"`, the answer must
+come from a terminal: a program that an agent started is not a person.
 """
 
 from __future__ import annotations
@@ -11,53 +12,157 @@ from typing import Any
 
 import click
 
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.pipeline.gatekeeping import DECISION
-from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.answering import ABANDON, REJECT
 from handrail.domain.pipeline.running import answer_gate
-from handrail.kernel.errors import InvalidParams, NotAllowed, NotFound, SeveralOpen
-from handrail.kernel.query import Query
+from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import columns, one_line, wrapped
+from handrail.surfaces.cli.asked import Asked, asked_about, asked_lines, document_of
+from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look
 from handrail.surfaces.cli.render import echo_json
-
-SHOWN = 10
-LOOKED_AT = 500
+from handrail.surfaces.refusals import EXIT_REFUSED
 
 
 @click.command()
 @click.argument("gate", required=False)
 @click.option("--say", metavar="TEXT", help="Told to the next agent, once.")
 @click.option("--with", "word", metavar="OPTION", help="Another of the gate's options, such as post or skip.")
+@click.option("--show", is_flag=True, help="Show what is asked, and answer nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
 @common_options
 def approve(
-    gate: str | None, say: str | None, word: str | None, root: Path | None, as_json: bool, **options: Any
+    gate: str | None,
+    say: str | None,
+    word: str | None,
+    show: bool,
+    yes: bool,
+    root: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Open GATE: the work goes on. GATE is an id, the beginning of one, or a run's workspace; it may be left out where
-    only one waits."""
-    _decide(root, options, gate, word, say, as_json=as_json)
+    """Open GATE: the work goes on. GATE is an id, the beginning of one, or a run; it may be left out where only one
+    waits. At a terminal you see what you approve, and are asked."""
+    if show:
+        _show(in_one_look(root, options, lambda call: asked_about(call, gate)), as_json=as_json)
+        return
+    _decide(root, options, gate, word, say, ask=not yes, as_json=as_json)
 
 
 @click.command()
 @click.argument("gate", required=False)
 @click.option("--say", metavar="TEXT", help="What is to change; told to the next agent, once.")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
 @common_options
-def reject(gate: str | None, say: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
+def reject(gate: str | None, say: str | None, yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
     """Send the work back from GATE to the phase that made what was shown."""
-    _decide(root, options, gate, "reject", say, as_json=as_json)
+    _decide(root, options, gate, REJECT, say, ask=not yes, as_json=as_json)
+
+
+def _show(asked: Asked, *, as_json: bool = False) -> None:
+    if as_json:
+        echo_json(document_of(asked))
+        return
+    for line in asked_lines(asked, columns()):
+        click.echo(line)
 
 
 def _decide(
-    root: Path | None, options: dict[str, Any], text: str | None, word: str | None, say: str | None, *, as_json: bool
+    root: Path | None,
+    options: dict[str, Any],
+    text: str | None,
+    word: str | None,
+    say: str | None,
+    *,
+    ask: bool,
+    as_json: bool,
 ) -> None:
-    done = in_one_look(root, options, lambda call: _answered(call, text, word, say))
+    asking = ask and not as_json and _is_terminal()
+    seen = in_one_look(root, options, lambda call: asked_about(call, text)) if asking else None
+    while seen is not None:
+        _show(seen)
+        if not click.confirm(f"{_word(seen, word)}?"):
+            click.echo("Nothing is answered; the run still waits.")
+            sys.exit(EXIT_REFUSED)
+        done = _answer(root, options, seen.gate.id, word, say)
+        if isinstance(done, dict):
+            return _say(done, as_json=False)
+        seen = done  # changed while it was read: shown and asked anew
+    done = _answer(root, options, text, word, say)
+    if isinstance(done, Asked):
+        raise _changed(done, word, as_json=as_json)
+    return _say(done, as_json=as_json)
+
+
+def _answer(
+    root: Path | None, options: dict[str, Any], text: str | None, word: str | None, say: str | None
+) -> dict[str, Any] | Asked:
+    return in_one_look(root, options, lambda call: _answered(call, text, word, say))
+
+
+def _answered(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any] | Asked:
+    """What was answered; or, where nobody was shown what lies there now, the gate about that, open."""
+    check_person(call, "decides")
+    asked = asked_about(call, text)
+    answer = _word(asked, word)
+    if asked.changed:
+        return asked
+    files = call.specs(call.here.repository).texts(asked.run.workspace)
+    run = answer_gate(call.work, asked.gate, answer, say, files)
+    state = run.run_state()
+    after = f"The run is {state.ended}." if state.ended else "The run goes on when its agent asks what is next."
+    return {
+        "gate_id": asked.gate.id,
+        "gate": asked.gate.question,
+        "answer": answer,
+        "next": after,
+        "title": asked.run.title,
+        "workspace": asked.run.workspace,
+        "shows": asked.path,
+        "content_hash": asked.gate.content_hash,
+    }
+
+
+def _word(asked: Asked, word: str | None) -> str:
+    """The answer that is meant. Raises InvalidParams where `approve` is none, and nothing goes on with what is gone."""
+    gate = asked.gate
+    answer = word or gate.options[0]
+    if word is None and answer != "approve":
+        raise InvalidParams(
+            f"{gate.question} asks for one of {', '.join(gate.options)}", hint="say which with --with OPTION"
+        )
+    if asked.gone and answer not in (REJECT, ABANDON):
+        raise IllegalTransition(
+            f"{asked.path} is not there any more, so there is nothing to answer {answer} to",
+            hint="put it back; or `handrail reject` has it written again",
+        )
+    return answer
+
+
+def _changed(asked: Asked, word: str | None, *, as_json: bool) -> IllegalTransition:
+    """The refusal of an answer to what is not there any more, below what is there now."""
+    if not as_json:
+        _show(asked)
+    command = "handrail reject" if word == REJECT else "handrail approve"
+    return IllegalTransition(
+        f"{asked.path or asked.gate.question} was changed since it was asked about; nothing is answered",
+        hint=f"read it as it is now; `{command} {asked.gate.id}` answers that",
+        gate_id=asked.gate.id,
+        content_hash=asked.gate.content_hash,
+    )
+
+
+def _say(done: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         echo_json(done)
         return
-    for line in wrapped(f"{done['gate']}: {done['answer']}. {done['next']}", columns()):
-        click.echo(line)
+    about = f"{done['shows']}, " if done["shows"] else ""
+    for text in (
+        f"{done['gate']}: {done['answer']}. {done['next']}",
+        f'Of "{done["title"]}", {done["workspace"]}: {about}content {done["content_hash"]}',
+    ):
+        for line in wrapped(text, columns()):
+            click.echo(line)
 
 
 def check_person(call: Call, does: str) -> None:
@@ -70,44 +175,3 @@ def check_person(call: Call, does: str) -> None:
 
 def _is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _answered(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any]:
-    check_person(call, "decides")
-    gate = _meant(call, text)
-    if word is None and gate.options[0] != "approve":
-        raise InvalidParams(
-            f"{gate.question} asks for one of {', '.join(gate.options)}", hint="say which with --with OPTION"
-        )
-    about = call.work.get(PipelineRun, gate.workflow_id)
-    files = call.specs(call.here.repository).texts(about.workspace) if about is not None else {}
-    run = answer_gate(call.work, gate, word or gate.options[0], say, files)
-    state = run.run_state()
-    after = f"The run is {state.ended}." if state.ended else "The run goes on when its agent asks what is next."
-    return {"gate_id": gate.id, "gate": gate.question, "answer": word or gate.options[0], "next": after}
-
-
-def _meant(call: Call, text: str | None) -> Gate:
-    conditions = (("kind", DECISION), ("status", GATE_MACHINE.initial))
-    waiting = [
-        gate for gate in call.work.select(Gate, Query(conditions, ("created_at",), LOOKED_AT)) if _is_here(call, gate)
-    ]
-    found = [gate for gate in waiting if text is None or _fits(call, gate, text)]
-    if len(found) == 1:
-        return found[0]
-    listed = ", ".join(f"{gate.id} ({one_line(gate.question)})" for gate in (found or waiting)[:SHOWN])
-    if not found:
-        raise NotFound(
-            f"no gate {one_line(text)} waits" if text else "no gate waits", hint=f"waiting: {listed or 'nothing'}"
-        )
-    raise SeveralOpen(f"{len(found)} gates wait", hint=f"say which: {listed}")
-
-
-def _fits(call: Call, gate: Gate, text: str) -> bool:
-    run = call.work.get(PipelineRun, gate.workflow_id)
-    return gate.id.startswith(text) or gate.question == text or (run is not None and text in (run.workspace, run.id))
-
-
-def _is_here(call: Call, gate: Gate) -> bool:
-    run = call.work.get(PipelineRun, gate.workflow_id)
-    return run is not None and run.repository_path == call.here.repository

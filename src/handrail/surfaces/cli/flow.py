@@ -15,8 +15,9 @@ from handrail.domain.pipeline.flow import Flow, Phase, is_flow_id, weakens
 from handrail.domain.pipeline.flow_shelf import BrokenFlow, LoadedFlow
 from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
 from handrail.outside.flow_files import FOLDER, FlowFiles, is_flow_name, refused, standard_flows
+from handrail.surfaces.cli.columns import bold, columns, dim, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, place_of
-from handrail.surfaces.cli.render import echo_json, echo_table
+from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.refusals import EXIT_REFUSED
 
 _HEAD = """\
@@ -58,11 +59,7 @@ def list_flows(root: Path | None, as_json: bool, **_: Any) -> None:
         told = [{**_entry(item), "weaker": weaker.get(item.file)} for item in loaded]
         echo_json({"flows": told, "problems": [_problem(item) for item in broken]})
         return
-    rows = [
-        (item.name, item.source, str(len(_kept(item.flow))), ", ".join(item.flow.skip) or "-", item.flow.description)
-        for item in loaded
-    ]
-    echo_table(("flow", "from", "phases", "skips", "what it is for"), rows)
+    _echo_list(loaded)
     if broken:
         click.echo(f"\n{len(broken)} {'file' if len(broken) == 1 else 'files'} cannot be followed:")
         _echo_problems(broken)
@@ -93,16 +90,20 @@ def show(name: str, as_yaml: bool, root: Path | None, as_json: bool, **_: Any) -
 @common_options
 def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: Any) -> None:
     """Check flow files, or flows by name; without arguments, every flow there is. Ends with 1 when one has a problem.
+    All mistakes of a file are told that stand in one place each; then what is wrong between its phases, one by one.
     What a flow asks and judges less than the bundled one is said, and is no problem."""
     flows = _flows(root)
     checked = [_checked(flows, target) for target in targets] if targets else list(flows.entries())
     broken = [item for item in checked if isinstance(item, BrokenFlow)]
     weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
+    from handrail.outside.flow_mistakes import mistakes_in  # noqa: PLC0415 - it reads YAML, which is slow to import
+
+    told = [mistake for item in broken for mistake in mistakes_in(item)]
     if as_json:
-        problems = [_problem(item) for item in broken]
+        problems = [_problem(item) for item in told]
         echo_json({"checked": len(checked), "problems": problems, "weaker": list(weaker.values())})
     else:
-        _echo_problems(broken)
+        _echo_problems(told)
         _echo_weaker(weaker.values())
         click.echo(f"{len(checked)} checked, {len(broken)} with problems")
     sys.exit(EXIT_REFUSED if broken else 0)
@@ -176,6 +177,21 @@ def _entry(item: LoadedFlow) -> dict[str, Any]:
     }
 
 
+def _echo_list(loaded: Sequence[LoadedFlow]) -> None:
+    """The flows in lines that fit: which there are, and below each what it leaves out and is for."""
+    room = columns()
+    header = ("flow", "from", "phases")
+    rows = [(item.name, item.source, str(len(_kept(item.flow)))) for item in loaded]
+    names, sources, _ = (max(len(row[column]) for row in (header, *rows)) for column in range(3))
+    click.echo(bold(f"{header[0].ljust(names)}  {header[1].ljust(sources)}  {header[2]}"))
+    for (name, source, phases), item in zip(rows, loaded, strict=True):
+        click.echo(f"{name.ljust(names)}  {source.ljust(sources)}  {phases}")
+        skips = f"skips {', '.join(item.flow.skip)}" if item.flow.skip else ""
+        for text in (skips, item.flow.description):
+            for line in wrapped(text, room, "    "):
+                click.echo(dim(line))
+
+
 def _problem(item: BrokenFlow) -> dict[str, Any]:
     return {"name": item.name, "where": item.where, "phase": item.phase, "reason": item.reason}
 
@@ -214,8 +230,8 @@ def _effective(flow: Flow) -> dict[str, Any]:
 def _echo_flow(item: LoadedFlow) -> None:
     flow = item.flow
     click.echo(click.style(f"{flow.name}  ({item.source}: {item.file})", bold=True))
-    if flow.description:
-        click.echo(flow.description)
+    for line in wrapped(flow.description, columns()):
+        click.echo(line)
     for file in item.shadows:
         click.echo(f"It is followed in place of {file}.")
     number = 0

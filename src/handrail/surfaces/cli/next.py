@@ -16,6 +16,7 @@ from handrail.surfaces.cli.columns import bold, columns, dim, fit, mark, pad, wi
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant
 from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.runs import run_sentence
 from handrail.toolsets.here import SHOWN, find_workflow, open_workflows, workflow_here
 from handrail.toolsets.orchestration import NextTask, NextTasks, NextTasksFound, workflow_next_tasks
 
@@ -74,7 +75,7 @@ def _startable(call: Call, workflow_id: str, limit: int) -> Startable:
         name=workflow.name,
         found=_first_of(found, limit),
         reasons=tuple(reasons[: min(limit, len(found.tasks))]),
-        why=explain_workflow(call.work, workflow).sentence,
+        why=run_sentence(call.work, workflow.id) or explain_workflow(call.work, workflow).sentence,
         now=call.work.now_ms(),
     )
 

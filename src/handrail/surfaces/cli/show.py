@@ -23,6 +23,7 @@ from handrail.surfaces.cli.columns import columns
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.runs import run_sentence
 from handrail.surfaces.cli.shown_lines import TaskShown, WorkflowShown, task_lines, workflow_lines
 from handrail.toolsets.shown import brief_task, shown_checkpoint, shown_task, shown_workflow
 
@@ -57,7 +58,7 @@ def look(call: Call, thing: str, *, limit: int, checkpoints: int) -> TaskShown |
         return WorkflowShown(
             workflow=meant,
             tally=tally_of(unit, meant.id),
-            why=explain_workflow(unit, meant).sentence,
+            why=run_sentence(unit, meant.id) or explain_workflow(unit, meant).sentence,
             tasks=_tree(unit, unit.select(Task, top), limit),
             now=unit.now_ms(),
         )

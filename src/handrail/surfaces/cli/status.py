@@ -14,6 +14,7 @@ from handrail.domain.crew.offering import whose
 from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.causes import STARTED
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
@@ -28,6 +29,7 @@ from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.cli.review import open_reviews_here
+from handrail.surfaces.cli.runs import Standing, run_sentence, standing
 from handrail.toolsets.here import open_workflows
 
 SHOWN_WORKFLOWS = 20
@@ -75,6 +77,8 @@ class OpenWorkflow(msgspec.Struct, frozen=True, kw_only=True):
     running: tuple[Active, ...]
     failed: tuple[Active, ...]
     why: str
+    run: Standing | None = None
+    """Where it stands as a pipeline, for one that is."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +92,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     for_ms: int
     kind: str
     """`decision`: work waits for it. `review`: it is to be looked at, and nothing waits."""
+    run: str | None = None
+    """The title of the run that waits for it, where one does, and its workspace."""
+    workspace: str | None = None
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +152,7 @@ def look(call: Call, workflow: str | None, *, everywhere: bool = False) -> Statu
 def _open_workflow(unit: UnitOfWork, workflow: Workflow, most: int) -> OpenWorkflow:
     tally = tally_of(unit, workflow.id)
     ready = (("workflow_id", workflow.id), ("status", "pending"), ("unmet", 0), ("open_children", 0))
+    run = unit.get(PipelineRun, workflow.id)
     running = [task for state in reversed(RUNNING) for task in _newest(unit, workflow, state, most)]
     return OpenWorkflow(
         id=workflow.id,
@@ -159,7 +167,8 @@ def _open_workflow(unit: UnitOfWork, workflow: Workflow, most: int) -> OpenWorkf
         by_status={state: tally.counts[state] for state in SHOWN_STATES},
         running=tuple(_active(unit, task) for task in running[:most]),
         failed=tuple(_active(unit, task) for task in _newest(unit, workflow, "failed", most)),
-        why=explain_workflow(unit, workflow).sentence,
+        why=run_sentence(unit, workflow.id) or explain_workflow(unit, workflow).sentence,
+        run=standing(unit, run) if run is not None else None,
     )
 
 
@@ -193,17 +202,21 @@ def _questions(call: Call, workflows: Sequence[Workflow], *, named: bool, everyw
     asked = unit.select(Gate, Query(waited_for, ("created_at",), OPEN_QUESTIONS))
     reviews = open_reviews_here(call, everywhere=everywhere, workflow_id=keys[0] if named else None)
     asked += itertools.islice(reviews, OPEN_QUESTIONS)
-    return tuple(
-        Question(
-            id=gate.id,
-            workflow_id=gate.workflow_id,
-            task_id=gate.task_id,
-            question=gate.question,
-            options=gate.options,
-            for_ms=max(0, unit.now_ms() - gate.created_at),
-            kind=gate.kind,
-        )
-        for gate in asked
+    return tuple(_question(unit, gate) for gate in asked)
+
+
+def _question(unit: UnitOfWork, gate: Gate) -> Question:
+    run = unit.get(PipelineRun, gate.workflow_id) if gate.task_id is None and gate.kind != REVIEW else None
+    return Question(
+        id=gate.id,
+        workflow_id=gate.workflow_id,
+        task_id=gate.task_id,
+        question=gate.question,
+        options=gate.options,
+        for_ms=max(0, unit.now_ms() - gate.created_at),
+        kind=gate.kind,
+        run=run.title if run is not None else None,
+        workspace=run.workspace if run is not None else None,
     )
 
 
@@ -239,6 +252,8 @@ def _drawn_questions(questions: Sequence[Question], room: int) -> Iterator[str]:
     for question in decisions:
         answers = f" ({' / '.join(question.options)})" if question.options else ""
         yield f"  {fit(f'? {question.question}{answers}, for {spoken_time(question.for_ms)}', room - 2)}"
+        if question.run is not None:
+            yield from wrapped(f'of "{fit(question.run, room)}", {question.workspace}', room, "    ")
     if reviews:
         yield ""
         yield f"{bold('To look at')}; `handrail review` shows more and closes them"
@@ -260,7 +275,7 @@ def _drawn_workflow(workflow: OpenWorkflow, names: int, room: int) -> Iterator[s
     hidden = sum(workflow.by_status[state] for state in (*RUNNING, "failed")) - len(tasks)
     if hidden > 0:
         yield f"    and {hidden} more under way or failed"
-    if not tasks:
+    if not tasks or workflow.run is not None:
         yield from wrapped(workflow.why, room, "  ")
 
 

@@ -19,6 +19,7 @@ from handrail.surfaces.cli.next import in_the_way
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.runs import run_sentence
 
 
 @click.command()
@@ -46,7 +47,9 @@ def why(thing: str, root: Path | None, as_json: bool, **options: Any) -> None:
 def look(call: Call, thing: str) -> Explanation:
     meant = thing_meant(call, thing)
     if not isinstance(meant, Task):
-        return explain_workflow(call.work, meant)
+        explained = explain_workflow(call.work, meant)
+        told = run_sentence(call.work, meant.id)  # a run says itself what it waits for
+        return msgspec.structs.replace(explained, sentence=told) if told else explained
     found = explain_task(call.work, meant)
     return _with_what_is_in_the_way(call, meant, found) if found.status == "ready" else found
 

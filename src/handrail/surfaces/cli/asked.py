@@ -1,0 +1,174 @@
+"""A gate as a person sees it before they answer: of which run, what is asked, the document itself, what it hashes to.
+
+What was changed since it was asked about is asked about anew, in the same unit of work: an answer is to what is shown.
+Nothing is printed here, and nothing answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.pipeline.engine import Action, decide
+from handrail.domain.pipeline.gatekeeping import DECISION, asked_gate
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.running import QUESTIONS
+from handrail.kernel.errors import IllegalTransition, NotFound, SeveralOpen
+from handrail.kernel.query import Query
+from handrail.operation import Call
+from handrail.surfaces.cli.columns import bold, dim, fit, one_line, width, wrapped
+from handrail.surfaces.cli.runs import fits_run, workspace_of
+
+SHOWN = 10
+LOOKED_AT = 500
+SHOWN_LINES = 60
+"""Lines of a document that are shown; where the rest lies is said."""
+INDENT = "  "
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate that waits, with what it is about."""
+
+    gate: Gate
+    run: PipelineRun
+    label: str
+    why: str | None
+    path: str | None
+    """The document, from the repository on; None where none is shown."""
+    text: str | None
+    """None where it is not there."""
+    gone: bool
+    """True where this run wrote the document, and it is not there any more."""
+    changed: bool
+    """True where the document was changed since it was asked about: this is another gate, about what is there now."""
+
+
+def asked_about(call: Call, text: str | None) -> Asked:
+    """The gate that is meant, about what lies there now."""
+    known = _meant(call, text)
+    run = call.work.get(PipelineRun, known.workflow_id)
+    handed_out = run.action_handed_out() if run is not None else None
+    if run is None or handed_out is None or handed_out.type not in QUESTIONS:
+        raise IllegalTransition(
+            f"gate {known.id} belongs to no run that waits", hint="`handrail status` shows what waits"
+        )
+    files = call.specs(call.here.repository).texts(run.workspace)
+    gate = asked_gate(call.work, run, handed_out, files)
+    if gate.id != known.id:
+        _check_still_next(run, handed_out, files)
+    shows = handed_out.shows
+    return Asked(
+        gate=gate,
+        run=run,
+        label=run.flow_followed().phase(handed_out.phase).label,
+        why=handed_out.why,
+        path=f"{run.workspace}/{shows}" if shows else None,
+        text=files.get(shows) if shows else None,
+        gone=shows is not None and shows in run.run_state().judged and shows not in files,
+        changed=gate.id != known.id,
+    )
+
+
+def _check_still_next(run: PipelineRun, handed_out: Action, files: dict[str, str]) -> None:
+    """Refuses to ask about a document that is to be judged again first, such as a list of tasks that was changed."""
+    comes = decide(run.flow_followed(), run.run_state(), run.facts(humans_decide=True), files)
+    if comes.gate != handed_out.gate:
+        raise IllegalTransition(
+            f"{handed_out.shows or handed_out.gate} was changed since it was shown: {comes.phase} is done again first",
+            hint="its agent goes on with pipeline_next_action; you are asked again after that",
+        )
+
+
+def _meant(call: Call, text: str | None) -> Gate:
+    conditions = (("kind", DECISION), ("status", GATE_MACHINE.initial))
+    every = call.work.select(Gate, Query(conditions, ("created_at",), LOOKED_AT))
+    waiting = [(gate, run) for gate in every if (run := _run_here(call, gate)) is not None]
+    found = [(gate, run) for gate, run in waiting if text is None or _fits(gate, run, text)]
+    exact = [(gate, run) for gate, run in found if _is_exact(gate, run, text)]
+    if len(exact or found) == 1:
+        return (exact or found)[0][0]
+    listed = ", ".join(_listed(gate, run) for gate, run in (found or waiting)[:SHOWN])
+    if not found:
+        raise NotFound(
+            f"no gate {one_line(text)} waits" if text else "no gate waits", hint=f"waiting: {listed or 'nothing'}"
+        )
+    raise SeveralOpen(f"{len(found)} gates wait", hint=f"say which: {listed}")
+
+
+def _listed(gate: Gate, run: PipelineRun) -> str:
+    return f'{gate.id} ({one_line(gate.question)} of "{fit(run.title, 60)}", {run.workspace})'
+
+
+def _fits(gate: Gate, run: PipelineRun, text: str) -> bool:
+    return gate.id.startswith(text) or gate.question == text or fits_run(run, text)
+
+
+def _is_exact(gate: Gate, run: PipelineRun, text: str | None) -> bool:
+    return text is not None and (text in (gate.id, run.id) or workspace_of(text) == run.workspace)
+
+
+def _run_here(call: Call, gate: Gate) -> PipelineRun | None:
+    run = call.work.get(PipelineRun, gate.workflow_id)
+    return run if run is not None and run.repository_path == call.here.repository else None
+
+
+# -- shown ------------------------------------------------------------------------------------------------------------
+
+
+def document_of(asked: Asked) -> dict[str, Any]:
+    """A gate for programs."""
+    gate = asked.gate
+    return {
+        "gate_id": gate.id,
+        "gate": gate.question,
+        "options": gate.options,
+        "title": asked.run.title,
+        "workspace": asked.run.workspace,
+        "workflow_id": asked.run.id,
+        "why": asked.why,
+        "shows": asked.path,
+        "content_hash": gate.content_hash,
+        "text": asked.text,
+        "changed": asked.changed,
+    }
+
+
+def asked_lines(asked: Asked, room: int) -> Iterator[str]:
+    """A gate for people: the run, the question, the document."""
+    gate = asked.gate
+    yield bold(fit(asked.run.title, room))
+    yield from wrapped(f"{asked.run.workspace}, at {gate.question} ({asked.label})", room, INDENT)
+    yield f"{INDENT}{dim(f'{gate.id}, content {gate.content_hash}')}"
+    yield from wrapped(asked.why or "", room, INDENT)
+    if asked.path is not None:
+        yield ""
+        yield from _document_lines(asked, room)
+    if asked.changed:
+        yield ""
+        yield from wrapped("This was changed since it was asked about. It is now asked about as it stands here.", room)
+    yield ""
+    yield from wrapped(f"Answers: {', '.join(gate.options)}.", room)
+
+
+def _document_lines(asked: Asked, room: int) -> Iterator[str]:
+    if asked.text is None:
+        yield from wrapped(f"{asked.path} is not there.", room)
+        return
+    lines = list(_kept_in_shape(asked.text, room))
+    yield bold(fit(asked.path or "", room))
+    yield from lines[:SHOWN_LINES]
+    if len(lines) > SHOWN_LINES:
+        left = len(lines) - SHOWN_LINES
+        yield ""
+        yield from wrapped(f"{left:,} more {'line' if left == 1 else 'lines'}: the whole text is {asked.path}", room)
+
+
+def _kept_in_shape(text: str, room: int) -> Iterator[str]:
+    """A document in lines that fit, each as far in as it was. Nothing unprintable gets through."""
+    for given in text.splitlines():
+        plain = given.expandtabs(4)
+        inner = INDENT + " " * min(width(plain) - width(plain.lstrip(" ")), room // 3)
+        yield from list(wrapped(plain, room, inner)) or [""]
