@@ -183,11 +183,12 @@ def store_address(place: Place, settings: Settings) -> str:
 
 def _open_store(place: Place, settings: Settings) -> Store:
     from handrail.domain.board.entry import BoardEntry  # noqa: PLC0415 - only once something is stored
+    from handrail.domain.registry.running import RunningCall  # noqa: PLC0415 - as above
     from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - as above
     from handrail.store.opening import make_user_folder, open_engine  # noqa: PLC0415 - as above
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
-    make_known(BoardEntry)  # what a board's history is read back into
+    make_known(BoardEntry, RunningCall)  # what history is read back into
     clock = SystemClock()
     if settings.global_store:
         make_user_folder(place.home)

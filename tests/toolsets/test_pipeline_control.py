@@ -119,7 +119,8 @@ def test_a_hard_limit_of_the_settings_stops_and_a_soft_one_warns(tmp_path: Path)
     assert [bool(action["warning"]) for action in run.seen] == [False, True, True]
     assert stopped["stopped"]["reason"] == "budget"
     assert stopped["summary"].endswith("it has spent what it may: 200 of 200 tokens are spent; nothing is lost")
-    assert stopped["stopped"]["go_on_with"] == f"a person runs: handrail pipeline resume {run.workspace}"
+    resume = f"handrail pipeline resume {run.workspace} --limit hard_tokens=N (N above 200)"
+    assert stopped["stopped"]["go_on_with"] == f"a person runs: {resume}"
     assert run.next(until="end")["stopped"]["reason"] == "budget"
 
 
@@ -203,7 +204,12 @@ def test_a_report_by_name_is_taken_while_it_is_paused(tmp_path: Path) -> None:
 
 # -- beginning later --------------------------------------------------------------------------------------------------
 
-DOCUMENTS = {"analysis.md": "# A\n", "investigation.md": "# I\n", "design.md": "## D\n", "review-design.md": "# R\n"}
+DOCUMENTS = {
+    "analysis.md": "# A\n",
+    "investigation.md": "# I\n",
+    "design.md": "## D\n",
+    "review-design.md": "# R\n\n## Verdict: APPROVE\n",
+}
 LATER = {"workspace": ".specs/20260401-later", "task_text": "Fix the auth timeout"}
 
 

@@ -10,6 +10,7 @@ import yaml
 
 import handrail
 from handrail.domain.prompts.text import PromptText
+from handrail.known_types import make_known
 
 BUNDLED = Path(handrail.__file__).parent / "prompts"
 _MARK = "---\n"
@@ -26,4 +27,5 @@ def prompt_in(written: str) -> PromptText:
     """A file's prompt: front matter between two marks, then the text."""
     before, front, body = written.replace("\r\n", "\n").split(_MARK, 2)
     assert not before, "a prompt begins with its front matter"
+    make_known(PromptText)
     return msgspec.convert({**yaml.safe_load(front), "body": body}, PromptText)

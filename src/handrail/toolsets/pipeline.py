@@ -19,8 +19,8 @@ PIPELINE = Toolset(
     family="pipeline",
     purpose="From a request to a pull request in phases: one typed action at a time, reviews and gates that hold.",
     instructions=(
-        "A pipeline: pipeline_init, pipeline_init_with_context, then pipeline_next_action in a loop; do exactly the "
-        "action it says and nothing else."
+        "pipeline_init, then do exactly what pipeline_next_action says. Between them, "
+        "pipeline_init_with_context brings what the person confirmed; gates are theirs to answer."
     ),
 )
 
@@ -45,10 +45,13 @@ def pipeline_init_with_context(call: Call, request: InitWithContext) -> dict[str
 
 
 def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) -> None:
-    """Writes `request.md`, once the run is there."""
+    """Writes `request.md` and `state.json`, once the run is there."""
     from handrail.toolsets.pipeline_starting import wrote_request  # noqa: PLC0415 - as above
+    from handrail.toolsets.pipeline_turns import mirror  # noqa: PLC0415 - as above
 
     wrote_request(call, request, answer)
+    if answer.get("ready"):
+        mirror(call, answer["workspace"])
 
 
 def read_documents(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Any:
@@ -100,7 +103,7 @@ def mirror_state(call: Call, request: NextAction | ReportResult, _: dict[str, An
     """Writes `state.json`, which mirrors the run for people and for other machines."""
     from handrail.toolsets.pipeline_turns import mirror  # noqa: PLC0415 - as above
 
-    mirror(call, request)
+    mirror(call, request.workspace)
 
 
 _GITHUB = "https://github.com/owner/repo/issues/42"

@@ -19,25 +19,6 @@ class Init(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     current_branch: Annotated[str, Meta(max_length=300)] | None = None
 
 
-class ExternalContext(msgspec.Struct, frozen=True):
-    """What was fetched from where the request comes from. Fields nobody knows are kept out of the way."""
-
-    github_labels: list[str] = []
-    github_title: str | None = None
-    github_body: LongText | None = None
-    jira_issue_type: str | None = None
-    jira_story_points: float | None = None
-    jira_summary: str | None = None
-    jira_description: LongText | None = None
-    linear_title: str | None = None
-    linear_description: LongText | None = None
-    linear_estimate: float | None = None
-    linear_labels: list[str] = []
-    gitlab_title: str | None = None
-    gitlab_description: LongText | None = None
-    gitlab_labels: list[str] = []
-
-
 class Confirmation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the person decided."""
 
@@ -46,6 +27,9 @@ class Confirmation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     use_current_branch: bool = False
     enriched_request_body: LongText | None = None
     flow: Annotated[str, Meta(max_length=100, description="A flow of your own in place of the effort's")] | None = None
+    discussion_answers: (
+        Annotated[str, Meta(max_length=100_000, description="Where enriched_request_body lacks them")] | None
+    ) = None
 
 
 class InitWithContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +38,9 @@ class InitWithContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workspace: WorkspaceText
     source_id: str | None = None
     source_url: str | None = None
-    external_context: ExternalContext = ExternalContext()
+    external_context: Annotated[
+        dict[str, Any], Meta(description="The fields of fetch_needed, such as title or github_title")
+    ] = {}
     flags: dict[str, Any] = {}
     task_text: LongText | None = None
     user_confirmation: Confirmation | None = None
@@ -71,6 +57,7 @@ class NextAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     previous_model: Annotated[str, Meta(max_length=100)] = ""
     previous_setup_only: bool = False
     previous_action_id: Annotated[str, Meta(description="Its action_id: makes repeating a call safe")] | None = None
+    previous_error: Annotated[str, Meta(max_length=2000, description="Why it failed: it is done again")] | None = None
     user_response: Annotated[str, Meta(max_length=20_000)] | None = None
     gate_id: Annotated[str, Meta(description="Which gate user_response answers")] | None = None
     wait_ms: Annotated[int, Meta(ge=0, le=25_000, description="Wait so long for a person's answer")] = 0
@@ -87,6 +74,7 @@ class ReportResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     duration_ms: Amount = 0
     model: Annotated[str, Meta(max_length=100)] = ""
     setup_only: bool = False
+    error: Annotated[str, Meta(max_length=2000, description="Why it failed: it is not done")] | None = None
 
 
 class ResumeInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

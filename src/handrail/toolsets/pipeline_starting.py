@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.pipeline.asking import (
+    SLUG,
     SPECS,
     Asked,
+    Fetched,
     Flags,
     fetch_needed,
+    fetched,
     is_main_branch,
     slug,
     take_apart,
@@ -21,24 +24,25 @@ from handrail.domain.pipeline.asking import (
 from handrail.domain.pipeline.beginning import (
     Request,
     begin,
-    check_phase,
+    check_until,
     costs_of,
     finished_runs,
     lessons_from,
+    own_limits,
     state_from,
 )
-from handrail.domain.pipeline.budget import Budget, check_budget, check_limits, stricter
-from handrail.domain.pipeline.effort import Effort, detect
+from handrail.domain.pipeline.budget import Budget, check_budget, check_limits
+from handrail.domain.pipeline.effort import detect
 from handrail.domain.pipeline.estimating import estimate
 from handrail.domain.pipeline.flow import Flow, weakens
 from handrail.domain.pipeline.learning import Lessons
 from handrail.domain.pipeline.past_index import index_read, lessons_in
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import run_at
-from handrail.domain.pipeline.state import Facts
+from handrail.domain.pipeline.state import Facts, RunState
 from handrail.kernel.errors import InvalidParams, NotAllowed
 from handrail.operation import Call
-from handrail.toolsets.pipeline_shapes import Confirmation, ExternalContext, Init, InitWithContext
+from handrail.toolsets.pipeline_shapes import Confirmation, Init, InitWithContext
 
 TEMPLATES = {"S": "light", "M": "standard", "L": "full"}
 QUESTIONS = (
@@ -49,6 +53,8 @@ QUESTIONS = (
 SOURCE = 500
 ERRORS, ERROR = 10, 600
 """Errors of a request that are told, and characters of each: one that has more has them all of one kind."""
+SAME_DAY = 100
+"""Runs of one name and one day that a free name is looked for."""
 LONGEST_PLACE = 250
 """Bytes of a folder's name. A request in a script without blanks may be longer, and names none."""
 
@@ -82,8 +88,8 @@ def init(call: Call, request: Init) -> dict[str, Any]:
         errors.append(f"no run has the workspace {asked.text}; name one that is there, or say what is to be done")
     if errors:
         return {"errors": [error[:ERROR] for error in dict.fromkeys(errors)][:ERRORS]}
-    name = slug(asked.text)
     day = datetime.fromtimestamp(call.work.now_ms() / 1000, UTC).strftime("%Y%m%d")
+    name = _free_name(call, day, slug(asked.text), asked.flags)
     answer: dict[str, Any] = {
         "workspace": f"{SPECS}/{day}-{name}",
         "spec_name": name,
@@ -96,6 +102,20 @@ def init(call: Call, request: Init) -> dict[str, Any]:
     if asked.source is not None:
         answer["fetch_needed"] = fetch_needed(asked.source)
     return answer
+
+
+def _free_name(call: Call, day: str, name: str, flags: Flags) -> str:
+    """The name, with a number where a run of this day has it or its folder is there. The folder that a run is begun
+    from later than at its beginning is there already, with its documents."""
+    specs = call.specs(call.here.repository)
+    for number in range(1, SAME_DAY):
+        end = f"-{number}" if number > 1 else ""
+        proposed = f"{name[: SLUG - len(end)].rstrip('-')}{end}"
+        workspace = f"{SPECS}/{day}-{proposed}"
+        there = specs.exists(workspace) and (flags.begin_at is None or specs.state(workspace) is not None)
+        if not there and run_at(call.work, call.here.repository, workspace) is None:
+            return proposed
+    return name
 
 
 def looked_for_state(call: Call, request: Init) -> str | None:
@@ -151,21 +171,32 @@ def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
 def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
     flags = _flags(request.flags)
     asked = _source(request)
+    found = fetched(request.external_context, asked.source if asked is not None else None)
+    body = found.body or (request.task_text or "").strip()
     if request.user_confirmation is not None and request.discussion_answers is not None:
         raise InvalidParams(
             "both answers and a confirmation were given; which is meant is not clear",
-            hint="first discussion_answers, then, with what they led to, user_confirmation",
+            hint="first discussion_answers; then user_confirmation with the enriched_request_body that came of them, "
+            "or with its own discussion_answers",
         )
     if request.user_confirmation is not None:
-        return _confirmed(call, request, request.user_confirmation, flags, asked)
-    body = _body(request)
+        return _confirmed(call, request, request.user_confirmation, flags, asked, body)
     from_text = asked is None or asked.source is None
     if flags.discuss and from_text and not flags.auto and request.discussion_answers is None:
         message = "Please answer the following questions; the answers go into the request."
         return {"needs_discussion": {"questions": list(QUESTIONS), "message": message}}
-    if request.discussion_answers is not None:
-        body = f"{body}\n\n## Discussion\n\n{request.discussion_answers.strip()}".strip()
-    return {"needs_user_confirmation": _to_confirm(call, request.external_context, flags, body)}
+    answers = request.discussion_answers
+    holds = ", which holds the answers" if answers else ""
+    notes = [f"Send back enriched_request_body{holds}, in user_confirmation."]
+    if flags.discuss and not from_text:
+        notes.append("--discuss asks about requests in words only, not about issues.")
+    return {"needs_user_confirmation": _to_confirm(call, found, flags, _discussed(body, answers), notes)}
+
+
+def _discussed(body: str, answers: str | None) -> str:
+    """The request with what was answered to the questions about it."""
+    said = (answers or "").strip()
+    return f"{body}\n\n## Discussion\n\n{said}".strip() if said else body
 
 
 def _source(request: InitWithContext) -> Asked | None:
@@ -185,8 +216,9 @@ def _source(request: InitWithContext) -> Asked | None:
     return asked
 
 
-def _to_confirm(call: Call, context: ExternalContext, flags: Flags, body: str) -> dict[str, Any]:
-    found = _effort(context, flags, body)
+def _to_confirm(call: Call, fetch: Fetched, flags: Flags, body: str, notes: Sequence[str]) -> dict[str, Any]:
+    found = detect(flags.effort_override, fetch.points, fetch.labels, body)
+    message = f'Detected effort="{found.effort}": {found.evidence}. Confirm it or choose another.'
     prepared: Prepared = call.prepared
     runs = finished_runs(call.work, call.here.repository)
     expected = estimate(costs_of(runs, found.effort, call.budget.prices))
@@ -202,33 +234,17 @@ def _to_confirm(call: Call, context: ExternalContext, flags: Flags, body: str) -
         "current_branch": flags.current_branch or "",
         "is_main_branch": is_main_branch(flags.current_branch),
         "enriched_request_body": body,
-        "message": f'Detected effort="{found.effort}": {found.evidence}. Confirm it or choose another.',
+        "message": " ".join((message, *notes)),
         **({"cost_estimate": expected} if expected is not None else {}),
     }
-
-
-def _effort(context: ExternalContext, flags: Flags, body: str) -> Effort:
-    points = context.jira_story_points if context.jira_story_points is not None else context.linear_estimate
-    labels = [*context.github_labels, *context.linear_labels, *context.gitlab_labels]
-    return detect(flags.effort_override, points, labels, body)
 
 
 def _skipped(flow: Flow) -> list[dict[str, str]]:
     return [{"phase_id": phase.id, "label": phase.label} for phase in flow.phases if phase.id in flow.skip]
 
 
-def _body(request: InitWithContext) -> str:
-    context = request.external_context
-    for service in ("github", "jira", "linear", "gitlab"):
-        title = getattr(context, f"{service}_title", None) or getattr(context, f"{service}_summary", None)
-        text = getattr(context, f"{service}_body", None) or getattr(context, f"{service}_description", None)
-        if title or text:
-            return "\n\n".join(part for part in (title, text) if part)
-    return (request.task_text or "").strip()
-
-
 def _confirmed(
-    call: Call, request: InitWithContext, confirmed: Confirmation, flags: Flags, asked: Asked | None
+    call: Call, request: InitWithContext, confirmed: Confirmation, flags: Flags, asked: Asked | None, body: str
 ) -> dict[str, Any]:
     prepared: Prepared = call.prepared
     workspace = _workspace(request, confirmed)
@@ -243,8 +259,10 @@ def _confirmed(
             f"here only people open gates, and the flow {flow.name} asks less of them: {prepared.asks_less[0]}",
             hint=f"choose another flow; or a person names {flow.name} in own_flows of .handrail/config.toml",
         )
-    check_phase(flow, flags.until)
-    body = (confirmed.enriched_request_body or _body(request)).strip()
+    source_type = asked.source_type if asked is not None else "text"
+    facts = Facts(source_type=source_type, skip_pr=flags.skip_pr, humans_decide=call.humans_decide)
+    check_until(flow, facts, flags.until, RunState(), flags.begin_at)
+    body = (confirmed.enriched_request_body or _discussed(body, confirmed.discussion_answers)).strip()
     name = workspace.removeprefix(f"{SPECS}/").partition("-")[2]
     branch = flags.current_branch if confirmed.use_current_branch else f"feature/{name}"
     if confirmed.use_current_branch and (not branch or branch.startswith("-") or not branch.isprintable()):
@@ -260,12 +278,11 @@ def _confirmed(
         flow=flow,
         flags=flags,
         branch=branch,
-        source_type=asked.source_type if asked is not None else "text",
+        source_type=source_type,
         source_url=request.source_url,
         source_id=request.source_id,
         limits=_limits(call.budget, flags.limits),
     )
-    facts = Facts(source_type=begun.source_type, skip_pr=flags.skip_pr, humans_decide=call.humans_decide)
     state = state_from(flow, facts, prepared.files, flags.begin_at)
     run = begin(call.work, begun, state, _lessons(call, body, prepared.past))
     return {
@@ -286,7 +303,7 @@ def _confirmed(
 def _limits(budget: Budget, asked: Mapping[str, float]) -> dict[str, float]:
     check_budget(budget)
     check_limits(asked)
-    return stricter(budget.limits, asked)
+    return own_limits(budget.limits, asked)
 
 
 def _lessons(call: Call, body: str, index: str | None) -> Lessons:

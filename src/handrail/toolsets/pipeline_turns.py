@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.crew.presence import is_present
+from handrail.domain.pipeline.answering import meanings
 from handrail.domain.pipeline.beginning import finished_runs
-from handrail.domain.pipeline.budget import check_budget, exceeded, spent
+from handrail.domain.pipeline.budget import check_budget, spent
 from handrail.domain.pipeline.documents import Finding
-from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTIL, Action
+from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.filling import filled
 from handrail.domain.pipeline.gatekeeping import Answer, open_gate
 from handrail.domain.pipeline.holding import (
@@ -36,6 +37,7 @@ from handrail.domain.pipeline.running import (
     Turn,
     action_id,
     find_run,
+    limits_of,
     report_phase,
     run_at,
     take_turn,
@@ -43,6 +45,7 @@ from handrail.domain.pipeline.running import (
 )
 from handrail.domain.pipeline.state import is_left_out
 from handrail.domain.pipeline.steering import with_until
+from handrail.domain.pipeline.stopping import stop_told
 from handrail.kernel.errors import NotAllowed
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -83,7 +86,8 @@ def next_action(call: Call, request: NextAction) -> dict[str, Any]:
         run = _imported(call, request.workspace, documents)
     run = _held(call, run, take_over=request.take_over)
     if request.until is not None:
-        limits = with_until(run.flow_followed(), run.limits, request.until)
+        facts = run.facts(humans_decide=call.humans_decide)
+        limits = with_until(run.flow_followed(), run.limits, request.until, facts, run.run_state())
         run = msgspec.structs.replace(run, limits=limits)
     previous = Previous(
         request.previous_action_complete,
@@ -92,6 +96,7 @@ def next_action(call: Call, request: NextAction) -> dict[str, Any]:
         request.previous_model,
         request.previous_action_id,
         request.previous_setup_only,
+        (request.previous_error or "").strip(),
     )
     turn = take_turn(call.work, run, documents.files, previous, answer=_answer(request), rules=rules_of(call))
     shown = _shown(call, turn, documents)
@@ -100,7 +105,7 @@ def next_action(call: Call, request: NextAction) -> dict[str, Any]:
 
 def rules_of(call: Call) -> Rules:
     check_budget(call.budget)
-    return Rules(call.humans_decide, call.budget.prices)
+    return Rules(call.humans_decide, call.budget.prices, call.budget.limits)
 
 
 def _imported(call: Call, workspace: str, documents: Documents) -> PipelineRun:
@@ -150,15 +155,20 @@ def _answer(request: NextAction) -> Answer | None:
     return Answer(request.user_response, request.gate_id) if request.user_response is not None else None
 
 
-def mirror(call: Call, request: NextAction | ReportResult) -> None:
+def mirror(call: Call, workspace: str) -> None:
     """Writes what people and other machines read of a run: its state at every turn, what others learn at its end."""
 
     def current(unit: UnitOfWork) -> tuple[PipelineRun, list[IndexedRun]]:
-        run = find_run(unit, call.here.repository, request.workspace)
+        run = find_run(unit, call.here.repository, workspace)
         ended = run.run_state().ended is not None
         return run, [indexed(one) for one in finished_runs(unit, run.repository_path)] if ended else []
 
     run, past = call.ledger.run(MIRRORING, current)
+    mirror_run(call, run, past)
+
+
+def mirror_run(call: Call, run: PipelineRun, past: Sequence[IndexedRun] = ()) -> None:
+    """Writes the files of a run as it is, and for one that has ended the index of those that are `past`."""
     specs = call.specs(call.here.repository)
     there = specs.texts(run.workspace)
     if REQUEST_FILE not in there:  # whoever began the run may have died before it was written
@@ -207,7 +217,7 @@ def _shown(call: Call, turn: Turn, documents: Documents) -> dict[str, Any]:
             path = f"{turn.run.workspace}/{action.path}"
             shown |= {"phase": action.phase, "path": path, "content": action.content}
         case "done" if action.stopped is not None:
-            shown |= _stopped(call, turn.run, action)
+            shown |= _stopped(turn.run, action, rules_of(call))
         case "done":
             shown |= _done(turn.run, action)
     if action.type in ("spawn_agent", "exec", "write_file"):
@@ -241,6 +251,7 @@ def _spawned(call: Call, turn: Turn, profile: Sequence[str]) -> dict[str, Any]:
             similar=learnt.similar,
             patterns=learnt.patterns,
             friction=learnt.friction,
+            again=state.again.get(action.phase, ""),
             feedback=state.feedback,
         )
     )
@@ -258,8 +269,10 @@ def _spawned(call: Call, turn: Turn, profile: Sequence[str]) -> dict[str, Any]:
 
 def _presented(turn: Turn, files: Mapping[str, str]) -> str:
     action = turn.action
-    phase = turn.run.flow_followed().phase(action.phase)
-    parts = [f"## {phase.label}", action.why or "", files.get(action.shows or "", "")]
+    flow = turn.run.flow_followed()
+    means = meanings(flow, turn.run.run_state(), action)
+    answers = "\n".join(f"- {option}: {does}" for option, does in means.items())
+    parts = [f"## {flow.phase(action.phase).label}", action.why or "", answers, files.get(action.shows or "", "")]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -271,25 +284,13 @@ def _heading(run: PipelineRun, action: Action) -> str:
     return f"Phase {number}: {phase.label}" if phase.id.startswith("phase-") else phase.label
 
 
-_STOPPED = {
-    PAUSED: "it is paused",
-    UNTIL: "it has gone as far as it was to go",
-    BUDGET: "it has spent what it may",
-}
-
-
-def _stopped(call: Call, run: PipelineRun, action: Action) -> dict[str, Any]:
+def _stopped(run: PipelineRun, action: Action, rules: Rules) -> dict[str, Any]:
     """Told as `done`, so that whoever drives the run stops; that it can go on, and how, is said beside it."""
-    why = _STOPPED[action.stopped or PAUSED]
-    if action.stopped == BUDGET:
-        have = spent(run.log, call.budget.prices)
-        why = f"{why}: {exceeded(have, run.budget_limits(), 'hard')}"
-    person = f"handrail pipeline resume {run.workspace}"
-    go_on = f"pipeline_next_action with until, or: {person}" if action.stopped == UNTIL else f"a person runs: {person}"
+    stop = stop_told(run, action, rules)
     return {
-        "summary": f"Pipeline stopped before {action.phase}: {why}; nothing is lost",
+        "summary": f"Pipeline stopped before {stop.before_phase}: {stop.why}; nothing is lost",
         "summary_path": None,
-        "stopped": {"reason": action.stopped, "before_phase": action.phase, "go_on_with": go_on},
+        "stopped": {"reason": stop.reason, "before_phase": stop.before_phase, "go_on_with": stop.go_on_with},
     }
 
 
@@ -307,7 +308,8 @@ def _done(run: PipelineRun, action: Action) -> dict[str, Any]:
 def report_result(call: Call, request: ReportResult) -> dict[str, Any]:
     run = _held(call, find_run(call.work, call.here.repository, request.workspace))
     documents: Documents = call.prepared
-    previous = Previous(True, request.tokens_used, request.duration_ms, request.model)
+    error = (request.error or "").strip()
+    previous = Previous(True, request.tokens_used, request.duration_ms, request.model, error=error)
     return shown_report(report_phase(call.work, run, documents.files, request.phase, previous, rules=rules_of(call)))
 
 
@@ -344,6 +346,7 @@ def _standing(call: Call, run: PipelineRun) -> dict[str, Any]:
     gate = open_gate(call.work, run.id) if run.id else None
     have = spent(run.log, call.budget.prices)
     over = [task for task in state.tasks if task.implemented or task.skipped]
+    limits = {**run.limits, **limits_of(run, rules_of(call))}
     status = state.ended or ("awaiting_human" if gate is not None else stopped and "paused") or "in_progress"
     return {
         "workspace": run.workspace,
@@ -362,9 +365,16 @@ def _standing(call: Call, run: PipelineRun) -> dict[str, Any]:
         "tasks_with_retries": [task.number for task in state.tasks if task.retries],
         "total_tokens": have.tokens,
         "total_duration_ms": sum(entry["duration_ms"] for entry in run.log),
-        "instruction": "call pipeline_next_action",
+        "instruction": _instruction(run),
         **({"gate_id": gate.id, "options": gate.options} if gate is not None else {}),
-        **({"limits": run.limits} if run.limits else {}),
+        **({"limits": limits} if limits else {}),
         **({"stopped": stopped} if stopped is not None else {}),
         **({"held_by": shown_holder(run.holder)} if run.holder is not None else {}),
     }
+
+
+def _instruction(run: PipelineRun) -> str:
+    ended = run.run_state().ended
+    if ended is None:
+        return "call pipeline_next_action"
+    return f"the run is {ended}: nothing is left to do; pipeline_init begins another"

@@ -159,6 +159,15 @@ def test_a_review_at_its_limit_is_passed_or_begun_anew_by_a_person() -> None:
     assert (back.done, back.tries, back.unread) == (["phase-1", "phase-2"], {}, {})
 
 
+def test_a_review_that_nobody_can_read_is_asked_for_again_and_the_work_stays() -> None:
+    state = RunState(done=TO_DESIGN[:-1], tries={"phase-3b": 1}, unread={"phase-3b": 2})
+    gate = asked(FULL, state)
+    assert gate.gate == "phase-3b-limit"
+    again = answered(FULL, state, gate, "reject", None)
+    assert (again.done, again.unread) == (TO_DESIGN[:-1], {})
+    assert asked(FULL, again).phase == "phase-3b"
+
+
 def test_a_reader_of_unreadable_code_reviews_keeps_the_work() -> None:
     state = with_tasks("## Task 1: a\n").but(unread={"phase-6": 2})
     state = state.with_task(type(state.tasks[0])(number=1, title="a", mode="sequential", implemented=True))

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.pipeline.asking import Flags, fetch_needed, is_main_branch, slug, take_apart
+from handrail.domain.pipeline.asking import (
+    SOURCES,
+    Fetched,
+    Flags,
+    Source,
+    fetch_needed,
+    fetched,
+    is_main_branch,
+    slug,
+    take_apart,
+)
+from handrail.kernel.errors import InvalidParams
 
 
 def test_plain_text_is_what_it_says() -> None:
@@ -117,3 +130,52 @@ def test_the_lines_of_a_request_stay_as_they_are() -> None:
     assert asked.text == "Fix it \n\n- one\n    - two"
     assert asked.flags.auto
     assert asked.flags.skip_pr
+
+
+VALUES: dict[str, Any] = {"labels": ["bug"], "story_points": 3, "estimate": 3}
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.service)
+def test_what_is_asked_for_is_understood_by_its_own_name_and_with_the_service_in_front(source: Source) -> None:
+    plain = {field: VALUES.get(field, f"the {field}") for field in fetch_needed(source)["fields"]}
+    found = fetched(plain, source)
+    assert found == fetched({f"{source.service}_{field}": value for field, value in plain.items()}, None)
+    assert found.title in ("the title", "the summary")
+    assert found.text in ("the body", "the description")
+    assert found.labels == (("bug",) if "labels" in plain else ())
+    assert found.points == (3.0 if {"story_points", "estimate"} & set(plain) else None)
+
+
+def test_the_name_with_the_service_is_the_more_exact_one_and_nothing_is_nothing() -> None:
+    github = SOURCES[0]
+    assert fetched({"title": "a", "github_title": "b", "body": None}, github) == Fetched(title="b")
+    assert fetched({}, None).body == ""
+    assert fetched({"title": "a", "body": "b"}, github).body == "a\n\nb"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"titel": "a"}, "external_context has no titel; did you mean title?"),
+        ({"summary": "a"}, "external_context has no summary"),
+        ({"labels": "bug"}, "external_context.github_labels must be a list of names"),
+        ({"labels": [{"name": "bug"}]}, "must be a list of names"),
+        ({"jira_story_points": "3"}, "must be a number"),
+        ({"jira_story_points": True}, "must be a number"),
+        ({"body": "x" * 100_001}, "must be a text of at most 100000 characters"),
+        ({"body": 5}, "must be a text"),
+    ],
+)
+def test_what_would_be_of_no_effect_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        fetched(given, SOURCES[0])
+    assert said in refused.value.message
+
+
+def test_a_refusal_lists_what_is_known() -> None:
+    with pytest.raises(InvalidParams, match="needs source_url") as refused:
+        fetched({"title": "a"}, None)
+    assert (refused.value.hint or "").startswith("known: github_labels, github_title")
+    with pytest.raises(InvalidParams) as refused:
+        fetched({"x": "a"}, SOURCES[1])
+    assert (refused.value.hint or "").startswith("known: issue_type, story_points, summary, description, github_labels")

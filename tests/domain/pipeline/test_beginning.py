@@ -8,7 +8,15 @@ import msgspec
 import pytest
 
 from handrail.domain.pipeline.asking import Flags
-from handrail.domain.pipeline.beginning import GIVEN, check_phase, costs_of, finished_runs, state_from
+from handrail.domain.pipeline.beginning import (
+    GIVEN,
+    check_phase,
+    check_until,
+    costs_of,
+    finished_runs,
+    own_limits,
+    state_from,
+)
 from handrail.domain.pipeline.estimating import Cost
 from handrail.domain.pipeline.flow import read_flow
 from handrail.domain.pipeline.running import Rules
@@ -23,8 +31,17 @@ PEOPLE = Facts(humans_decide=True)
 
 
 def written(*names: str) -> dict[str, str]:
-    """Documents as a run of this repository would have left them."""
-    return {"request.md": "Do it", **{name: TASKS if name == "tasks.md" else f"## {name}\n" for name in names}}
+    """Documents as a run of this repository would have left them: reviews pass."""
+    return {"request.md": "Do it", **{name: document(name) for name in names}}
+
+
+def document(name: str) -> str:
+    if name == "tasks.md":
+        return TASKS
+    of_task = name.removesuffix(".md").rpartition("-")[2].isdigit()
+    verdict = "PASS" if of_task or name in ("verdict.md", "look-1.md") else "APPROVE"
+    judges = name.startswith(("review-", "verdict", "look-"))
+    return f"## {name}\n\n## Verdict: {verdict}\n" if judges else f"## {name}\n"
 
 
 DESIGNED = written("analysis.md", "investigation.md", "design.md", "review-design.md")
@@ -81,6 +98,86 @@ def test_tasks_that_were_reviewed_before_are_over() -> None:
     state = state_from(FULL, ASKED, DONE, "phase-7")
     assert {task.verdict for task in state.tasks} == {GIVEN}
     assert state.given[-2:] == ["phase-5", "phase-6"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("review-design.md", "## Verdict: REVISE\n", "review-design.md says REVISE"),
+        ("review-design.md", "It looks fine.\n", "review-design.md has no readable verdict: no line of it"),
+        ("review-tasks.md", "## Verdict: APPROVE\n\n## Verdict: REVISE\n", "review-tasks.md has no readable verdict"),
+        ("review-1.md", "## Verdict: FAIL\n", "review-1.md says FAIL"),
+        ("review-3.md", "Done.\n", "review-3.md has no readable verdict"),
+    ],
+)
+def test_a_review_that_did_not_pass_is_not_taken_as_passed(name: str, text: str, said: str) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        state_from(FULL, ASKED, {**DONE, name: text}, "phase-7")
+    assert said in refused.value.message
+    assert "begin at phase-" in (refused.value.hint or "")
+    judging = next(phase.id for phase in FULL.phases if phase.output in (name, "review-{N}.md") and phase.passes)
+    for facts, phase in (
+        (ASKED, judging),
+        (PEOPLE, "phase-7"),
+    ):  # it is still to come, so nothing hangs on what it says
+        assert judging not in state_from(FULL, facts, {**DONE, name: text}, phase).done
+
+
+def test_a_review_that_the_flow_leaves_out_need_not_pass() -> None:
+    files = {**DONE, "review-design.md": "## Verdict: REVISE\n"}
+    assert "phase-3b" not in state_from(bundled("light"), ASKED, files, "phase-7").given
+
+
+class TestUntil:
+    """The last phase is one that the run comes to."""
+
+    def test_it_is_not_before_the_first(self) -> None:
+        with pytest.raises(InvalidParams, match="begins at phase-4, which comes later") as refused:
+            check_until(FULL, ASKED, "phase-3", RunState(), "phase-4")
+        assert (refused.value.hint or "").startswith("phases from there: phase-4, phase-4b")
+        check_until(FULL, ASKED, "phase-4", RunState(), "phase-4")
+
+    @pytest.mark.parametrize(
+        ("flow", "facts", "phase"),
+        [
+            ("light", ASKED, "phase-2"),
+            ("standard", ASKED, "checkpoint-b"),
+            ("full", Facts(skip_pr=True), "pr-creation"),
+            ("full", ASKED, "post-to-source"),
+            ("full", Facts(source_type="github_issue"), "post-note"),
+        ],
+    )
+    def test_it_is_none_that_the_run_leaves_out(self, flow: str, facts: Facts, phase: str) -> None:
+        with pytest.raises(InvalidParams, match=f"after {phase}: it leaves that phase out") as refused:
+            check_until(bundled(flow), facts, phase, RunState())
+        assert phase not in (refused.value.hint or "").removeprefix("phases it has: ").split(", ")
+
+    def test_any_other_is_one(self) -> None:
+        check_until(FULL, ASKED, None, RunState())
+        check_until(FULL, ASKED, "pr-creation", RunState())
+        check_until(FULL, Facts(source_type="github_issue"), "post-comment", RunState())
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("phase-33", "phase-3"), ("phase3", "phase-3"), ("checkpointa", "checkpoint-a")]
+)
+def test_the_phase_that_was_meant_is_named(given: str, meant: str) -> None:
+    with pytest.raises(InvalidParams, match=rf"did you mean {meant}\?"):
+        check_phase(FULL, given)
+
+
+@pytest.mark.parametrize("given", ["phase-99", "phase-8", "phase-", "99"])
+def test_no_phase_is_meant_by_what_is_like_none(given: str) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        check_phase(FULL, given)
+    assert "did you mean" not in refused.value.message
+
+
+def test_a_run_keeps_only_the_limits_it_was_asked_for() -> None:
+    here = {"hard_tokens": 300.0, "soft_minutes": 5.0}
+    assert own_limits(here, {}) == {}
+    assert own_limits(here, {"hard_tokens": 900.0, "soft_money": 2.0}) == {"hard_tokens": 300.0, "soft_money": 2.0}
+    assert own_limits(here, {"hard_tokens": 100.0}) == {"hard_tokens": 100.0}
 
 
 @pytest.mark.parametrize("missing", ["tasks.md", "impl-3.md", "review-1.md"])

@@ -356,8 +356,9 @@ def test_a_task_list_is_read_with_its_fields(end: str) -> None:
         ("## Task 1: a\ndepends_on: 1 2", 2, "a task has a number"),
         ("## Task 1: a\ndepends_on: [2,]\n## Task 2: b", 2, "a task has a number, not nothing"),
         ("## Task 1: a\ndepends_on:\n- the first one", 3, "a task has a number"),
-        ("## Task 1: a\ndepends_on: [1]", 1, "depends on itself"),
-        ("x\n## Task 1: a\ndepends_on: [7]", 2, "depends on task 7, which is not there"),
+        ("## Task 1: a\n\ndepends_on: [1]", 3, "depends on itself"),
+        ("x\n## Task 1: a\ndepends_on: [7]", 3, "depends on task 7, which is not there"),
+        ("## Task 1: a\n## Task 2: b\ndepends_on:\n- 1\n- 7", 5, "task 2 depends on task 7, which is not there"),
         ("## Task 1: a\n\n## Task 1: b", 3, "task 1 stands at line 1 already"),
         ("## Task 1: a\n## Task 01: b", 2, "already"),
         ("## Task 1: a\n### Task 2: b", 2, "a task begins so"),
@@ -378,7 +379,7 @@ def test_a_task_list_is_read_with_its_fields(end: str) -> None:
         ("## Task 1: a\nfiles:\n" + "- x\n" * (MOST_FILES + 1), MOST_FILES + 3, f"more than {MOST_FILES} files"),
         (
             "## Task 1: a\n## Task 2: b\ndepends_on: [4]\n## Task 3: c\ndepends_on: [2]\n## Task 4: d\ndepends_on: [3]",
-            2,
+            3,
             "in a circle: 2 → 4 → 3 → 2",
         ),
     ],
@@ -419,7 +420,7 @@ def test_there_is_an_end_to_dependencies() -> None:
 
     most = MOST_NEEDS // 100
     assert len(tasks_in(listed(most))) == 100 + most
-    with pytest.raises(InvalidPlan, match=f"line {100 + 2 * most + 1}: more than {MOST_NEEDS} dependencies"):
+    with pytest.raises(InvalidPlan, match=f"line {100 + 2 * most + 2}: more than {MOST_NEEDS} dependencies"):
         tasks_in(listed(most + 1))
 
 

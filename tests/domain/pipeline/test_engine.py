@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from handrail.domain.pipeline.answering import answered
 from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTIL, Action, decide
 from handrail.domain.pipeline.flow import Flow, read_flow
-from handrail.domain.pipeline.reporting import report
+from handrail.domain.pipeline.reporting import fail, report
 from handrail.domain.pipeline.state import Facts, RunState, is_left_out
 from handrail.kernel.errors import ArtefactMissing
 
@@ -134,6 +134,36 @@ class Halting(Runner):
         expected = expected_stop(self.flow, facts, action)
         assert stopped == (Action(type="done", phase=action.phase, stopped=expected) if expected else action)
         assert decide(self.flow, self.state, self.facts, self.files) == action, "a stop loses nothing"
+
+
+class Failing(Runner):
+    """One whose actions fail now and then, commands too; a person is asked after the second time in a row."""
+
+    failures = 0
+    in_a_row = 0
+
+    def carry_out(self, action: Action) -> None:
+        question = action.type in ("checkpoint", "human_gate")
+        if action.gate == f"{action.phase}-failed":
+            assert self.in_a_row == 2
+            assert ("approve" in action.options) == (self.flow.phase(action.phase).kind == "exec")
+        if question or self.failures >= 40 or self.data.draw(st.integers(0, 3)):
+            before = self.state
+            super().carry_out(action)
+            self.in_a_row = self.in_a_row if self.state == before else 0  # a forgotten file is no work in between
+            return
+        self.failures += 1
+        self.in_a_row += 1
+        self.state = fail(self.flow, self.state, self.facts, self.files, action.phase, "it broke").state
+        asked = decide(self.flow, self.state, self.facts, self.files)
+        assert asked.gate == f"{action.phase}-failed" if self.in_a_row == 2 else asked == action
+
+
+@pytest.mark.parametrize("name", ["light", "full"])
+@settings(max_examples=settings().max_examples // 4)
+@given(data=st.data(), auto=st.booleans())
+def test_a_run_whose_actions_fail_ends_too(name: str, data: st.DataObject, auto: bool) -> None:
+    check_run(Failing(flow_named(name), Facts(source_type="github_issue", auto=auto), data))
 
 
 @pytest.mark.parametrize("name", ["light", "standard", "full"])

@@ -16,7 +16,15 @@ from handrail.domain.pipeline.asking import Flags
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.filling import filled
 from handrail.domain.pipeline.flow import Flow, read_flow
-from handrail.domain.pipeline.importing import LONGEST, Destination, commands_in, import_run, run_from
+from handrail.domain.pipeline.importing import (
+    LONGEST,
+    Destination,
+    Setback,
+    commands_in,
+    import_run,
+    imported_run,
+    run_from,
+)
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.state import RunState, is_left_out
 from handrail.domain.pipeline.steering import abandon_run
@@ -115,7 +123,7 @@ def test_what_is_over_is_over_there_too_whatever_became_of_its_documents(ended: 
 def test_what_may_be_spent_here_holds_for_it() -> None:
     run = at("phase-3", limits={"hard_tokens": 5000})
     taken = copied(run, THERE._replace(limits={"hard_tokens": 100.0, "soft_minutes": 1.0}))
-    assert taken.run.limits == {"hard_tokens": 100.0, "soft_minutes": 1.0}
+    assert taken.run.limits == {"hard_tokens": 100.0}, "what nobody asked for is looked up at every turn"
     assert taken.turn().action.stopped == "budget"
 
 
@@ -196,6 +204,56 @@ def test_also_while_the_tasks_are_under_way() -> None:
     run.go(lambda action: action.phase == "phase-5" and action.tasks == [3])
     run.files["impl-1.md"] = "another"
     assert copied(run).turn().action.tasks == [1]
+
+
+def setbacks(run: Driven) -> tuple[Setback, ...]:
+    there = Driven(begun=False)
+    text = state_json(run.run)
+    return there.work(lambda unit: imported_run(unit, text, run.files, THERE)).setbacks
+
+
+def test_what_is_done_again_is_told_with_its_reason() -> None:
+    run = at("phase-7")
+    assert setbacks(run) == ()
+    run.files["design.md"] += "\nand more\n"
+    assert setbacks(run) == (Setback("phase-3", "design.md", "is not the one that was accepted"),)
+    assert setbacks(run)[0].told.endswith("so phase-3 and all that follow are done again")
+    run = at("phase-7")
+    del run.files["impl-3.md"]
+    run.files["review-1.md"] = "## Verdict: PASS\n\nforged\n"
+    assert [one.told for one in setbacks(run)] == [
+        "review-1.md is not the one that was accepted, so phase-6 does task 1 again",
+        "impl-3.md is not there, so phase-5 does task 3 again",
+    ]
+    run = at("phase-7")
+    del run.files["tasks.md"]
+    assert setbacks(run) == (Setback("phase-4", "tasks.md", "is not there"),)
+
+
+def test_the_ledger_says_what_is_done_again_too() -> None:
+    run = at("phase-7")
+    run.files["design.md"] += "\nand more\n"
+    other = copied(run)
+    (event,) = other.store.events(other.run_id)
+    assert event.data["again"] == [setbacks(run)[0].told]
+
+
+def test_what_a_person_approved_after_an_edit_is_accepted() -> None:
+    run = Driven()
+    run.go(lambda action: action.gate == "checkpoint-a")
+    run.files["design.md"] += "\nas a person changed it\n"
+    run.do(run.turn().action)
+    assert setbacks(run) == ()
+    assert copied(run).turn().action.phase == "phase-4"
+
+
+def test_a_task_list_that_was_accepted_anew_is_the_one_that_counts() -> None:
+    run = Driven()
+    run.go(lambda action: action.phase == "phase-4b")
+    run.files["tasks.md"] = "## Task 1: Another\n"
+    run.turn()
+    assert setbacks(run) == ()
+    assert copied(run).turn().action.phase == "phase-4b"
 
 
 def test_a_list_that_cannot_be_read_is_written_again() -> None:

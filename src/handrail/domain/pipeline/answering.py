@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-from handrail.domain.pipeline.engine import Action, ready
+from handrail.domain.pipeline.engine import Action, failure_gate, is_sent_back_too_often, ready
 from handrail.domain.pipeline.flow import Flow, Phase
+from handrail.domain.pipeline.handing_out import taken, text_hash
 from handrail.domain.pipeline.state import RunState, all_again, finish
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 
@@ -30,8 +31,13 @@ def _no_answer(word: str, options: list[str]) -> InvalidParams:
     )
 
 
-def answered(flow: Flow, state: RunState, gate: Action, answer: str, feedback: str | None) -> RunState:
-    """The run after a gate was answered. Raises where this is not the question the run waits at."""
+def answered(
+    flow: Flow, state: RunState, gate: Action, answer: str, feedback: str | None, shown: str | None = None
+) -> RunState:
+    """The run after a gate was answered. Raises where this is not the question the run waits at.
+
+    `shown` is the text of the file that the gate shows: approved, it is the one that was accepted, whoever wrote it.
+    """
     _check_turn(flow, state, gate)
     if answer not in (*gate.options, ABANDON):
         raise _no_answer(answer, gate.options)
@@ -45,18 +51,64 @@ def answered(flow: Flow, state: RunState, gate: Action, answer: str, feedback: s
     if phase.kind == "gate":
         if answer == REJECT:
             return _forgiven(all_again(flow, state, phase.returns_to or phase.id))
+        state = _accepted(state, gate.shows, shown)
         return finish(state.but(answers={**state.answers, phase.id: answer}), phase.id)
+    if gate.gate == failure_gate(phase.id):  # again is the same action, and of several commands the same one
+        return _forgiven(state) if answer == REJECT else finish(state, phase.id)
+    return _limit_answered(flow, state, gate, phase, answer)
+
+
+def _limit_answered(flow: Flow, state: RunState, gate: Action, phase: Phase, answer: str) -> RunState:
     if gate.tasks:  # a task that was sent back too often
         task = state.task(gate.tasks[0])
         if answer == REJECT:
             return state.with_task(msgspec.structs.replace(task, retries=0))
         state = state.with_task(msgspec.structs.replace(task, implemented=True, verdict="ACCEPTED"))
         return _tasks_over(state, phase.id)
-    if answer == REJECT and phase.kind == "task-reviews":  # the work is there; it is the review that cannot be read
+    if answer == REJECT and asks_to_review_again(phase, state):
         return _forgiven(state)
     if answer == REJECT:
         return _forgiven(all_again(flow, state, phase.revises or phase.id))
     return finish(_forgiven(state), phase.id)
+
+
+def asks_to_review_again(phase: Phase, state: RunState) -> bool:
+    """Whether the work is there at a review's limit, and it is the review that cannot be read."""
+    return phase.kind == "task-reviews" or not is_sent_back_too_often(phase, state)
+
+
+def _accepted(state: RunState, name: str | None, text: str | None) -> RunState:
+    if name is None or not text or text_hash(text) in state.judged.get(name, [])[-1:]:
+        return state
+    return taken(state, name, text)
+
+
+def meanings(flow: Flow, state: RunState, gate: Action) -> dict[str, str]:
+    """What each answer does, for a question that nobody can know from the flow; nothing for any other."""
+    phase = flow.phase(gate.phase)
+    if gate.type != "checkpoint" or phase.kind == "gate":
+        return {}
+    if gate.gate == failure_gate(phase.id):
+        found = {
+            "approve": f"goes on without it: what is left of {phase.id} is not done",
+            REJECT: "tries the same again",
+        }
+    elif gate.tasks:
+        number = gate.tasks[0]
+        found = {
+            "approve": f"overrules the review and takes task {number} as it is",
+            REJECT: f"has task {number} done again",
+        }
+    else:
+        back = flow.phase(phase.revises or phase.id)
+        again = "asks for the review again; the work stays as it is"
+        found = {
+            "approve": "overrules the review: the work goes on as it is",
+            REJECT: again
+            if asks_to_review_again(phase, state)
+            else f"sends the work back to {back.id} ({back.label}) with what you say",
+        }
+    return {option: {**found, ABANDON: "ends the run; its documents stay"}[option] for option in gate.options}
 
 
 def _check_turn(flow: Flow, state: RunState, gate: Action) -> None:
@@ -100,4 +152,4 @@ def _tasks_over(state: RunState, phase_id: str) -> RunState:
 
 def _forgiven(state: RunState) -> RunState:
     """Counts begin anew once a person has spoken."""
-    return state.but(tries={}, unread={})
+    return state.but(tries={}, unread={}, failed={})

@@ -4,11 +4,13 @@ and nothing is made."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from handrail.domain.pipeline.budget import LIMITS
+from handrail.kernel.errors import InvalidParams
 from handrail.kernel.nearest import did_you_mean
 
 SPECS = ".specs"
@@ -18,6 +20,11 @@ EFFORTS = ("S", "M", "L")
 FLAGS = {"--auto": "auto", "--nopr": "skip_pr", "--debug": "debug", "--discuss": "discuss"}
 PHASES = {"--until": "until", "--from": "begin_at"}
 AMOUNTS = {f"--{name.replace('_', '-')}": name for name in LIMITS}
+LABELS = "labels"
+TITLES, TEXTS, POINTS = ("title", "summary"), ("body", "description"), ("story_points", "estimate")
+"""What each service calls the same thing."""
+LONGEST = 100_000
+"""Characters of a text that was fetched."""
 MAIN_BRANCHES = ("", "main", "master")
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 _FLAG = re.compile(r"(?<!\S)--[a-z]\S*[ \t]*")
@@ -165,6 +172,63 @@ def fetch_needed(source: Source) -> dict[str, Any]:
         "fields": list(source.fields),
         "instruction": f"fetch {source.service} {source.what} fields before calling pipeline_init_with_context",
     }
+
+
+class Fetched(NamedTuple):
+    """What was looked up where the request comes from."""
+
+    title: str = ""
+    text: str = ""
+    labels: tuple[str, ...] = ()
+    points: float | None = None
+
+    @property
+    def body(self) -> str:
+        return "\n\n".join(part for part in (self.title, self.text) if part)
+
+
+def fetched(given: Mapping[str, Any], source: Source | None) -> Fetched:
+    """What was looked up, by the names that `fetch_needed` has or with the service in front (`github_title`). A name
+    without one belongs to where the request comes from. Raises InvalidParams for what would be of no effect."""
+    own = source.fields if source is not None else ()
+    known = {f"{one.service}_{field}": field for one in SOURCES for field in one.fields}
+    for name in given:
+        if name not in known and name not in own:
+            raise _unknown_field(name, source, known)
+    whole = {f"{source.service}_{name}": value for name, value in given.items() if source and name in own}
+    whole |= {name: value for name, value in given.items() if name in known}
+    whole = {name: _plain_value(name, known[name], value) for name, value in whole.items() if value is not None}
+    found = Fetched(
+        labels=tuple(label for name, value in whole.items() if known[name] == LABELS for label in value),
+        points=next((float(whole[name]) for name in known if known[name] in POINTS and name in whole), None),
+    )
+    for one in SOURCES:
+        parts = {field: whole.get(f"{one.service}_{field}", "") for field in one.fields}
+        title, text = ("".join(parts.get(field, "") for field in fields) for fields in (TITLES, TEXTS))
+        if title or text:
+            return found._replace(title=title, text=text)
+    return found
+
+
+def _unknown_field(name: str, source: Source | None, known: Mapping[str, str]) -> InvalidParams:
+    names = [*(source.fields if source is not None else ()), *known]
+    whose = "; a name without its service needs source_url" if source is None and name in known.values() else ""
+    return InvalidParams(
+        f"external_context has no {name[:100]}{did_you_mean(name, names)}{whose}", hint=f"known: {', '.join(names)}"
+    )
+
+
+def _plain_value(name: str, field: str, value: Any) -> Any:
+    """The value, where it is of its field's kind."""
+    if field == LABELS:
+        right, kind = isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of names"
+    elif field in POINTS:
+        right, kind = isinstance(value, int | float) and not isinstance(value, bool), "a number"
+    else:
+        right, kind = isinstance(value, str) and len(value) <= LONGEST, f"a text of at most {LONGEST} characters"
+    if not right:
+        raise InvalidParams(f"external_context.{name} must be {kind}", hint="send what was fetched under its name")
+    return value
 
 
 def is_main_branch(branch: str | None) -> bool:

@@ -11,16 +11,17 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.pipeline.asking import Flags
-from handrail.domain.pipeline.budget import spent
+from handrail.domain.pipeline.budget import spent, stricter
+from handrail.domain.pipeline.documents import judgement_in
 from handrail.domain.pipeline.estimating import Cost
 from handrail.domain.pipeline.flow import Flow, Phase
 from handrail.domain.pipeline.handing_out import taken, task_states, text_hash
 from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, learn
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.state import Facts, RunState, TaskState, finish, is_left_out
+from handrail.domain.pipeline.state import Facts, RunState, TaskState, finish, is_left_out, outputs_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.nearest import did_you_mean, nearest
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
@@ -32,6 +33,7 @@ GIVEN = "GIVEN"
 """What stands for the verdict on a task that was done before the run began."""
 MISSING = 10
 """Files that a refusal names."""
+NUMBERED = "phase-"
 
 
 class Request(NamedTuple):
@@ -49,6 +51,14 @@ class Request(NamedTuple):
     source_url: str | None = None
     source_id: str | None = None
     limits: Mapping[str, float] = {}
+    """What it may spend, as far as that was asked for. What holds here for every run is looked up at every turn."""
+
+
+def own_limits(here: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
+    """What a run keeps of the limits it is asked for: no more than is allowed here, and none that nobody asked for, so
+    that a limit which is set here later holds for it too."""
+    both = stricter(here, asked)
+    return {name: both[name] for name in asked}
 
 
 def begin(unit: UnitOfWork, request: Request, state: RunState, lessons: Lessons) -> PipelineRun:
@@ -118,7 +128,35 @@ def check_phase(flow: Flow, phase_id: str | None) -> None:
     if phase_id is not None and not flow.knows(phase_id):
         known = [phase.id for phase in flow.phases if phase.id not in flow.skip]
         raise InvalidParams(
-            f"{flow.name} has no phase {phase_id}{did_you_mean(phase_id, known)}", hint=f"phases: {', '.join(known)}"
+            f"{flow.name} has no phase {phase_id[:100]}{_meant(phase_id, known)}", hint=f"phases: {', '.join(known)}"
+        )
+
+
+def _meant(phase_id: str, known: Sequence[str]) -> str:
+    """The phase that was probably meant. What all numbered phases have in common makes none of them the nearer."""
+    if not phase_id.startswith(NUMBERED):
+        return did_you_mean(phase_id, known)
+    numbers = [one.removeprefix(NUMBERED) for one in known if one.startswith(NUMBERED)]
+    near = nearest(phase_id.removeprefix(NUMBERED), numbers)
+    return f"; did you mean {NUMBERED}{near}?" if near is not None else ""
+
+
+def check_until(flow: Flow, facts: Facts, until: str | None, state: RunState, begin_at: str | None = None) -> None:
+    """Raises InvalidParams for a last phase that this run does not come to: the flow has it not, the run leaves it out,
+    or it lies before the phase that the run begins at."""
+    if until is None:
+        return
+    check_phase(flow, until)
+    first = flow.position(begin_at) if begin_at is not None and flow.knows(begin_at) else 0
+    has = [phase.id for phase in flow.phases[first:] if not is_left_out(phase, state, flow, facts)]
+    if flow.position(until) < first:
+        raise InvalidParams(
+            f"the run cannot stop after {until}: it begins at {begin_at}, which comes later",
+            hint=f"phases from there: {', '.join(has)}",
+        )
+    if until not in has:
+        raise InvalidParams(
+            f"the run cannot stop after {until}: it leaves that phase out", hint=f"phases it has: {', '.join(has)}"
         )
 
 
@@ -126,7 +164,7 @@ def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str
     """The state of a run that begins at this phase: what comes before it is taken as done, its documents as written.
 
     Where only people open gates, nothing that judges is taken as done on anybody's word: reviews, gates and the tasks
-    of people are still to come.
+    of people are still to come. Elsewhere a review counts by its verdict: one that does not pass is refused.
     """
     state = RunState()
     if phase_id is None:
@@ -143,6 +181,7 @@ def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str
         state = state.but(tasks=tasks, plan=text_hash(files[plan]))
     written = [*plain, *_task_files(before, state.tasks)]
     _check_there(written, files, phase_id)
+    _check_passed(before, state, files, phase_id)
     for name in written:
         state = taken(state, name, files[name])
     left = any(not task.implemented for task in state.tasks)  # people's, or none was begun
@@ -178,6 +217,19 @@ def _check_there(names: Sequence[str], files: Mapping[str, str], phase_id: str) 
             f"to begin at {phase_id} the workspace must hold {shown}",
             hint="write what is missing into the workspace first, or begin earlier",
         )
+
+
+def _check_passed(before: Sequence[Phase], state: RunState, files: Mapping[str, str], phase_id: str) -> None:
+    """Raises InvalidParams for a review among these phases whose verdict does not pass, or cannot be read."""
+    for phase in before:
+        for name in outputs_of(phase, state) if phase.passes else ():
+            verdict, problem = judgement_in(files[name], phase.passes, phase.fails)
+            if verdict not in phase.passes:
+                said = f"says {verdict}" if verdict is not None else f"has no readable verdict: {problem}"
+                raise InvalidParams(
+                    f"to begin at {phase_id} the reviews before it must have passed, and {name} {said}",
+                    hint=f"begin at {phase.id} or earlier; a review passes with {' or '.join(phase.passes)}",
+                )
 
 
 # -- what earlier runs tell -------------------------------------------------------------------------------------------

@@ -88,12 +88,15 @@ def spent(log: Sequence[Mapping[str, Any]], prices: Mapping[str, float]) -> Spen
 
 def exceeded(have: Spent, limits: Mapping[str, float], kind: str) -> str:
     """Which limit of a kind, `soft` or `hard`, is reached, in words; nothing where none is."""
-    for unit in UNITS:
-        limit = limits.get(f"{kind}_{unit}")
-        amount = getattr(have, unit)
-        if limit is not None and amount >= limit:
-            return f"{_amount(amount)} of {_amount(limit)} {unit} are spent"
+    for name, amount in reached(have, limits, kind).items():
+        return f"{_amount(amount)} of {_amount(limits[name])} {name.partition('_')[2]} are spent"
     return ""
+
+
+def reached(have: Spent, limits: Mapping[str, float], kind: str) -> dict[str, float]:
+    """Every limit of a kind that is reached, by its name, with what is spent of it."""
+    amounts = {f"{kind}_{unit}": getattr(have, unit) for unit in UNITS}
+    return {name: amount for name, amount in amounts.items() if name in limits and amount >= limits[name]}
 
 
 def warning_about(have: Spent, limits: Mapping[str, float]) -> str:

@@ -79,6 +79,8 @@ class TaskEntry(NamedTuple):
     text: str
     """What stands under its heading beside the fields."""
     line: int
+    needs_at: tuple[int, ...] = ()
+    """For each of `depends_on` the line that names it."""
 
 
 class Judgement(NamedTuple):
@@ -305,10 +307,15 @@ def _task(name: str, heading: tuple[int, int, str], body: Sequence[tuple[int, st
     mode: Mode = "sequential"
     for at, text in fields.get("mode", ())[:1]:
         mode = _mode(name, at, text)
-    needs = [need for at, text in fields.get("depends_on", ()) for need in _numbers(name, at, text)]
+    needs: dict[int, int] = {}
+    for at, text in fields.get("depends_on", ()):
+        for need in _numbers(name, at, text):
+            needs.setdefault(need, at)
     files = _files(name, fields.get("files", ()))
     text = "\n".join(rest).strip()
-    return TaskEntry(number, title, mode, tuple(dict.fromkeys(needs)), tuple(dict.fromkeys(files)), text, line)
+    return TaskEntry(
+        number, title, mode, tuple(needs), tuple(dict.fromkeys(files)), text, line, needs_at=tuple(needs.values())
+    )
 
 
 def _mode(name: str, line: int, text: str) -> Mode:
@@ -363,19 +370,22 @@ def _check(name: str, tasks: Sequence[TaskEntry]) -> None:
     for task in tasks:
         needs += len(task.depends_on)
         if needs > MOST_NEEDS:
-            raise _wrong(name, task.line, f"more than {MOST_NEEDS} dependencies in all; name only the nearest")
+            raise _wrong(name, task.needs_at[-1], f"more than {MOST_NEEDS} dependencies in all; name only the nearest")
         if task.number in known:
             raise _wrong(name, task.line, f"task {task.number} stands at line {known[task.number].line} already")
         known[task.number] = task
     for task in tasks:
-        for need in task.depends_on:
+        for need, line in zip(task.depends_on, task.needs_at, strict=True):
             if need == task.number:
-                raise _wrong(name, task.line, f"task {need} depends on itself")
+                raise _wrong(name, line, f"task {need} depends on itself")
             if need not in known:
-                raise _wrong(name, task.line, f"task {task.number} depends on task {need}, which is not there")
+                raise _wrong(name, line, f"task {task.number} depends on task {need}, which is not there")
     if path := _cycle(known):
         way = " → ".join(str(number) for number in path)
-        raise _wrong(name, known[path[0]].line, f"tasks depend on each other in a circle: {way}")
+        first = known[path[0]]
+        raise _wrong(
+            name, first.needs_at[first.depends_on.index(path[1])], f"tasks depend on each other in a circle: {way}"
+        )
 
 
 def _cycle(tasks: Mapping[int, TaskEntry]) -> list[int]:

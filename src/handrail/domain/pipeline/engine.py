@@ -17,7 +17,11 @@ from handrail.domain.pipeline.state import Facts, RunState, TaskState, is_left_o
 
 UNREADABLE_TRIES = 2
 """Reviews without a readable verdict before a person is asked."""
+FAILED_TRIES = 2
+"""Failures of one phase in a row before a person is asked."""
 LIMIT_OPTIONS = ["approve", "reject", "abandon"]
+FAILED_OPTIONS = ["reject", "abandon"]
+"""Where work is missing that nobody can go on without."""
 TASK_GATE_OPTIONS = ["done", "skip", "abandon"]
 PAUSED, UNTIL, BUDGET = "paused", "until", "budget"
 """Why a run stands still that is not over."""
@@ -82,6 +86,8 @@ def _decided(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]
     phase = present_phase(flow, state, facts)
     if phase is None:
         return Action(type="done")
+    if (failed := _failed(phase, state)) is not None:
+        return failed
     match phase.kind:
         case "agent":
             return _spawn(flow, state, facts, phase, files)
@@ -128,10 +134,33 @@ def _inputs(
     return found
 
 
+def failure_gate(phase_id: str) -> str:
+    """What the question is called that a phase asks once it has failed too often."""
+    return f"{phase_id}-failed"
+
+
+def _failed(phase: Phase, state: RunState) -> Action | None:
+    """The question to a person, where the same thing failed often enough."""
+    failures = state.failed.get(phase.id, 0)
+    if failures < FAILED_TRIES:
+        return None
+    return Action(
+        type="checkpoint",
+        phase=phase.id,
+        gate=failure_gate(phase.id),
+        why=f"{phase.label} has failed {failures} times in a row: {state.again.get(phase.id, '')}".rstrip(": "),
+        options=list(LIMIT_OPTIONS if phase.kind == "exec" else FAILED_OPTIONS),
+    )
+
+
+def is_sent_back_too_often(phase: Phase, state: RunState) -> bool:
+    return state.tries.get(phase.id, 0) > phase.retries
+
+
 def _limit(phase: Phase, state: RunState) -> Action | None:
     """The question to a person, where agents have tried often enough."""
     tries, unread = state.tries.get(phase.id, 0), state.unread.get(phase.id, 0)
-    if tries > phase.retries:
+    if is_sent_back_too_often(phase, state):
         why = f"{phase.label} has sent the work back {tries} times."
     elif unread >= UNREADABLE_TRIES:
         why = f"{phase.label} gave no readable verdict {unread} times."

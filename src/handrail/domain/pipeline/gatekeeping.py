@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
@@ -26,6 +27,15 @@ class Answer(NamedTuple):
 
     text: str
     gate_id: str | None = None
+
+
+class Decided(NamedTuple):
+    """The option that was chosen, and what was said with it."""
+
+    word: str
+    feedback: str | None
+    known: str = ""
+    """For an answer that is on record already: by whom and when. Then nothing is left to do."""
 
 
 def open_gate(unit: UnitOfWork, workflow_id: str) -> Gate | None:
@@ -87,9 +97,11 @@ def answer_of(
     files: Mapping[str, str],
     *,
     humans_decide: bool,
-) -> tuple[str, str | None]:
-    """The option that an orchestrator brings from its person, and what was said with it; the gate is settled by it."""
+) -> Decided:
+    """What an orchestrator brings from its person; the gate is settled by it."""
     gate = open_gate(unit, run.id)
+    if (known := _on_record(unit, run, answer)) is not None:
+        return known
     if handed_out is None or gate is None:
         raise IllegalTransition("nothing was asked that could be answered", hint="call again without user_response")
     if humans_decide:
@@ -108,7 +120,25 @@ def answer_of(
     _check_new(gate, handed_out, word, answer)
     check_shown(gate, handed_out, files)
     settle(unit, gate, word, feedback, unit.actor)
-    return word, feedback
+    return Decided(word, feedback)
+
+
+def _on_record(unit: UnitOfWork, run: PipelineRun, answer: Answer) -> Decided | None:
+    """The answer that its gate was given before, where this is the same one again. Raises where it is another."""
+    gate = unit.get(Gate, answer.gate_id) if answer.gate_id is not None else None
+    if gate is None or gate.workflow_id != run.id or gate.answer is None or gate.answered_at is None:
+        return None
+    word, feedback = split_answer(answer.text, gate.options)
+    at = datetime.fromtimestamp(gate.answered_at / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    known = f"{gate.question} was answered: {gate.answer}, by {gate.answered_by} at {at}"
+    if word != gate.answer:
+        raise IllegalTransition(
+            f"{known}; it cannot be answered {word} now",
+            hint="call again without user_response to go on from there",
+            gate_id=gate.id,
+        )
+    lost = "; what was said with it now was not taken" if feedback not in (None, gate.feedback) else ""
+    return Decided(word, feedback, known + lost)
 
 
 def _check_new(gate: Gate, handed_out: Action, word: str, answer: Answer) -> None:

@@ -75,8 +75,8 @@ def settled(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
         return state
     try:
         tasks = task_states(text, doing.plan or "")
-    except InvalidPlan:
-        return back_to(flow, state, writer.id)
+    except InvalidPlan as problem:
+        return back_to(flow, state, writer.id).but(again={**state.again, writer.id: problem.message})
     again = flow.phases[flow.position(writer.id) + 1]
     return back_to(flow, state, again.id).but(tasks=tasks, plan=text_hash(text))
 

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.pipeline.asking import SOURCES, Flags, slug
-from handrail.domain.pipeline.beginning import check_phase, new_workflow
-from handrail.domain.pipeline.budget import check_limits, stricter
+from handrail.domain.pipeline.beginning import check_phase, new_workflow, own_limits
+from handrail.domain.pipeline.budget import check_limits
 from handrail.domain.pipeline.flow import Flow, Phase, read_flow
 from handrail.domain.pipeline.handing_out import task_states, text_hash
 from handrail.domain.pipeline.run import PipelineRun
@@ -38,7 +38,11 @@ LONGEST = 4 * 1024 * 1024
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 DEEPEST = 12
 """How deep a document lies in itself at most."""
+REASON = 20_000
+"""Characters of why a phase is handed out again: more than any that we write."""
 
+TOLD = 20
+"""Things done again that the ledger names."""
 ACCEPTED = "ACCEPTED"
 """What stands for the verdict on a task that a person took as it was."""
 
@@ -97,18 +101,49 @@ class Destination(NamedTuple):
     """What a run may spend there."""
 
 
+class Setback(NamedTuple):
+    """Something that is done again, since its document does not bear out that it was done."""
+
+    phase: str
+    """Where the run goes back to."""
+    file: str
+    why: str
+    """What is wrong with the file."""
+    task: int | None = None
+    """The one task that is done again, where it is not the whole phase."""
+
+    @property
+    def told(self) -> str:
+        whole = f"{self.phase} and all that follow are done again"
+        what = whole if self.task is None else f"{self.phase} does task {self.task} again"
+        return f"{self.file} {self.why}, so {what}"
+
+
+class Imported(NamedTuple):
+    """A run that was taken over."""
+
+    run: PipelineRun
+    setbacks: tuple[Setback, ...] = ()
+    """What is done again, and why; nothing where the documents bear out all of it."""
+
+
 def run_from(text: str, files: Mapping[str, str], there: Destination, now_ms: int, run_id: str = "") -> PipelineRun:
     """The run that a `state.json` tells of. Raises InvalidParams where it tells of none, or of one that is not to be
     had."""
+    return _read(text, files, there, now_ms, run_id).run
+
+
+def _read(text: str, files: Mapping[str, str], there: Destination, now_ms: int, run_id: str = "") -> Imported:
     copied = _copied(text)
     flow = _flow(copied, there.commands)
     _check_source(copied)
     _check_limits(flow, copied.limits)
     _check_state(flow, copied.state)
     state = copied.state.but(before={}, stopped=None, skip=[])
+    setbacks: list[Setback] = []
     if state.ended is None:
         facts = Facts(source_type=copied.source_type, skip_pr=copied.flags.skip_pr)
-        state = _borne_out(flow, state, files, facts)
+        state, setbacks = _borne_out(flow, state, files, facts)
     kept: dict[str, Any] = msgspec.to_builtins(copied)
     name = slug(copied.spec_name)
     own = {
@@ -122,16 +157,21 @@ def run_from(text: str, files: Mapping[str, str], there: Destination, now_ms: in
         "task_ids": {},
         "dispatched": None,
         "lessons": {},
-        "limits": {**copied.limits, **stricter(there.limits, _amounts(copied.limits))},
+        "limits": {**copied.limits, **own_limits(there.limits, _amounts(copied.limits))},
         "created_at": min(copied.created_at, now_ms),
         "updated_at": now_ms,
     }
-    return PipelineRun(**{**kept, **own})
+    return Imported(PipelineRun(**{**kept, **own}), tuple(setbacks))
 
 
 def import_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Destination) -> PipelineRun:
     """The run of a workspace that was copied here, recorded as a workflow of this store."""
-    read = run_from(text, files, there, unit.now_ms())
+    return imported_run(unit, text, files, there).run
+
+
+def imported_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Destination) -> Imported:
+    """As `import_run`, with what is done again and why."""
+    read, setbacks = _read(text, files, there, unit.now_ms())
     workflow = new_workflow(
         unit, read.title, read.source_type, read.source_url, read.request or read.title, there.repository
     )
@@ -139,8 +179,9 @@ def import_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Des
     if ended is not None:
         workflow = msgspec.structs.replace(workflow, status=ended)
     run = msgspec.structs.replace(read, id=workflow.id)
-    unit.record("pipeline.imported", workflow, run, data={"workspace": run.workspace})
-    return run
+    again = {"again": [one.told for one in setbacks[:TOLD]]} if setbacks else {}
+    unit.record("pipeline.imported", workflow, run, data={"workspace": run.workspace, **again})
+    return Imported(run, setbacks)
 
 
 def commands_in(flows: Iterable[Flow]) -> set[Command]:
@@ -216,14 +257,16 @@ def _amounts(limits: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_state(flow: Flow, state: RunState) -> None:
-    named = (*state.done, *state.answers, *state.approved, *state.tries, *state.unread, *state.given)
+    named = (*state.done, *state.answers, *state.approved, *state.tries, *state.unread, *state.given, *state.failed, *state.again)
     if any(not flow.knows(phase) for phase in named):
         raise _unreadable("it names phases that its flow does not have")
     if state.ended not in (None, "completed", "abandoned"):
         raise _unreadable(f"a run does not end as {state.ended[:50]}")
-    counts = (*state.tries.values(), *state.unread.values(), state.turns, *(task.retries for task in state.tasks))
+    counts = (*state.tries.values(), *state.unread.values(), *state.failed.values(), state.turns, *(task.retries for task in state.tasks))
     if any(not 0 <= count <= 10**9 for count in counts):
         raise _unreadable("its counts are no counts")
+    if any(len(why) > REASON for why in state.again.values()):
+        raise _unreadable("its reasons are no reasons")
 
 
 def _unreadable(why: str) -> InvalidParams:
@@ -236,23 +279,36 @@ def _unreadable(why: str) -> InvalidParams:
 # -- what the documents bear out --------------------------------------------------------------------------------------
 
 
-def _borne_out(flow: Flow, state: RunState, files: Mapping[str, str], facts: Facts) -> RunState:
-    """The state with everything done again whose document is not the one that was accepted."""
-    state = _with_tasks(flow, state, files)
+def _borne_out(flow: Flow, state: RunState, files: Mapping[str, str], facts: Facts) -> tuple[RunState, list[Setback]]:
+    """The state with everything done again whose document is not the one that was accepted, and what that is."""
+    state, setbacks = _with_tasks(flow, state, files)
     for phase in flow.phases:
-        if phase.id in state.done and not _stands(phase, state, files):
+        changed = _changed(phase, flow, state, files) if phase.id in state.done else None
+        if changed is not None:
             state = all_again(flow, state, phase.id).but(tries={}, unread={})
+            # What was to be done again after it is done again with it.
+            setbacks = [Setback(phase.id, changed, _why(changed, files))]
             break
     present = present_phase(flow, state, facts)
     has_command = present is not None and 0 <= state.command < len(present.commands)
-    return state if has_command else state.but(command=0)
+    return state if has_command else state.but(command=0), setbacks
 
 
-def _stands(phase: Phase, state: RunState, files: Mapping[str, str]) -> bool:
-    """Whether a phase has the document that ended it. A review that a person let pass was ended by none."""
+def _changed(phase: Phase, flow: Flow, state: RunState, files: Mapping[str, str]) -> str | None:
+    """The document of a phase that is not the one that ended it. A review that a person let pass was ended by none, and
+    a task list that was accepted anew after it was written is the one that counts."""
     if phase.kind in ("tasks", "task-reviews") or (phase.kind == "review" and phase.id not in state.approved):
-        return True
-    return all(_is_accepted(name, state, files) for name in outputs_of(phase, state))
+        return None
+    plans = [one.plan for one in flow.phases if one.kind == "tasks" and state.plan is not None]
+    for name in outputs_of(phase, state):
+        read_from = name in plans and name in files and text_hash(files[name]) == state.plan
+        if not read_from and not _is_accepted(name, state, files):
+            return name
+    return None
+
+
+def _why(name: str, files: Mapping[str, str]) -> str:
+    return "is not the one that was accepted" if name in files else "is not there"
 
 
 def _is_accepted(name: str, state: RunState, files: Mapping[str, str]) -> bool:
@@ -260,11 +316,12 @@ def _is_accepted(name: str, state: RunState, files: Mapping[str, str]) -> bool:
     return bool(accepted) and name in files and text_hash(files[name]) == accepted[-1]
 
 
-def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
-    """The state with the tasks as their list has them, each as far as its own documents bear out."""
+def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> tuple[RunState, list[Setback]]:
+    """The state with the tasks as their list has them, each as far as its own documents bear out, and what of them is
+    done again."""
     doing = next((phase for phase in flow.phases if phase.kind == "tasks"), None)
     if doing is None or not (state.tasks or doing.id in state.done):
-        return state.but(tasks=[], plan=None)
+        return state.but(tasks=[], plan=None), []
     plan = doing.plan or ""
     try:
         listed = task_states(files.get(plan, ""), plan)
@@ -272,8 +329,9 @@ def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunSta
         listed = []
     if not listed or text_hash(files[plan]) != state.plan:
         writers = [phase.id for phase in flow.phases if phase.output == plan and phase.id in state.done]
-        again = all_again(flow, state, (*writers, doing.id)[0])
-        return again.but(tasks=[], plan=None, tries={}, unread={})
+        first = (*writers, doing.id)[0]
+        again = all_again(flow, state, first)
+        return again.but(tasks=[], plan=None, tries={}, unread={}), [Setback(first, plan, _why(plan, files))]
     judging = next((phase for phase in flow.phases if phase.kind == "task-reviews"), None)
     known = {task.number: task for task in state.tasks}
     tasks = [_as_far(task, known.get(task.number, task), doing, judging, state, files) for task in listed]
@@ -283,7 +341,25 @@ def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunSta
         task.verdict is None and task.number in known and known[task.number].verdict is not None for task in tasks
     ):
         state = back_to(flow, state, judging.id)
-    return state.but(tasks=tasks)
+    return state.but(tasks=tasks), _tasks_again(tasks, known, doing, judging, files)
+
+
+def _tasks_again(
+    tasks: Iterable[TaskState],
+    known: Mapping[int, TaskState],
+    doing: Phase,
+    judging: Phase | None,
+    files: Mapping[str, str],
+) -> list[Setback]:
+    """The tasks that are not as far as the file says of them."""
+    found: list[Setback] = []
+    for task in tasks:
+        before = known.get(task.number, task)
+        phase = doing if before.implemented and not task.implemented else judging
+        if phase is not None and (before.implemented, before.verdict) != (task.implemented, task.verdict):
+            name = _file_of(phase, task)
+            found.append(Setback(phase.id, name, _why(name, files), task.number))
+    return found
 
 
 def _as_far(

@@ -1,9 +1,10 @@
 """What an agent is told: four layers put together into one text, each within its share of a budget.
 
-1. the role, 2. what it reads and writes, 3. the repository, 4. what earlier runs teach; and what a person said, once.
-Layers 1 and 2 and a person's words are never cut. Whatever else does not fit goes in this order, from each list's end:
-friction points, similar runs, review patterns, the repository. What was left out is named (`docs/prompts.md`). Finding
-these things out is not done here: `profile.py` and `learning.py` do that.
+1. the role, 2. what it reads and writes, 3. the repository, 4. what earlier runs teach; then why the work is asked for
+again, where it is, and what a person said, once. Layers 1 and 2, that reason and a person's words are never cut.
+Whatever else does not fit goes in this order, from each list's end: friction points, similar runs, review patterns, the
+repository. What was left out is named (`docs/prompts.md`). Finding these things out is not done here: `profile.py` and
+`learning.py` do that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ PROMPT_TOKENS = 8000
 """The whole. The files that an agent reads are many times that; what surrounds them should not be."""
 ITEM_CHARACTERS = 300
 """One line of layers 3 and 4: others wrote it, and a line that long says no more than its beginning."""
+REASON_CHARACTERS = 2500
+"""Why work is asked for again: an error as long as a report may have it, and what stands around it."""
 SHOWN_TASKS = 50
 NOTICE_TOKENS = 60
 """What the line that names what was left out may take."""
@@ -71,6 +74,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     similar: Sequence[str] = ()
     patterns: Sequence[str] = ()
     friction: Sequence[str] = ()
+    again: str = ""
+    """Why the work is asked for again, where it is."""
     feedback: str | None = None
     """What a person said at the last gate."""
 
@@ -78,7 +83,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 def assemble(parts: Parts, budget: int = PROMPT_TOKENS) -> str:
     """The whole prompt. Above the budget only where the role, the files and a person's words alone are."""
     fixed = [_filled(parts.role, parts).strip(), *_files(parts), *_tasks(parts)]
-    spoken = _feedback(parts)
+    spoken = [*_again(parts), *_feedback(parts)]
     room = budget - _cost("\n\n".join([*fixed, *spoken]))
     given = {layer.field: [_one_line(item) for item in getattr(parts, layer.field)] for layer in LAYERS}
     kept = _cut({layer.field: _within_share(layer, given[layer.field]) for layer in LAYERS}, given, room)
@@ -159,12 +164,24 @@ def _tasks(parts: Parts) -> list[str]:
     return ["\n".join(lines)]
 
 
+def _again(parts: Parts) -> list[str]:
+    """What was wrong with the last try: it may quote what others wrote or a command printed."""
+    if not parts.again.strip():
+        return []
+    why = parts.again if len(parts.again) <= REASON_CHARACTERS else parts.again[: REASON_CHARACTERS - 1] + "…"
+    return [f"## Why You Are Asked Again\nThis was tried before, and it was not taken. Mend this.\n\n{_quoted(why)}"]
+
+
 def _feedback(parts: Parts) -> list[str]:
-    """A person's words, quoted, so that nothing in them looks like a heading of ours."""
     if parts.feedback is None or not parts.feedback.strip():
         return []
-    said = "\n".join(f"> {line}".rstrip() for line in parts.feedback.strip().splitlines())
+    said = _quoted(parts.feedback)
     return [f"## Human Feedback\nA person said this about the work so far. Follow it before anything above.\n\n{said}"]
+
+
+def _quoted(text: str) -> str:
+    """Others' words, so that nothing in them looks like a heading of ours."""
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 
 def _within_share(layer: _Layer, items: Sequence[str]) -> int:

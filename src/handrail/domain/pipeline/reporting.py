@@ -21,10 +21,11 @@ from handrail.domain.pipeline.state import (
     finish,
     present_phase,
     unreviewed,
+    with_reason,
 )
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition
 
-__all__ = ["CONTINUE", "PROCEED", "REVISE", "Reported", "report", "task_states", "text_hash"]
+__all__ = ["CONTINUE", "PROCEED", "REVISE", "Reported", "fail", "refused", "report", "task_states", "text_hash"]
 
 PROCEED, REVISE, CONTINUE = "proceed", "revision_required", "setup_continue"
 
@@ -42,6 +43,26 @@ class Reported(NamedTuple):
 
 def report(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str) -> Reported:
     """The run after the present phase's action was carried out. Raises a refusal where nothing came of it."""
+    state, phase = _at(flow, state, facts, files, phase_id)
+    done = _come_of(flow, state, phase, files)
+    return done._replace(state=with_reason(done.state, phase.id, done.warning))
+
+
+def refused(state: RunState, phase_id: str, why: str) -> RunState:
+    """The run after nothing came of an action: it is handed out again, and says why until it is over."""
+    return state.but(again={**state.again, phase_id: why})
+
+
+def fail(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str, error: str) -> Reported:
+    """The run after the present phase's action failed: it is still to be done, whatever lies there by now."""
+    state, phase = _at(flow, state, facts, files, phase_id)
+    why = f"the last try failed: {error.strip()}"
+    counted = {**state.failed, phase.id: state.failed.get(phase.id, 0) + 1}
+    return Reported(refused(state, phase.id, why).but(failed=counted), REVISE, warning=why)
+
+
+def _at(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str) -> tuple[RunState, Phase]:
+    """The run as it stands and its present phase. Raises where that is another one, or one that nobody carries out."""
     state = settled(flow, state, files) if state.ended is None else state
     phase = present_phase(flow, state, facts)
     if phase is None or state.ended is not None or phase.id != phase_id:
@@ -51,6 +72,16 @@ def report(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], 
             hint="pipeline_next_action says what is to be done",
             phase=phase_id,
         )
+    if phase.kind == "gate":
+        raise IllegalTransition(
+            f"{phase.id} is a question to a person and is not reported",
+            hint="user_response of pipeline_next_action carries the answer",
+            phase=phase.id,
+        )
+    return state, phase
+
+
+def _come_of(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     match phase.kind:
         case "agent":
             return _told(_written(flow, state, phase, files))
@@ -60,16 +91,10 @@ def report(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], 
             return _told(_implemented(state, phase, files)) if state.tasks else _listed(state, phase, files)
         case "task-reviews":
             return _told(_tasks_reviewed(flow, state, phase, files))
-        case "exec":
+        case _:
             last = state.command + 1 == len(phase.commands)
             after = finish(state, phase.id) if last else state.but(command=state.command + 1)
             return Reported(after, PROCEED if last else CONTINUE)
-        case "gate":
-            raise IllegalTransition(
-                f"{phase.id} is a question to a person and is not reported",
-                hint="user_response of pipeline_next_action carries the answer",
-                phase=phase.id,
-            )
 
 
 def _told(done: Reported) -> Reported:
@@ -173,7 +198,13 @@ def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Rep
     left = [task for task in state.tasks if not (task.implemented or task.skipped)]
     if not left:
         state = finish(state, phase.id)
-    return Reported(state, PROCEED, ", ".join(written))
+    # Of those that were handed out: they are again, with what else is ready by now.
+    missing = [name for name in awaited.values() if name in state.before]
+    if not missing:
+        return Reported(state, PROCEED, ", ".join(written))
+    named = f"{', '.join(missing[:10])}{' …' if len(missing) > 10 else ''}"
+    warning = f"{phase.id} has written {', '.join(written[:10])} and not {named}; each task writes its own file anew"
+    return Reported(state, REVISE, ", ".join(written), warning=warning)
 
 
 def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:

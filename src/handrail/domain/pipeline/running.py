@@ -20,7 +20,7 @@ from handrail.domain.pipeline.engine import PAUSED, Action, decide
 from handrail.domain.pipeline.flow import Flow
 from handrail.domain.pipeline.gatekeeping import Answer, answer_of, asked_gate, check_shown, settle, withdraw_open
 from handrail.domain.pipeline.learning import friction_of
-from handrail.domain.pipeline.reporting import Reported, report
+from handrail.domain.pipeline.reporting import Reported, fail, refused, report
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.state import Facts, RunState
 from handrail.domain.pipeline.tasking import mirror_tasks
@@ -36,6 +36,8 @@ QUESTIONS = ("checkpoint", "human_gate")
 KEPT_FINDINGS = 200
 KEPT_LOG = 400
 """Entries of a run's log. Older ones are added up by phase and model, so that no sum changes."""
+SHOWN_NAME = 100
+"""Characters of a name that nobody knows."""
 MOST_TURNS = 60
 """Gates that may open by themselves in one turn: far more than any flow has."""
 
@@ -45,6 +47,8 @@ class Rules(NamedTuple):
 
     humans_decide: bool = False
     prices: Mapping[str, float] = {}
+    limits: Mapping[str, float] = {}
+    """What a run may spend that has no limit of its own."""
 
 
 class Previous(NamedTuple):
@@ -58,6 +62,8 @@ class Previous(NamedTuple):
     """Which action is meant, where that is said: one that was reported before is not taken for the next."""
     setup_only: bool = False
     """True where it was a command that another one follows."""
+    error: str = ""
+    """What went wrong, where it failed: then it is not done, whatever else is said."""
 
 
 class Turn(NamedTuple):
@@ -90,9 +96,14 @@ def run_at(unit: UnitOfWork, repository: str, workspace: str) -> PipelineRun | N
     return next(iter(unit.select(PipelineRun, Query(conditions, ("-created_at", "-id"), 1))), None)
 
 
+def limits_of(run: PipelineRun, rules: Rules) -> dict[str, float]:
+    """What a run may spend: what holds here now, but where it was begun with less or a person allowed it more."""
+    return {**rules.limits, **run.budget_limits()}
+
+
 def facts_of(unit: UnitOfWork, run: PipelineRun, rules: Rules) -> Facts:
     """What the engine is told beside the run's state: how far it may go, and whether it may now."""
-    over = exceeded(spent(run.log, rules.prices), run.budget_limits(), "hard")
+    over = exceeded(spent(run.log, rules.prices), limits_of(run, rules), "hard")
     return msgspec.structs.replace(
         run.facts(humans_decide=rules.humans_decide),
         until=run.limits.get("until"),
@@ -124,37 +135,65 @@ def take_turn(
     flow, state = run.flow_followed(), run.run_state()
     handed_out = run.action_handed_out()
     reported: Reported | None = None
-    warning = ""
+    said = [_not_taken(previous, run, handed_out)]
     if _is_report_of(previous, run, handed_out):
         assert handed_out is not None
         run, state = _logged(unit, run, state, handed_out.phase, previous)
         try:
-            reported = report(flow, state, facts_of(unit, run, rules), files, handed_out.phase)
-            state, warning = reported.state, reported.warning
-        except (ArtefactMissing, InvalidPlan, IllegalTransition) as refusal:
-            warning = f"{refusal.message}; {refusal.hint}"
+            reported = _reported(flow, state, facts_of(unit, run, rules), files, handed_out.phase, previous)
+            state = reported.state
+        except (ArtefactMissing, InvalidPlan) as refusal:
+            state = refused(state, handed_out.phase, f"{refusal.message}; {refusal.hint}")
+        except IllegalTransition as refusal:
+            said.append(f"{refusal.message}; {refusal.hint}")
+    word: str | None = None
     if answer is not None:
-        word, feedback = answer_of(unit, run, handed_out, answer, files, humans_decide=rules.humans_decide)
-        assert handed_out is not None, "an answer was to something"
-        state = answered(flow, state, handed_out, word, feedback)
+        decided = answer_of(unit, run, handed_out, answer, files, humans_decide=rules.humans_decide)
+        said.append(decided.known)
+        if not decided.known:
+            assert handed_out is not None, "an answer was to something"
+            word, shown = decided.word, files.get(handed_out.shows or "")
+            state = answered(flow, state, handed_out, word, decided.feedback, shown)
     run = _learnt(unit, run, reported, files)
-    still = handed_out if reported is None and answer is None else None
+    still = handed_out if reported is None and word is None else None
     action, state = _open_gates(unit, run, flow, state, facts_of(unit, run, rules), files)
     if action.phase and action.stopped is None:
         state = handing_out.handed_out(flow, state, files, action.phase, action.tasks)
     gate = asked_gate(unit, run, action, files) if action.type in QUESTIONS else None
-    if answer is not None and gate is not None:
+    if word is not None and gate is not None:
         action = msgspec.structs.replace(action, opened_by=word)
     if gate is None and action.stopped is None and still is not None and still.type in QUESTIONS:
         withdraw_open(unit, run.id)
-    said = warning_about(spent(run.log, rules.prices), run.budget_limits())
+    said += [state.again.get(action.phase, ""), warning_about(spent(run.log, rules.prices), limits_of(run, rules))]
     kept = keep(unit, run, state, action, still=still)
-    return Turn(kept, action, reported, "; ".join(part for part in (warning, said) if part), gate)
+    return Turn(kept, action, reported, "; ".join(part for part in said if part), gate)
+
+
+def _reported(
+    flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str, previous: Previous
+) -> Reported:
+    if previous.error:
+        return fail(flow, state, facts, files, phase_id, previous.error)
+    return report(flow, state, facts, files, phase_id)
+
+
+def _not_taken(previous: Previous, run: PipelineRun, handed_out: Action | None) -> str:
+    """What is to be said of a report that names another action than the one that is out. The one just before is no
+    mistake: its report's reply was lost, and it is sent again."""
+    named = previous.action_id
+    if named is None or not (previous.complete or previous.error):
+        return ""
+    out = action_id(run) if handed_out is not None and handed_out.type not in QUESTIONS else None
+    if named == out or (run.log and named == f"{run.log[-1]['phase']}/{run.state.get('turns', 0) - 1}"):
+        return ""
+    there = f"what was handed out is {out}" if out is not None else "nothing is out that could be reported"
+    return f"reported {named[:SHOWN_NAME]}, but {there}; nothing was taken"
 
 
 def _is_report_of(previous: Previous, run: PipelineRun, handed_out: Action | None) -> bool:
     """Whether what is reported is the action that was handed out last, as far as the report says which it means."""
-    if not previous.complete or handed_out is None or handed_out.type in (*QUESTIONS, "done"):
+    told = previous.complete or previous.error
+    if not told or handed_out is None or handed_out.type in (*QUESTIONS, "done"):
         return False
     if previous.action_id is not None:
         return previous.action_id == action_id(run)
@@ -221,7 +260,7 @@ def report_phase(
             phase=phase_id,
         )
     run, state = _logged(unit, run, state, phase_id, previous)
-    done = report(flow, state, facts_of(unit, run, rules), files, phase_id)
+    done = _reported(flow, state, facts_of(unit, run, rules), files, phase_id, previous)
     keep(unit, _learnt(unit, run, done, files), done.state, None)
     return done
 
@@ -249,7 +288,8 @@ def answer_gate(unit: UnitOfWork, gate: Gate, word: str, feedback: str | None, f
     answer, _ = split_answer(word, gate.options)
     check_shown(gate, handed_out, files)
     settle(unit, gate, answer, feedback, unit.actor)
-    state = answered(run.flow_followed(), run.run_state(), handed_out, answer, feedback)
+    shown = files.get(handed_out.shows or "")
+    state = answered(run.flow_followed(), run.run_state(), handed_out, answer, feedback, shown)
     return keep(unit, run, state, None)
 
 
@@ -263,7 +303,7 @@ def _open_gates(
             return action, state
         gate = asked_gate(unit, run, action, files)
         settle(unit, gate, action.options[0], None, AUTO)
-        state = answered(flow, state, action, action.options[0], None)
+        state = answered(flow, state, action, action.options[0], None, files.get(action.shows or ""))
     raise AssertionError("more gates open by themselves than any flow has")
 
 

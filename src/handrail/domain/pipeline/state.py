@@ -54,6 +54,10 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     """How often each review sent the work back."""
     unread: dict[str, int] = {}
     """How often each review could not be read."""
+    failed: dict[str, int] = {}
+    """How often in a row the action of each phase was reported as failed."""
+    again: dict[str, str] = {}
+    """For each phase that is handed out again why that is so, until it is over."""
     approved: list[str] = []
     """Reviews that passed with a verdict of their own."""
     judged: dict[str, list[str]] = {}
@@ -124,6 +128,8 @@ def back_to(flow: Flow, state: RunState, phase_id: str) -> RunState:
     return state.but(
         done=[done for done in state.done if done not in again],
         approved=[review for review in state.approved if review not in again],
+        failed={phase: count for phase, count in state.failed.items() if phase not in again},
+        again={phase: why for phase, why in state.again.items() if phase not in again},
         before={},
         command=0,
     )
@@ -157,4 +163,13 @@ def outputs_of(phase: Phase, state: RunState) -> list[str]:
 
 
 def finish(state: RunState, phase_id: str) -> RunState:
-    return state.but(done=[*(done for done in state.done if done != phase_id), phase_id], command=0)
+    done = [*(done for done in state.done if done != phase_id), phase_id]
+    return with_reason(state, phase_id, "").but(done=done, command=0)
+
+
+def with_reason(state: RunState, phase_id: str, why: str) -> RunState:
+    """The state after a phase's action did not fail: its failures are forgotten, and it is handed out again for this
+    reason, where there is one."""
+    failed = {phase: count for phase, count in state.failed.items() if phase != phase_id}
+    again = {phase: reason for phase, reason in state.again.items() if phase != phase_id}
+    return state.but(failed=failed, again={**again, phase_id: why} if why else again)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.pipeline.asking import SPECS
-from handrail.domain.pipeline.beginning import check_phase, new_workflow
+from handrail.domain.pipeline.beginning import check_phase, check_until, new_workflow
 from handrail.domain.pipeline.budget import check_limits
 from handrail.domain.pipeline.engine import PAUSED
 from handrail.domain.pipeline.flow import Flow
@@ -75,11 +75,15 @@ def resume_run(unit: UnitOfWork, run: PipelineRun, going: Going, facts: Facts) -
     return keep(unit, changed, state.but(stopped=None), handed_out, goes_on=True)
 
 
-def with_until(flow: Flow, limits: Mapping[str, Any], until: str) -> dict[str, Any]:
-    """The limits with another place to stop at."""
+def with_until(
+    flow: Flow, limits: Mapping[str, Any], until: str, facts: Facts | None = None, state: RunState | None = None
+) -> dict[str, Any]:
+    """The limits with another place to stop at. Where the run's facts are given, it is one that the run comes to."""
     if until == TO_THE_END:
         return {name: value for name, value in limits.items() if name != "until"}
     check_phase(flow, until)
+    if facts is not None:
+        check_until(flow, facts, until, state or RunState())
     return {**limits, "until": until}
 
 
