@@ -98,6 +98,11 @@ class PublishedOperation(msgspec.Struct, frozen=True):
 class Switchboard(Protocol):
     """Which toolsets this server has on."""
 
+    @property
+    def read_only(self) -> bool:
+        """True where nothing that changes anything is on offer."""
+        ...
+
     def active(self) -> Sequence[Toolset]: ...
 
     def available(self) -> Sequence[Toolset]: ...

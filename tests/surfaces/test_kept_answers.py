@@ -71,8 +71,15 @@ def test_the_same_words_of_another_agent_are_another_call(desk: RegistryDesk) ->
     anna, ben = (desk.call("agent_register", name=name, runtime="custom")["id"] for name in ("Anna", "Ben"))
     desk.call("workflow_create", **NEW, idempotency_key="k1", agent_id=anna)
     assert isinstance(desk.refusal("workflow_create", **NEW, idempotency_key="k1", agent_id=ben), KeyReused)
-    connection = Client((anna,))
-    assert desk.call_as(connection, "workflow_create", **NEW, idempotency_key="k1")["idempotent"] is True
+
+
+def test_whoever_a_connection_implies_does_not_matter(desk: RegistryDesk) -> None:
+    """A client that was cut off repeats its call as it was, before it has registered again or after."""
+    anna, ben = (desk.call("agent_register", name=name, runtime="custom")["id"] for name in ("Anna", "Ben"))
+    first = desk.call_as(Client((anna,)), "workflow_create", **NEW, idempotency_key="k1")
+    for connection in (Client(), Client((ben,)), Client((anna, ben))):
+        again = desk.call_as(connection, "workflow_create", **NEW, idempotency_key="k1")
+        assert (again["id"], again["idempotent"]) == (first["id"], True)
 
 
 def test_a_refusal_is_not_kept(desk: RegistryDesk) -> None:

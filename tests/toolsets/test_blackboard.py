@@ -251,3 +251,20 @@ def test_every_example_holds_here(desk: Boards, tmp_path: Path) -> None:
         else:
             answer = msgspec.json.decode(encode(own.ask(operation.name, **example.request)))
             assert shows(example.response, answer), (example.title, answer)
+
+
+def test_a_long_value_that_was_replaced_is_not_repeated(desk: Boards) -> None:
+    desk.put("plan:big", "x" * 60_000)
+    desk.put("plan:big", "small")
+    (change,) = desk.ask("bb_watch", namespace="plan", start_version=1)["events"]
+    assert change["entry"]["value"] == "small"
+    assert change["previous"]["valueBytes"] == 60_002
+    assert "value" not in change["previous"]
+
+
+def test_that_an_entry_expires_is_nobodys_doing(desk: Boards) -> None:
+    """Whoever looks at the board next has not written it: it is no progress of theirs, and nothing for them to undo."""
+    desk.put("x", 1, ttl_ms=1000)
+    desk.clock.advance(1001)
+    assert [change["kind"] for change in desk.ask("bb_watch")["events"]] == ["set", "expire"]
+    assert [(event.kind, event.actor) for event in desk.store.feed()][-1] == ("bb.expired", "handrail")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.registry.cancelling import Caller, begin_call
+from handrail.domain.registry.cancelling import Caller, begin_call, find_call
 from handrail.domain.registry.running import RunningCall
 from handrail.kernel.errors import Cancelled, InvalidParams, OperationNotFound, Refusal, RunNotFound
+from handrail.kernel.query import Query
 from handrail.surfaces.calling import Client
 from tests.toolsets.planned import TESTER
 from tests.toolsets.registry_desk import Beginning, RegistryDesk
@@ -21,7 +22,7 @@ def desk(tmp_path: Path) -> RegistryDesk:
 
 
 def row(desk: RegistryDesk, op_id: str) -> RunningCall | None:
-    return desk.store.run(TESTER, lambda unit: unit.get(RunningCall, op_id))
+    return desk.store.run(TESTER, lambda unit: find_call(unit, op_id))
 
 
 def status(desk: RegistryDesk, op_id: str) -> str:
@@ -209,8 +210,36 @@ def test_a_runs_id_is_an_op_id(desk: RegistryDesk) -> None:
     outcome = desk.call("op_cancel", op_id="wf_1", reason="no")
     assert (outcome["outcome"], outcome["run_id"], outcome["graph_id"]) == ("requested", "wf_1", "wf_1")
     assert outcome["operations"] == [{"op_id": "watch", "outcome": "requested"}]
-    assert desk.call("op_cancel", op_id="wf_1")["outcome"] == "already_cancelled"
-    assert desk.call("plan_cancel", run_id="wf_1")["outcome"] == "already_cancelled"
+    for tool, name in (("op_cancel", "op_id"), ("plan_cancel", "run_id")):
+        again = desk.call(tool, **{name: "wf_1"}, reason="later")
+        assert (again["outcome"], again["reason"]) == ("already_cancelled", "no"), "as whoever was first said it"
+
+
+def test_an_op_id_cannot_hide_a_run(desk: RegistryDesk) -> None:
+    desk.plan({"name": "one"})
+    for taken in ("wf_1", "task_1"):
+        refusal = desk.refusal("task_get", id="task_1", op_id=taken)
+        assert isinstance(refusal, InvalidParams)
+        assert "is the id of" in refusal.message
+
+
+def test_a_call_about_an_address_of_a_run_ends_with_it(desk: RegistryDesk) -> None:
+    desk.plan({"name": "one"})
+    for number, uri in enumerate(("sc://graphs/wf_1", "sc://graphs/wf_1@v1", "sc://runs/wf_1/events")):
+        under_way(desk, f"watch {number}", uri=uri)
+    for number, uri in enumerate(("sc://blackboard/wf_1", "sc://children/wf_1/logs", "wf_1", "sc://graphs/wf_9")):
+        under_way(desk, f"other {number}", uri=uri)
+    outcome = desk.call("plan_cancel", run_id="wf_1")
+    assert sorted(one["op_id"] for one in outcome["operations"]) == ["watch 0", "watch 1", "watch 2"]
+
+
+def test_a_call_that_is_over_leaves_no_row(desk: RegistryDesk) -> None:
+    desk.plan({"name": "one"})
+    for number in range(3):
+        desk.call("task_get", id="task_1", op_id=f"look {number}")
+    assert desk.store.run(TESTER, lambda unit: unit.count(RunningCall, Query())) == 0
+    assert desk.call("op_cancel", op_id="look 1")["outcome"] == "already_done"
+    assert desk.store.verify() == []
 
 
 def test_a_completed_run_stays_completed(desk: RegistryDesk) -> None:

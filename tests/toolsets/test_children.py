@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handrail.kernel.errors import AgentNotFound, InvalidParams
@@ -108,3 +109,22 @@ def test_an_unknown_child_is_refused_with_those_there_are(desk: RegistryDesk) ->
         refusal = desk.refusal(tool, **arguments)
         assert isinstance(refusal, AgentNotFound)
         assert cleo in refusal.hint
+
+
+def test_a_limit_is_a_number_that_every_client_can_read(desk: RegistryDesk) -> None:
+    anna = desk.call("agent_register", name="Anna", runtime="custom")["id"]
+    for limits in ({"tokens": float("inf")}, {"tokens": float("nan")}, {"tokens": 1e16}, {"\ud800": 1}):
+        assert isinstance(desk.refusal("child_set_limits", child_id=anna, limits=limits), InvalidParams)
+    assert desk.call("child_set_limits", child_id=anna, limits={"tokens": 1e15})["limits"] == {"tokens": 10**15}
+
+
+def test_a_list_for_which_no_limit_was_asked_stays_small(desk: RegistryDesk) -> None:
+    long = {f"{number:02}" * 30: 1e9 for number in range(20)}
+    for number in range(10):
+        desk.call("child_attach", name=f"child {number}", limits=long)
+    page = desk.call("child_status")
+    assert 0 < len(page["children"]) < 10 == page["total"]
+    assert len(msgspec.json.encode(page)) < 8192
+    following = desk.call("child_status", offset=len(page["children"]))
+    assert following["children"][0]["child_id"] not in {child["child_id"] for child in page["children"]}
+    assert len(desk.call("child_status", limit=10)["children"]) == 10

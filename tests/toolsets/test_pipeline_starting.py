@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from handrail.domain.pipeline.budget import Budget
 from handrail.kernel.errors import InvalidParams
+from tests.toolsets.orchestrator import Orchestrator
 from tests.toolsets.planned import Desk
 
 ISSUE = "https://github.com/owner/repo/issues/42"
@@ -146,3 +149,28 @@ def test_the_folder_that_a_later_beginning_needs_is_proposed_though_it_is_there(
     (tmp_path / "project" / first).mkdir(parents=True)
     assert proposed(desk, "Fix the auth timeout --from=phase-3") == first
     assert proposed(desk) == f"{first}-2"
+
+
+# -- what may be spent ------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_that_is_set_later_holds_for_a_run_under_way(tmp_path: Path) -> None:
+    run, first = begun_and_then(tmp_path, {}, {"hard_tokens": 100.0})
+    assert run.do(first)["stopped"]["reason"] == "budget"
+
+
+def test_one_that_is_raised_later_is_raised_for_a_run_that_asked_for_nothing(tmp_path: Path) -> None:
+    run, first = begun_and_then(tmp_path, {"hard_tokens": 100.0}, {"hard_tokens": 1000.0})
+    assert run.do(first)["phase"] == "phase-2"
+
+
+def begun_and_then(
+    folder: Path, before: dict[str, float], after: dict[str, float]
+) -> tuple[Orchestrator, dict[str, Any]]:
+    """A run with its first action out, over one store under two budgets."""
+    desk = Desk(folder, profile="", toolsets="pipeline", budget=before)
+    run = Orchestrator(desk.call, folder / "project")
+    first = run.next()
+    call = msgspec.structs.replace(desk._handrail.call, budget=Budget(limits=after))
+    desk._handrail = msgspec.structs.replace(desk._handrail, call=call)
+    return run, first

@@ -9,8 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from handrail.domain.registry.addresses import parse
+from handrail.domain.registry.looking import Most, Watched
+from handrail.domain.registry.looking import watch as look_at
 from handrail.domain.work.workflow import Workflow
 from handrail.store.unit import Unit
+from handrail.toolsets import resources
 from tests.toolsets.addressed import Addressed
 from tests.toolsets.planned import TESTER
 
@@ -425,3 +429,39 @@ def test_in_a_shared_store_only_this_repositorys_workflows_are_listed(tmp_path: 
     assert desk.uris(prefix="sc://runs/") == [f"sc://runs/{here}/events"]
     assert desk.uris(prefix=f"sc://runs/{there}") == []
     assert desk.read(f"sc://graphs/{there}")["graphId"] == there, "an id says what is meant"
+
+
+def test_what_a_poll_has_looked_at_is_not_looked_at_again(desk: Addressed, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.plan({"name": "one"})
+    begun: list[int] = []
+
+    def looked(unit: Any, address: Any, after: int, most: Any, *, keep: int) -> Watched:
+        begun.append(after)
+        if len(begun) < 3:  # nothing of it changes the graph; the poll wakes again
+            return Watched([], looked_to=after + 40)
+        return Watched([{"seq": after + 1}], looked_to=after + 1)
+
+    monkeypatch.setattr(resources, "watch", looked)
+    monkeypatch.setattr(desk._handrail.call.ledger, "wait", lambda *_: True)
+    page = desk.watch("sc://graphs/wf_1", 2, wait_ms=25_000)
+    assert (begun, page["next_seq"]) == ([2, 42, 82], 83)
+
+
+@pytest.mark.parametrize("uri", ["sc://graphs/wf_1", "sc://graphs/wf_1@v1", "sc://snapshots/wf_1/v1"])
+def test_how_far_was_looked_is_told_to_the_next_look(desk: Addressed, uri: str) -> None:
+    desk.plan({"name": "one"})
+    desk.call("checkpoint_add", task_id="task_1", type="progress", summary="on it")
+    head = len(desk.store.events("wf_1"))
+    watched = desk.store.run(TESTER, lambda unit: look_at(unit, parse(uri), head - 1, Most(9, 9999), keep=0))
+    assert (watched.events, watched.looked_to) == ([], head)
+
+
+def test_retention_hides_the_making_of_a_version_and_says_so(desk: Addressed) -> None:
+    desk.plan({"name": "one"})
+    for _ in range(3):
+        desk.call("checkpoint_add", task_id="task_1", type="progress", summary="on it")
+    for uri in ("sc://graphs/wf_1@v1", "sc://snapshots/wf_1/v1"):
+        assert desk.watch(uri)["events"]
+        head = len(desk.store.events("wf_1"))
+        watched = desk.store.run(TESTER, lambda unit: look_at(unit, parse(uri), 0, Most(9, 9999), keep=2))  # noqa: B023
+        assert (watched.events, watched.truncated_before) == ([], head - 1)

@@ -93,7 +93,13 @@ class UnitOfWork(Protocol):
         ...
 
     def record(
-        self, kind: str, *puts: Record, removes: Iterable[Record] = (), data: Mapping[str, Any] | None = None
+        self,
+        kind: str,
+        *puts: Record,
+        removes: Iterable[Record] = (),
+        data: Mapping[str, Any] | None = None,
+        actor: Actor | None = None,
     ) -> None:
-        """One event and the rows it changes, all of one stream."""
+        """One event and the rows it changes, all of one stream. `actor` is whose doing it is, where it is not the
+        unit's."""
         ...

@@ -109,7 +109,12 @@ class Unit:
     # -- recording --------------------------------------------------------------------------------------------------
 
     def record(
-        self, kind: str, *puts: Record, removes: Iterable[Record] = (), data: Mapping[str, Any] | None = None
+        self,
+        kind: str,
+        *puts: Record,
+        removes: Iterable[Record] = (),
+        data: Mapping[str, Any] | None = None,
+        actor: Actor | None = None,
     ) -> None:
         """One event and the rows it changes, all of one stream. The first record names the stream."""
         removed = tuple(removes)
@@ -119,7 +124,8 @@ class Unit:
         assert all(other == stream for other in others), "an event belongs to one stream"
         if stream not in self._heads and all(record.id != stream for record in puts):
             self.expect(stream)  # the first thing of a stream begins it; anything else is added to what there is
-        event = NewEvent(kind, self.actor.name, self.actor.channel, self.now_ms(), data or {}, tuple(changes))
+        name, channel = actor or self.actor
+        event = NewEvent(kind, name, channel, self.now_ms(), data or {}, tuple(changes))
         self._events.setdefault(stream, []).append(event)
 
     def record_changes(self, stream: str, kind: str, changes: Iterable[Change], data: Mapping[str, Any]) -> None:

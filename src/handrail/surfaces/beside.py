@@ -45,7 +45,8 @@ def take_beside(
     """What is meant for every operation, and the rest. An argument of the operation's own that has one of these names
     stays its own. `known_as` is an id that the call has besides, as a task of the MCP extension has one."""
     rest = dict(arguments)
-    op_ids = [_op_id(operation, call, rest), known_as if _is_on(call, CANCELLATION) else None]
+    seen = _is_on(call, CANCELLATION) and not call.toolsets.read_only
+    op_ids = [_op_id(operation, call, rest), known_as if seen else None]
     return Beside(tuple(dict.fromkeys(one for one in op_ids if one)), _key(operation, call, rest)), rest
 
 
@@ -66,6 +67,8 @@ def _op_id(operation: Operation[Any, Any], call: Call, rest: dict[str, Any]) -> 
             "op_id is understood only where the toolset cancellation is on",
             hint="start with --enable-cancellation, or leave it out",
         )
+    if call.toolsets.read_only:
+        raise InvalidParams("op_id is written down, and this connection only reads", hint="leave it out")
     if op_id.startswith(RESERVED):
         raise InvalidParams(f"op_id may not begin with {RESERVED}", hint="any other text will do")
     return op_id

@@ -18,6 +18,11 @@ REFUSED = -32000
 REFUSED_STATELESS = 1
 """The same on 2026-07-28, which keeps -32000 to -32099 for itself."""
 
+TEXT = 1_500
+"""Characters of a message or a hint at most."""
+WORD = 200
+"""Characters that a refusal repeats of something without a space: what somebody sent may be of any length."""
+
 EXIT_REFUSED = 1
 EXIT_USAGE = 2
 
@@ -30,25 +35,39 @@ def speaks_numbers(operation: Operation[Any, Any], *, stateless: bool) -> bool:
 def numbered_error(refusal: Refusal) -> RpcError:
     """The JSON-RPC error of guide.md: its number, its fixed message, and data that says what and what next."""
     assert refusal.number is not None, f"{refusal.code} has no number in guide.md"
-    data: dict[str, Any] = {**refusal.details, "details": refusal.message}
+    message = cut(refusal.message)
+    data: dict[str, Any] = {**_cut_details(refusal), "details": message}
     if refusal.hint:
-        data["hint"] = refusal.hint
-    return RpcError(refusal.number, refusal.headline or refusal.message, data)
+        data["hint"] = cut(refusal.hint)
+    return RpcError(refusal.number, refusal.headline or message, data)
 
 
 def bare_error(refusal: Refusal, *, stateless: bool) -> RpcError:
     """A refusal as the bare style gives it in every toolset but `guide`: the whole error object in `data`."""
     if isinstance(refusal, InvalidParams):
-        return RpcError(INVALID_PARAMS, "Invalid params", {**error_object(refusal), "details": refusal.message})
-    return RpcError(REFUSED_STATELESS if stateless else REFUSED, refusal.message, error_object(refusal))
+        return RpcError(INVALID_PARAMS, "Invalid params", {**error_object(refusal), "details": cut(refusal.message)})
+    return RpcError(REFUSED_STATELESS if stateless else REFUSED, cut(refusal.message), error_object(refusal))
 
 
 def error_object(refusal: Refusal) -> dict[str, Any]:
     """code, message, hint, details; a document's number travels in the details."""
     error = refusal.as_dict()
+    details = _cut_details(refusal)
     if refusal.number is not None:
-        error["details"] = {**refusal.details, "number": refusal.number}
-    return error
+        details["number"] = refusal.number
+    return {**error, "message": cut(refusal.message), "hint": cut(refusal.hint), "details": details}
+
+
+def cut(text: str) -> str:
+    """A text of a refusal without what would make it long: it teaches, and repeats nothing in full."""
+    if len(text) <= WORD:
+        return text
+    text = " ".join(word if len(word) <= WORD else f"{word[: WORD - 1]}…" for word in text.split(" "))
+    return text if len(text) <= TEXT else f"{text[: TEXT - 1]}…"
+
+
+def _cut_details(refusal: Refusal) -> dict[str, Any]:
+    return {name: cut(value) if isinstance(value, str) else value for name, value in refusal.details.items()}
 
 
 def refused_result(refusal: Refusal) -> dict[str, Any]:

@@ -34,7 +34,7 @@ BLACKBOARD = Toolset(
     name="blackboard",
     family="registry",
     purpose="Boards: values under keys for all agents to read, set on a condition, and watch.",
-    instructions="Boards: bb_set leaves a value for all; bb_query a board, then bb_watch it from its latest_version.",
+    instructions="bb_set shares a value. bb_query a board, then bb_watch it from its latest_version.",
 )
 
 ENTRIES = 25

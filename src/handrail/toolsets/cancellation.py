@@ -21,9 +21,9 @@ from handrail.domain.registry.cancelling import (
     calls_under_way,
     cancel_call,
     cancel_run,
+    find_call,
     is_running,
 )
-from handrail.domain.registry.running import RunningCall
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import OperationNotFound, RunNotFound
 from handrail.operation import Call, Effect, Example, Operation, Toolset
@@ -84,19 +84,19 @@ class CancelledPlan(msgspec.Struct, frozen=True):
 
 
 def op_cancel(call: Call, request: CancelOp) -> CancelledOp:
-    row = call.work.get(RunningCall, request.op_id)
-    if row is not None:
-        return _shown(cancel_call(call.work, row, request.reason, call.is_alive))
     if call.work.get(Workflow, request.op_id) is not None:
         stopped = _cancel_run(call, request.op_id, request.reason)
-        run = Stopped(request.op_id, stopped.outcome, request.reason, request.op_id)
+        run = Stopped(request.op_id, stopped.outcome, stopped.reason, request.op_id)
         return msgspec.structs.replace(_shown(run), operations=_operations(stopped))
+    found = find_call(call.work, request.op_id)
+    if found is not None:
+        return _shown(cancel_call(call.work, found, request.reason, call.is_alive))
     raise _nothing_there(call, request.op_id)
 
 
 def plan_cancel(call: Call, request: CancelPlan) -> CancelledPlan:
     stopped = _cancel_run(call, request.run_id, request.reason)
-    return CancelledPlan(request.run_id, stopped.outcome, request.reason, _operations(stopped))
+    return CancelledPlan(request.run_id, stopped.outcome, stopped.reason, _operations(stopped))
 
 
 def _cancel_run(call: Call, run_id: str, reason: str | None) -> StoppedRun:

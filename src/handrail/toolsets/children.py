@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.registry.children import change, last_event, limits_of, with_limits
+from handrail.domain.registry.payloads import within
 from handrail.kernel.errors import AgentNotFound
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation, Toolset
@@ -38,6 +39,10 @@ CHILDREN = Toolset(
 )
 
 LISTED = 10
+REPLY = 7_000
+"""Bytes of a reply for which no limit was asked."""
+LONG_REPLY = 1_000_000
+"""The same where one was."""
 Limits = Annotated[
     dict[Annotated[str, Meta(min_length=1, max_length=60)], Annotated[float, Meta(ge=0)]], Meta(max_length=20)
 ]
@@ -47,7 +52,7 @@ class GetChildren(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which child; all of them where none is named."""
 
     child_id: str | None = None
-    limit: Annotated[int, Meta(ge=1, le=100)] = LISTED
+    limit: Annotated[int, Meta(ge=1, le=100)] | UnsetType = UNSET
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
@@ -125,9 +130,10 @@ class AttachedChild(msgspec.Struct, frozen=True):
 def child_status(call: Call, request: GetChildren) -> ChildPage:
     if request.child_id is not None:
         return ChildPage((_child(call, find_agent(call.work, request.child_id)),), 1)
-    newest = Query((), ("-created_at", "-id"), request.limit, request.offset)
-    agents = call.work.select(Agent, newest)
-    return ChildPage(tuple(_child(call, agent) for agent in agents), call.work.count(Agent, Query()))
+    limit, room = (LISTED, REPLY) if request.limit is UNSET else (request.limit, LONG_REPLY)
+    agents = call.work.select(Agent, Query((), ("-created_at", "-id"), limit, request.offset))
+    shown = within([_child(call, agent) for agent in agents], room)
+    return ChildPage(tuple(shown), call.work.count(Agent, Query()))
 
 
 def child_set_role(call: Call, request: SetRole) -> ChildChanged:

@@ -15,14 +15,12 @@ from msgspec import UNSET, Meta, UnsetType
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.registry.envelopes import child_of, envelope, level_of, line_of, task_of
 from handrail.domain.registry.tailing import (
-    Bus,
     Cursor,
     OneStream,
     Shown,
     Source,
     Wanted,
     bus_of,
-    bus_of_agent,
     first_kept,
     newest_page,
     page_after,
@@ -102,6 +100,8 @@ class LogPage(msgspec.Struct, frozen=True, omit_defaults=True):
     entries: tuple[dict[str, Any], ...]
     next_seq: int
     truncated_before: int = 0
+    looked_back_to: int = 0
+    """The oldest seq that was looked at, where the look back ended before the page was full."""
 
 
 def events_subscribe(call: Call, request: SubscribeEvents) -> EventPage:
@@ -118,17 +118,17 @@ def events_subscribe(call: Call, request: SubscribeEvents) -> EventPage:
 
 
 def logs_tail(call: Call, request: TailLogs) -> LogPage:
-    source = _source(call, request)
-    wanted = Wanted(levels=tuple(request.levels))
+    scope, wanted = _source(call, request), Wanted(levels=tuple(request.levels))
+    source = _source(call, request, wanted.levels)
     cursor: Cursor = call.prepared
     shown = _shown(lambda event: _entry(source, event), request.limit)
     after = cursor.seq if cursor.seq is not None else request.from_seq
     if after is UNSET:
-        page = newest_page(source, wanted.fits, shown, call.bounds.events)
+        page = newest_page(source, wanted.fits, shown, first_kept(scope, 0, call.bounds.events))
     else:
-        page = page_after(source, wanted.fits, after, shown, first_kept(source, after, call.bounds.events))
+        page = page_after(source, wanted.fits, after, shown, first_kept(scope, after, call.bounds.events))
     page = cursor.keep(page)
-    return LogPage(request.stream, request.id, page.entries, page.next_seq, page.truncated_before)
+    return LogPage(request.stream, request.id, page.entries, page.next_seq, page.truncated_before, page.looked_back_to)
 
 
 def _wanted(call: Call, request: SubscribeEvents) -> Wanted:
@@ -148,16 +148,17 @@ def _same(one: str | None, other: str | None, names: str, why: str) -> str | Non
     return one if one is not None else other
 
 
-def _source(call: Call, request: TailLogs) -> Source:
+def _source(call: Call, request: TailLogs, levels: tuple[str, ...] = ()) -> Source:
+    """The events of a log, those of other levels left out as far as the store can."""
     if request.stream == "server":
         if request.id is not None:
             raise InvalidParams("the server's log has no id", hint="leave id out, or say stream run or child")
-        return Bus(call.work)
+        return bus_of(call.work, Wanted(levels=levels))
     if request.id is None:
         raise InvalidParams(f"the log of a {request.stream} needs its id", hint="or say stream server for everything")
     if request.stream == "run":
         return OneStream(call.work, find_workflow(call.work, request.id).stream)
-    return bus_of_agent(call.work, find_agent(call.work, request.id).id)
+    return bus_of(call.work, Wanted(levels=levels, agent_id=find_agent(call.work, request.id).id))
 
 
 def _entry(source: Source, event: Event) -> dict[str, Any]:

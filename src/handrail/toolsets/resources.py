@@ -15,6 +15,7 @@ from handrail.domain.registry.addresses import LONGEST, Kind, parse
 from handrail.domain.registry.listing import Asked, listed
 from handrail.domain.registry.looking import Most, read, watch
 from handrail.domain.registry.payloads import within
+from handrail.domain.registry.tailing import Cursor, Page
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
 from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
@@ -121,14 +122,22 @@ def resources_read(call: Call, request: ReadResource) -> ResourceRead:
 def resources_watch(call: Call, request: WatchResource) -> ResourceWatched:
     address = parse(request.uri)
     most = Most(*_bounds(request.limit, WATCHED))
-    watched = watch(call.work, address, request.from_seq, most, keep=call.bounds.events)
+    cursor: Cursor = call.prepared
+    after = request.from_seq if cursor.seq is None else cursor.seq
+    watched = watch(call.work, address, after, most, keep=call.bounds.events)
+    found = cursor.keep(Page(tuple(watched.events), watched.looked_to, watched.truncated_before))
     return ResourceWatched(
         address.uri,
         address.kind,
         tuple(watched.events),
         watched.events[-1]["seq"] if watched.events else request.from_seq,
-        watched.truncated_before or UNSET,
+        found.truncated_before or UNSET,
     )
+
+
+def _cursor(call: Call, request: Any) -> Cursor:  # noqa: ARG001 - every preparation takes its request
+    """How far a call that waits has looked: kept from one look to the next."""
+    return call.prepared if isinstance(call.prepared, Cursor) else Cursor()
 
 
 def _bounds(limit: int | UnsetType, default: int) -> tuple[int, int]:
@@ -211,6 +220,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=RESOURCES,
         effect=Effect.READ,  # on a board it may write down what time has done, whoever looks
         stored=True,
+        prepare=_cursor,
         wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events)),
         summary="Shows what happened at an sc:// address after from_seq; may wait for it",
         request=WatchResource,

@@ -80,3 +80,10 @@ def test_a_key_in_full_means_itself(text: str) -> None:
         return
     assert key_of(key.id) == key
     assert key.id.startswith(f"{key.board}:")
+
+
+@pytest.mark.parametrize("text", ["plan:\ud800", "\ud800:next", "\udfff"])
+def test_half_a_character_is_no_key(text: str) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        key_of(text)
+    refused.value.message.encode()

@@ -17,12 +17,14 @@ from handrail.domain.registry.envelopes import (
     KINDS,
     LEVELS,
     LINE_CHARS,
+    MAY_WARN,
     OTHER,
     ROUTINE,
     VALUE_CHARS,
     category_of,
     child_of,
     envelope,
+    kinds_at,
     level_of,
     line_of,
     task_of,
@@ -270,3 +272,20 @@ def test_whatever_an_event_carries_its_envelope_stays_small(data: dict[str, Any]
     for value in shown.get("data", {}).values():
         assert len(msgspec.json.decode(msgspec.json.encode(value)) if isinstance(value, str) else "") <= VALUE_CHARS
         assert isinstance(value, str) or len(msgspec.json.encode(value)) <= VALUE_CHARS
+
+
+def test_what_lies_on_a_board_is_not_told() -> None:
+    kept = {"same": {"value": {"value": "s3cret"}}, "reason": "why"}
+    told = envelope(Event("bb:plan", 2, 9, "bb.set", "ag_1", "mcp", 5, kept, (), ""))
+    assert told["data"] == {"reason": "why"}
+    assert "data" not in envelope(Event("bb:plan", 2, 9, "bb.set", "ag_1", "mcp", 5, {"same": {}}, (), ""))
+    assert envelope(Event("wf_1", 2, 9, "workflow.ready", "ag_1", "mcp", 5, {"same": 1}, (), ""))["data"] == {"same": 1}
+
+
+def test_the_kinds_of_a_level_are_all_that_can_have_it() -> None:
+    assert kinds_at(("info", "warn")) == ()
+    assert set(kinds_at(("error",))) == {"task.failed", "workflow.failed"}
+    assert set(MAY_WARN) <= set(kinds_at(("warn",))) & set(KINDS)
+    for kind in set(KINDS) - set(kinds_at(("warn",))):
+        loud = {"taken_from": "ag_2", "taken_over": [], "agent_id": "ag_2"}
+        assert level_of(Event("wf_1", 1, 1, kind, "ag_1", "mcp", 5, loud, (), "")) != "warn"

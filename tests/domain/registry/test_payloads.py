@@ -8,10 +8,17 @@ import hypothesis.strategies as st
 import msgspec
 import pytest
 from hypothesis import given
+from msgspec import UNSET
 
+from handrail.domain.registry import payloads
 from handrail.domain.registry.looking import touched
 from handrail.domain.registry.payloads import log_entry, run_event, within
-from handrail.kernel.ledger import Change, Event
+from handrail.kernel.clock import FixedClock
+from handrail.kernel.ids import CountingIds
+from handrail.kernel.ledger import Actor, Change, Event
+from handrail.store.memory import MemoryEngine
+from handrail.store.store import Store
+from tests.store.records import workflow
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=3000),
@@ -91,3 +98,17 @@ def test_of_what_is_too_long_one_is_shown() -> None:
     assert within(["a" * 50, "b"], 10) == ["a" * 50]
     assert within(["a", "b", "c"], 10) == ["a", "b"]
     assert within([], 0) == []
+
+
+def test_a_long_log_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payloads, "COUNTED", 4)
+    monkeypatch.setattr(payloads, "_PAGE", 2)
+    store = Store(MemoryEngine(), clock=FixedClock(), ids=CountingIds())
+    by_agent = Actor("ag_1", "mcp")
+    for number in range(4):
+        store.run(by_agent, lambda unit: unit.record("workflow.created", workflow(f"wf_{number}")))  # noqa: B023
+    assert store.run(by_agent, lambda unit: payloads.child_logs(unit, "ag_1", 0)).total == 4
+    for number in range(4, 9):
+        store.run(by_agent, lambda unit: unit.record("workflow.created", workflow(f"wf_{number}")))  # noqa: B023
+    read = store.run(by_agent, lambda unit: payloads.child_logs(unit, "ag_1", 0))
+    assert (read.total, read.total_at_least, len(read.logs)) == (UNSET, 4, 9)

@@ -134,6 +134,28 @@ def test_page_by_page_is_the_same_as_a_plain_filter_over_everything(
         assert after == store.position(), "what was looked at is not looked at again"
 
 
+def the_newest(unit: Any, wanted: Wanted, limit: int, keep: int) -> Page:
+    cut = first_kept(Bus(unit), 0, keep)
+    return newest_page(bus_of(unit, wanted), wanted.fits, Shown(number, limit), cut)
+
+
+def test_a_look_back_for_what_is_rare_ends_and_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tailing, "PAGE", 3)
+    monkeypatch.setattr(tailing, "LOOKED_AT", 10)
+    store = a_store()
+    write(store, [("wf_1", NewEvent("task.failed", "Rita", "mcp", 5, {}, ()))])
+    write(store, [("wf_1", NewEvent("task.pending", "Rita", "mcp", 5, {}, ()))] * 30)
+
+    def rare(event: Event) -> bool:
+        return event.kind == "task.failed"
+
+    page = store.run(ANNA, lambda unit: newest_page(Bus(unit), rare, Shown(number, 2)))
+    assert (page.entries, page.next_seq, page.looked_back_to) == ((), 33, 24)
+    errors = Wanted(levels=("error",))
+    page = store.run(ANNA, lambda unit: newest_page(bus_of(unit, errors), errors.fits, Shown(number, 2)))
+    assert ([entry["seq"] for entry in page.entries], page.looked_back_to) == ([3], 0), "the store looks for kinds"
+
+
 @given(happened=st.lists(happening, max_size=30), wanted=filters, limit=st.integers(1, 9), keep=st.integers(0, 12))
 def test_the_newest_are_the_last_that_fit_and_are_still_shown(
     happened: list[tuple[str, NewEvent]], wanted: Wanted, limit: int, keep: int
@@ -143,7 +165,7 @@ def test_the_newest_are_the_last_that_fit_and_are_still_shown(
         store = a_store()
         write(store, happened)
         levels = Wanted(levels=wanted.levels)
-        page = store.run(ANNA, lambda unit: newest_page(Bus(unit), levels.fits, Shown(number, limit), keep))
+        page = store.run(ANNA, lambda unit: the_newest(unit, levels, limit, keep))
         everything = store.feed()
         still_shown = everything[-keep:] if keep else everything
         fitting = [event.position for event in still_shown if is_wanted(event, levels)]

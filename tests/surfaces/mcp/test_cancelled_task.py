@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from handrail.domain.registry.cancelling import find_call
 from handrail.domain.registry.running import RunningCall
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
@@ -28,7 +29,7 @@ class Detaching(CatalogTools):
 
 
 def row_of(desk: RegistryDesk, op_id: str) -> RunningCall | None:
-    return desk.store.run(TESTER, lambda unit: unit.get(RunningCall, op_id))
+    return desk.store.run(TESTER, lambda unit: find_call(unit, op_id))
 
 
 def begun(desk: RegistryDesk, op_id: str) -> None:

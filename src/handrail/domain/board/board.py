@@ -16,6 +16,7 @@ from handrail.domain.board.entry import BoardEntry, board_stream
 from handrail.domain.board.keys import Key, key_of, tags_of
 from handrail.domain.board.snapshot import brief
 from handrail.kernel.errors import BoardConflict, InvalidParams, Refusal
+from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
@@ -27,6 +28,8 @@ DAY_MS = 24 * 60 * 60 * 1000
 SWEPT = 100
 """Entries that one call writes off: a board that was left alone for long is cleared in several calls."""
 SET, DELETED, EXPIRED = "bb.set", "bb.deleted", "bb.expired"
+TIME = Actor("handrail", "auto")
+"""Whose doing it is that an entry expires: not that of whoever looks next."""
 SAME = "same"
 """Where an event keeps what it did not change, so that the whole entry can be told from the event alone."""
 
@@ -100,7 +103,7 @@ class Board:
         swept = []
         for entry in self._unit.select(BoardEntry, gone):
             if self._unit.get(BoardEntry, entry.id) == entry:  # not what this unit itself has put or removed since
-                self._unit.record(EXPIRED, removes=(entry,))
+                self._unit.record(EXPIRED, removes=(entry,), actor=TIME)
                 swept.append(entry)
         return swept
 
@@ -108,7 +111,7 @@ class Board:
         """What stands under a key. What has run out makes room at once, however much else waits to be swept."""
         found = self._unit.get(BoardEntry, key)
         if found is not None and _has_run_out(found, self._unit.now_ms()):
-            self._unit.record(EXPIRED, removes=(found,))
+            self._unit.record(EXPIRED, removes=(found,), actor=TIME)
             return None
         return found
 

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from handrail.domain.board.board import DELETED, EXPIRED, SAME, SET, Board
 from handrail.domain.board.entry import BoardEntry, board_stream
-from handrail.domain.board.snapshot import BoardChange, snapshot
+from handrail.domain.board.snapshot import BoardChange, brief, snapshot
 from handrail.kernel.ledger import Change, Event
 from handrail.kernel.records import UnitOfWork
 
@@ -60,7 +60,7 @@ def change_of(unit: UnitOfWork, event: Event) -> BoardChange:
         kind=_KINDS.get(event.kind) or ("set" if new is not None else "delete"),
         key=change.key,
         entry=snapshot(new) if new is not None else UNSET,
-        previous=snapshot(old) if old is not None else UNSET,
+        previous=brief(old) if old is not None else UNSET,
         reason="undo" if undone else UNSET,
         by=event.actor,
         ts=event.at_ms,
@@ -78,4 +78,4 @@ def _entry(change: Change, part: Mapping[str, Any] | None, same: Mapping[str, An
 
 
 def _run_out(version: int, entry: BoardEntry, at_ms: int) -> BoardChange:
-    return BoardChange(version=version, kind="expire", key=entry.id, previous=snapshot(entry), reason="ttl", ts=at_ms)
+    return BoardChange(version=version, kind="expire", key=entry.id, previous=brief(entry), reason="ttl", ts=at_ms)

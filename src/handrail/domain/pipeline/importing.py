@@ -257,12 +257,27 @@ def _amounts(limits: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_state(flow: Flow, state: RunState) -> None:
-    named = (*state.done, *state.answers, *state.approved, *state.tries, *state.unread, *state.given, *state.failed, *state.again)
+    named = (
+        *state.done,
+        *state.answers,
+        *state.approved,
+        *state.tries,
+        *state.unread,
+        *state.given,
+        *state.failed,
+        *state.again,
+    )
     if any(not flow.knows(phase) for phase in named):
         raise _unreadable("it names phases that its flow does not have")
     if state.ended not in (None, "completed", "abandoned"):
         raise _unreadable(f"a run does not end as {state.ended[:50]}")
-    counts = (*state.tries.values(), *state.unread.values(), *state.failed.values(), state.turns, *(task.retries for task in state.tasks))
+    counts = (
+        *state.tries.values(),
+        *state.unread.values(),
+        *state.failed.values(),
+        state.turns,
+        *(task.retries for task in state.tasks),
+    )
     if any(not 0 <= count <= 10**9 for count in counts):
         raise _unreadable("its counts are no counts")
     if any(len(why) > REASON for why in state.again.values()):

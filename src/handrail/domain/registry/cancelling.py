@@ -1,7 +1,8 @@
 """Cancelling what is under way: calls that said their `op_id`, and workflows. One unit of work each.
 
 A call under way is a row in a stream of its own. Whoever cancels it moves that row; the call looks at it whenever it
-wakes, and before it writes: a call that was cancelled in time has written nothing. Asking twice changes nothing.
+wakes, and before it writes: a call that was cancelled in time has written nothing. Asking twice changes nothing. With
+the call its row ends; what became of it is told from its events.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import msgspec
 
 from handrail.domain.crew.claiming import claim_of, give_up
 from handrail.domain.crew.posting import post_released
-from handrail.domain.registry.running import RunningCall
+from handrail.domain.registry.addresses import parse
+from handrail.domain.registry.running import RunningCall, call_stream
 from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.errors import Cancelled, InvalidParams
+from handrail.kernel.errors import Cancelled, InvalidParams, ResourceNotFound
+from handrail.kernel.ledger import Only
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
+CANCELLED = "op.cancelled"
 REQUESTED, ALREADY_CANCELLED, ALREADY_DONE = "requested", "already_cancelled", "already_done"
 SHOWN = 10
 """Calls a refusal names."""
@@ -28,6 +32,8 @@ CALLS = 200
 NAMES_RUN = ("run_id", "workflow_id", "graph_id", "id")
 NAMES_TASK = ("task_id", "job_id", "node_id", "id")
 """Arguments by which a call tells what it is about."""
+OF_RUNS = ("graph", "graph_version", "snapshot", "run_events")
+"""Kinds of addresses that are about a workflow."""
 CANCELS = ("op_cancel", "plan_cancel")
 """Tools that are not cancelled by what they do."""
 
@@ -61,6 +67,11 @@ def begin_call(
     unit: UnitOfWork, op_id: str, tool: str, caller: Caller, arguments: Mapping[str, Any], is_alive: IsAlive
 ) -> RunningCall:
     """A call under way, recorded. An id can be used again once its call is over."""
+    if unit.get(Workflow, op_id) is not None or unit.get(Task, op_id) is not None:
+        raise InvalidParams(
+            f"op_id {op_id} is the id of a workflow or a task",
+            hint="take a text that is nothing's id: op_cancel with a workflow's id gives that up",
+        )
     there = unit.get(RunningCall, op_id)
     if there is not None and is_running(there, is_alive):
         raise InvalidParams(
@@ -107,14 +118,29 @@ def end_call(unit: UnitOfWork, op_id: str, status: str, **told: Any) -> None:
     row = unit.get(RunningCall, op_id)
     if row is None or row.ended_at is not None:
         return
-    ended = msgspec.structs.replace(row, status=status, ended_at=unit.now_ms())
     data = {"elapsed_ms": unit.now_ms() - row.started_at, **told}
     if row.reason is not None:
         data["reason"] = row.reason
     if status == "cancelled":
-        unit.record("op.cancelled", ended, data=data)
+        unit.record(CANCELLED, removes=(row,), data=data)
     else:
-        unit.record("op.done", ended, data=data)
+        unit.record("op.done", removes=(row,), data=data)
+
+
+def find_call(unit: UnitOfWork, op_id: str) -> RunningCall | None:
+    """The call that has this id, or that had it last and is over; None where there was none."""
+    row = unit.get(RunningCall, op_id)
+    if row is not None:
+        return row
+    stream = call_stream(op_id)
+    head = unit.head_seq(stream)
+    for event in unit.events(stream, head - 1, 1) if head else ():
+        for change in event.changes:
+            if change.before is not None and change.after is None:
+                was = msgspec.convert({**change.before, "id": change.key}, RunningCall)
+                status = "cancelled" if event.kind == CANCELLED else "done"
+                return msgspec.structs.replace(was, status=status, ended_at=event.at_ms)
+    return None
 
 
 def cancel_call(unit: UnitOfWork, row: RunningCall, reason: str | None, is_alive: IsAlive) -> Stopped:
@@ -144,10 +170,21 @@ def _about(unit: UnitOfWork, arguments: Mapping[str, Any]) -> tuple[str | None, 
     for name in NAMES_TASK:
         if isinstance(given := arguments.get(name), str) and (task := unit.get(Task, given)) is not None:
             return task.workflow_id, task.id
-    for name in NAMES_RUN:
-        if isinstance(given := arguments.get(name), str) and unit.get(Workflow, given) is not None:
+    for given in (*(arguments.get(name) for name in NAMES_RUN), _run_at(arguments.get("uri"))):
+        if isinstance(given, str) and unit.get(Workflow, given) is not None:
             return given, None
     return None, None
+
+
+def _run_at(uri: Any) -> str | None:
+    """The workflow that an address is about, if there is one."""
+    if not isinstance(uri, str):
+        return None
+    try:
+        address = parse(uri)
+    except ResourceNotFound:
+        return None
+    return address.id if address.kind in OF_RUNS else None
 
 
 # -- workflows --------------------------------------------------------------------------------------------------------
@@ -157,6 +194,8 @@ class StoppedRun(NamedTuple):
     """What became of a workflow that was to be cancelled, and of the calls that were about it."""
 
     outcome: str
+    reason: str | None = None
+    """Why it was given up, as whoever was first said it."""
     calls: tuple[Stopped, ...] = ()
 
 
@@ -164,15 +203,24 @@ def cancel_run(
     unit: UnitOfWork, workflow: Workflow, reason: str | None, is_alive: IsAlive, abandon: Callable[[Workflow], None]
 ) -> StoppedRun:
     """Gives a workflow up with everything that is under way in it. `abandon` is how its plan does that."""
+    if workflow.status == "abandoned":
+        return StoppedRun(ALREADY_CANCELLED, _first_reason(unit, workflow))
     if workflow.status in CLOSED:
-        return StoppedRun(ALREADY_CANCELLED if workflow.status == "abandoned" else ALREADY_DONE)
+        return StoppedRun(ALREADY_DONE)
     _free_claims(unit, workflow, reason)
     current = unit.get(Workflow, workflow.id)
     assert current is not None, "it was there a moment ago"
     abandon(current)
     about_it = Query((("run_id", workflow.id), ("status", "running")), ("started_at",), CALLS)
     rows = [row for row in unit.select(RunningCall, about_it) if row.tool not in CANCELS]
-    return StoppedRun(REQUESTED, tuple(cancel_call(unit, row, reason, is_alive) for row in rows))
+    return StoppedRun(REQUESTED, reason, tuple(cancel_call(unit, row, reason, is_alive) for row in rows))
+
+
+def _first_reason(unit: UnitOfWork, workflow: Workflow) -> str | None:
+    for event in unit.newest(1, Only(streams=(workflow.stream,), kinds=(f"workflow.{workflow.status}",))):
+        reason = event.data.get("reason")
+        return reason if isinstance(reason, str) else None
+    return None
 
 
 def _free_claims(unit: UnitOfWork, workflow: Workflow, reason: str | None) -> None:

@@ -7,11 +7,12 @@ there is; a test holds it against what the code records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from handrail.domain.board.board import SAME
 from handrail.kernel.ledger import Change, Event
 
 CATEGORIES: dict[str, tuple[str, ...]] = {
@@ -105,10 +106,21 @@ KINDS: dict[str, str] = {
     "token.revoked": "info",
 }
 """Every kind of event, and how much it matters where nothing in it says more (`level_of`)."""
+MAY_WARN = (
+    "task.claimed",
+    "task.released",
+    "paths.reserved",
+    "paths.renewed",
+    "checkpoint.added",
+    "message.sent",
+    "pipeline.moved",
+)
+"""Kinds of events that can matter more, by what is in them."""
 
 AGENT = "ag_"
 RUN = "wf_"
 OPERATION = "op:"
+BOARDS = "bb."
 VALUE_CHARS = 1000
 """What one value of an envelope's data takes at most, as JSON."""
 DATA_MEMBERS = 20
@@ -128,6 +140,14 @@ def level_of(event: Event) -> str:
     """One of `LEVELS`: error for what failed, warn for what was lost, taken, given up or not proven."""
     level = KINDS.get(event.kind, "info")
     return "warn" if level == "info" and _is_warning(event) else level
+
+
+def kinds_at(levels: Collection[str]) -> tuple[str, ...]:
+    """The kinds of all events that can have one of these levels; none where that can be any kind."""
+    if "info" in levels:
+        return ()
+    certain = tuple(kind for kind, level in KINDS.items() if level in levels)
+    return (*certain, *MAY_WARN) if "warn" in levels else certain
 
 
 def task_of(event: Event) -> str | None:
@@ -190,9 +210,16 @@ def envelope(event: Event) -> dict[str, Any]:
         "kind": event.kind.upper(),
         "msg": line_of(event),
     }
-    if event.data:
-        shown["data"] = bounded(event.data)
+    if told := told_data(event):
+        shown["data"] = bounded(told)
     return shown
+
+
+def told_data(event: Event) -> Mapping[str, Any]:
+    """What an event says beside what it changed; what lies on a board is not told."""
+    if not event.kind.startswith(BOARDS):
+        return event.data
+    return {name: value for name, value in event.data.items() if name != SAME}
 
 
 def bounded(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,6 +238,8 @@ def _short(value: Any) -> Any:
 
 
 def _is_warning(event: Event) -> bool:
+    if event.kind not in MAY_WARN:
+        return False
     data = event.data
     if event.kind == "task.claimed":
         return "taken_from" in data

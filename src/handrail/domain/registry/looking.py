@@ -53,6 +53,8 @@ class Watched(NamedTuple):
     events: list[dict[str, Any]]
     truncated_before: int = 0
     """The first event that is still shown, where some that were asked for are not."""
+    looked_to: int = 0
+    """The last number that was looked at. Where nothing was found, the next look can begin there."""
 
 
 class Most(NamedTuple):
@@ -106,24 +108,26 @@ def watch(unit: UnitOfWork, address: Address, after: int, most: Most, *, keep: i
         return _watched_board(unit, address, after, most, keep)
     check(unit, address)
     if address.kind in ("graph_version", "snapshot"):
-        made = _made_or_taken_back(unit, address.id, _version(address), after)
-        return Watched([run_event(event) for event in islice(made, most.events)])
+        end = unit.head_seq(address.id)
+        cut = first_kept(OneStream(unit, address.id), after, keep)
+        made = _made_or_taken_back(unit, address.id, _version(address), max(after, cut - 1))
+        return Watched([run_event(event) for event in islice(made, most.events)], cut, max(after, end))
     if address.kind == "child_logs":
         log = bus_of_agent(unit, address.id)
         page = page_after(log, is_line, after, Shown(log_entry, *most), first_kept(log, after, keep))
     else:
-        first = max(0, unit.head_seq(address.id) - keep + 1) if keep else 0
+        run = OneStream(unit, address.id)
         fits = changes_graph if address.kind == "graph" else _every_one
-        cut = first if after + 1 < first else 0
-        page = page_after(OneStream(unit, address.id), fits, after, Shown(run_event, *most), cut)
-    return Watched(list(page.entries), page.truncated_before)
+        page = page_after(run, fits, after, Shown(run_event, *most), first_kept(run, after, keep))
+    return Watched(list(page.entries), page.truncated_before, page.next_seq)
 
 
 def _watched_board(unit: UnitOfWork, address: Address, after: int, most: Most, keep: int) -> Watched:
     _board(address)
     board = watch_board(unit, address.id, after, most.events, history=keep)
     changes = [{"seq": change.version, **msgspec.to_builtins(change)} for change in board.changes]
-    return Watched(within(changes, most.bytes), board.truncated_before if after + 1 < board.truncated_before else 0)
+    cut = board.truncated_before if after + 1 < board.truncated_before else 0
+    return Watched(within(changes, most.bytes), cut, max(after, board.version))
 
 
 def touched(event: Event) -> Iterator[Address]:

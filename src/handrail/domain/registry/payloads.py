@@ -18,7 +18,7 @@ from handrail.domain.board.searching import Sought, search
 from handrail.domain.board.snapshot import Snapshot
 from handrail.domain.board.snapshot import snapshot as shown_entry
 from handrail.domain.registry.envelopes import AGENT, ROUTINE, level_of, line_of, task_of
-from handrail.domain.registry.tailing import Shown, bus_of_agent, newest_page
+from handrail.domain.registry.tailing import Shown, bus_of_agent, first_kept, newest_page
 from handrail.kernel.errors import ResourceNotFound
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
@@ -29,6 +29,8 @@ CHANGES = 12
 """Rows that one event names."""
 DATA = 1000
 """Bytes of an event's data as JSON."""
+COUNTED = 10_000
+"""Lines of a log that are counted; of a longer one it is said that there are more."""
 BOARD = 256 * 1024
 """Bytes of a board's entries as JSON: a single value may have a quarter of it."""
 _PAGE = 500
@@ -50,7 +52,9 @@ class ChildLogs(msgspec.Struct, frozen=True, kw_only=True, rename={"child_id": "
 
     child_id: str
     logs: list[dict[str, Any]]
-    total: int
+    total: int | UnsetType = UNSET
+    total_at_least: int | UnsetType = UNSET
+    """In place of `total` where not all were counted."""
     truncated_before: int | UnsetType = UNSET
 
 
@@ -111,12 +115,14 @@ def _payload(event: Event) -> dict[str, Any]:
 
 def child_logs(unit: UnitOfWork, child_id: str, keep: int) -> ChildLogs:
     """The newest lines of an agent's log: what it wrote, and what happened to it."""
-    total = _lines(unit, child_id)
-    shown = newest_page(bus_of_agent(unit, child_id), is_line, Shown(log_entry, NEWEST), keep).entries
+    total, is_all = _lines(unit, child_id)
+    log = bus_of_agent(unit, child_id)
+    shown = newest_page(log, is_line, Shown(log_entry, NEWEST), first_kept(log, 0, keep)).entries
     return ChildLogs(
         child_id=child_id,
         logs=list(shown),
-        total=total,
+        total=total if is_all else UNSET,
+        total_at_least=UNSET if is_all else total,
         truncated_before=shown[0]["seq"] if shown and total > len(shown) else UNSET,
     )
 
@@ -131,13 +137,15 @@ def log_entry(event: Event) -> dict[str, Any]:
     return {"seq": event.position, "ts": event.at_ms, "stream": "meta", "message": line_of(event)}
 
 
-def _lines(unit: UnitOfWork, child_id: str) -> int:
-    """How many lines a log has."""
-    count, after = unit.head_seq(child_id), 0
+def _lines(unit: UnitOfWork, child_id: str) -> tuple[int, bool]:
+    """How many lines a log has, and whether these are all: who reads the newest does not pay for a long past."""
+    count, after, looked_at = unit.head_seq(child_id), 0, 0
     while page := unit.feed(after, _PAGE, Only(actors=(child_id,))):
+        if looked_at >= COUNTED:
+            return count, False
         count += sum(event.stream != child_id and is_line(event) for event in page)
-        after = page[-1].position
-    return count
+        after, looked_at = page[-1].position, looked_at + len(page)
+    return count, True
 
 
 # -- boards -----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ RUNNING_MACHINE = Machine(
 
 
 class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call that said its `op_id`."""
+    """One call that said its `op_id`. Its row is there while it is under way; that it was is in the ledger."""
 
     id: str
     tool: str
@@ -29,4 +29,8 @@ class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stream(self) -> str:
-        return f"op:{self.id}"
+        return call_stream(self.id)
+
+
+def call_stream(op_id: str) -> str:
+    return f"op:{op_id}"

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from handrail.domain.registry.envelopes import ABOUT_TASKS, CATEGORIES, ROUTINE, category_of, level_of, task_of
+from handrail.domain.registry.envelopes import (
+    ABOUT_TASKS,
+    CATEGORIES,
+    ROUTINE,
+    category_of,
+    kinds_at,
+    level_of,
+    task_of,
+)
 from handrail.domain.work.task import Task
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
@@ -20,7 +28,7 @@ from handrail.kernel.records import UnitOfWork
 PAGE = 500
 """Events that are read at once."""
 LOOKED_AT = 20_000
-"""Events that are looked at for the rest of a page that has something in it already."""
+"""Events that are looked at for the rest of a page that has something in it already, and for the newest that fit."""
 ELSEWHERE = ("message.", "op.", "paths.")
 """Kinds that can be about a task and do not stand in the stream of its workflow."""
 
@@ -50,13 +58,15 @@ class Cursor:
     def __init__(self) -> None:
         self.seq: int | None = None
         self.truncated_before = 0
+        self.looked_back_to = 0
 
     def keep(self, page: Page) -> Page:
         """The page, with what earlier looks found to be missing; an empty one moves the cursor."""
         self.truncated_before = max(self.truncated_before, page.truncated_before)
+        self.looked_back_to = max(self.looked_back_to, page.looked_back_to)
         if not page.entries:
             self.seq = page.next_seq
-        return page._replace(truncated_before=self.truncated_before)
+        return page._replace(truncated_before=self.truncated_before, looked_back_to=self.looked_back_to)
 
 
 class Page(NamedTuple):
@@ -66,6 +76,8 @@ class Page(NamedTuple):
     next_seq: int
     truncated_before: int = 0
     """The first that is still shown, where older ones were asked for and are not."""
+    looked_back_to: int = 0
+    """The oldest that was looked at, where a look back ended before it had found enough."""
 
 
 class Shown(NamedTuple):
@@ -159,6 +171,8 @@ def _narrowed(unit: UnitOfWork, wanted: Wanted) -> Iterator[tuple[Only, ...]]:
     """What each demand leaves over: whatever one of its filters lets through."""
     if wanted.categories:
         yield (Only(kinds=tuple(start for name in wanted.categories for start in CATEGORIES[name])),)
+    if wanted.levels and (kinds := kinds_at(wanted.levels)):
+        yield (Only(kinds=kinds),)
     if wanted.run_id is not None:
         yield (Only(streams=(wanted.run_id,)),)
     if wanted.agent_id is not None:
@@ -219,34 +233,50 @@ def page_after(source: Source, fits: Callable[[Event], bool], after: int, shown:
     return Page(tuple(entries), last if entries else max(begin, source.end()), cut)
 
 
-def newest_page(source: Source, fits: Callable[[Event], bool], shown: Shown, keep: int = 0) -> Page:
-    """The newest events that fit, the oldest of them first. `keep` is how many of the newest may be shown at all; 0:
-    any number."""
-    asked = min(shown.limit, keep or shown.limit)
-    while True:
-        events = source.newest(asked)
-        found = [event for event in events if fits(event)][-shown.limit :]
-        if len(found) == shown.limit or len(events) < asked or asked == keep:
-            break
-        asked = min(4 * max(asked, PAGE), keep or 4 * max(asked, PAGE))
-    cut = first_kept(source, 0, keep) if asked == keep and len(found) < shown.limit else 0
+def newest_page(source: Source, fits: Callable[[Event], bool], shown: Shown, cut: int = 0) -> Page:
+    """The newest events that fit, the oldest of them first. `cut` is the first that may be shown at all. Where events
+    that fit are rare the look back ends after `LOOKED_AT` events, and the page says how far it went."""
     entries: list[dict[str, Any]] = []
-    size = 0
-    for event in reversed(found):
+    newest, size, looked_at, looked_back_to = source.end(), 0, 0, 0
+    is_full = False
+    for event in _walk_back(source):
+        if source.number(event) < cut or is_full:
+            break
+        if looked_at == LOOKED_AT:
+            return _turned(entries, newest, 0, looked_back_to)
+        looked_at, looked_back_to = looked_at + 1, source.number(event)
+        if not fits(event):
+            continue
         entry = shown.entry(event)
         size += len(msgspec.json.encode(entry))
         if entries and size > shown.room:
+            is_full = True
             break
+        newest = newest if entries else source.number(event)
         entries.append(entry)
-    return Page(tuple(reversed(entries)), source.number(found[-1]) if found else source.end(), cut)
+        is_full = len(entries) == shown.limit
+    return _turned(entries, newest, 0 if is_full else cut)
+
+
+def _turned(entries: list[dict[str, Any]], newest: int, cut: int, looked_back_to: int = 0) -> Page:
+    return Page(tuple(reversed(entries)), newest, cut, looked_back_to)
 
 
 def first_kept(source: Source, after: int, keep: int) -> int:
     """The number of the oldest event that may be shown where only the `keep` newest are, and there are older ones
     after `after`; else 0."""
-    if not keep or len(source.after(after, keep + 1)) <= keep:
+    if not keep or source.end() - after <= keep:  # no number is there twice, so there are not more than that
         return 0
-    return source.number(source.newest(keep)[0])
+    if isinstance(source, OneStream):  # numbers of a stream have no gaps
+        return source.end() - keep + 1
+    oldest = 0
+    for count, event in enumerate(_walk_back(source)):
+        if source.number(event) <= after:
+            return 0
+        if count == keep:
+            return oldest
+        oldest = source.number(event)
+    return 0
 
 
 def _walk(source: Source, after: int) -> Iterator[Event]:
@@ -256,3 +286,23 @@ def _walk(source: Source, after: int) -> Iterator[Event]:
         if len(events) < PAGE:
             return
         after = source.number(events[-1])
+
+
+def _walk_back(source: Source) -> Iterator[Event]:
+    """All events, the newest first, never many of them at once."""
+    newest = source.newest(PAGE)
+    yield from reversed(newest)
+    if len(newest) < PAGE:
+        return
+    upto = source.number(newest[0]) - 1
+    width = max(PAGE, source.end() - upto)  # numbers, among which there may be gaps
+    while upto > 0:
+        events = source.after(max(0, upto - width), PAGE)
+        if len(events) == PAGE and source.number(events[-1]) < upto:  # more than that lie between
+            width = max(PAGE, width // 4)
+            continue
+        found = [event for event in events if source.number(event) <= upto]
+        yield from reversed(found)
+        upto -= width
+        if len(found) < PAGE // 4:
+            width *= 4

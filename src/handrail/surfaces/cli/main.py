@@ -13,6 +13,7 @@ from handrail.kernel.nearest import did_you_mean
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("handrail.surfaces.cli.init:init", "Set up the clients here, after showing what changes; or undo it."),
+    "demo": ("handrail.surfaces.cli.demo:demo", "Watch three agents at work on a throw-away repository."),
     "doctor": ("handrail.surfaces.cli.doctor:doctor", "Find what is broken in the set-up, and say how to mend it."),
     "up": ("handrail.surfaces.cli.up:up", "Serve over HTTP and print the line to paste into each client."),
     "serve": ("handrail.surfaces.cli.serve:serve", "Serve MCP on standard input and output, or over HTTP."),
