@@ -225,7 +225,6 @@ def test_a_session_has_limits_and_is_durable(postgres: Ground) -> None:
     engine = PostgresEngine(with_option(loose, "default_transaction_isolation%3Dserializable"), version=VERSION)
     assert setting(engine, "synchronous_commit") == "on"
     assert setting(engine, "default_transaction_isolation") == "read committed"
-    assert setting(engine, "plan_cache_mode") == "force_generic_plan"
     assert setting(engine, "lock_timeout") == "8s"
     assert setting(engine, "statement_timeout") == "1min"
     assert setting(engine, "idle_in_transaction_session_timeout") == "1min"

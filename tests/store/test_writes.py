@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -91,5 +92,17 @@ def test_a_body_that_cannot_be_read_is_a_refusal(body: bytes) -> None:
     sound = ("wf_1", 2, 8, "kind", "anna", "mcp", 5, b"[{},[]]", "hash")
     assert len(decode_events([sound])) == 1
     with pytest.raises(StoreUnusable, match="event 3") as refused:
-        decode_events([sound, ("wf_1", 3, 9, "kind", "anna", "mcp", 5, body, "hash"), sound])
+        for event in decode_events([sound, ("wf_1", 3, 9, "kind", "anna", "mcp", 5, body, "hash"), sound]):
+            assert list(event.changes) == []
     assert refused.value.details == {"seq": 3}
+
+
+def test_changes_that_were_read_back_are_like_the_tuple_that_was_written() -> None:
+    given = tuple(Change("task", f"t_{number}", {"a": number}, None) for number in range(3))
+    (stored,) = chained("wf_1", NEW_STREAM, [event(changes=given)]).events
+    (read,), (again,) = (decode_events([("wf_1", 1, 7, *stored[2:])]) for _ in range(2))
+    assert read == again
+    assert (read.changes == given, given == read.changes, read.changes == given[:2]) == (True, True, False)
+    assert (len(read.changes), read.changes[1], tuple(reversed(read.changes))) == (3, given[1], given[::-1])
+    assert repr(read.changes) == repr(given)
+    assert isinstance(read.changes, Sequence)

@@ -46,7 +46,7 @@ class BoardMachine(RuleBasedStateMachine):
         self.rows: dict[str, dict[str, Entry]] = {name: {} for name in BOARDS}
         """What stands on each board, with what has run out and was not written off yet."""
         self.log: dict[str, list[dict[str, Any]]] = {name: [] for name in BOARDS}
-        self.by_actor: dict[str, list[tuple[str, int]]] = {"ada": [], "ben": []}
+        self.by_actor: dict[str, list[tuple[str, int]]] = {"ada": [], "ben": [], "handrail": []}
         self.cursors = {(name, watcher): 0 for name in BOARDS for watcher in range(3)}
         self.rebuilt: dict[tuple[str, int], dict[str, Entry]] = {cursor: {} for cursor in self.cursors}
 
@@ -79,10 +79,10 @@ class BoardMachine(RuleBasedStateMachine):
         self.log[name].append(change)
         self.by_actor[who].append((name, version))
 
-    def swept(self, name: str, who: str) -> None:
+    def swept(self, name: str) -> None:
         gone = [entry for key, entry in self.rows[name].items() if key not in self.live(name)]
         for entry in sorted(gone, key=lambda entry: (entry["expiresAt"], entry["key"])):
-            self.happened(name, who, "expire", entry["key"], None, "ttl")
+            self.happened(name, "handrail", "expire", entry["key"], None, "ttl")
 
     def version(self, key: str) -> int:
         there = self.live(key.partition(":")[0]).get(key)
@@ -110,7 +110,7 @@ class BoardMachine(RuleBasedStateMachine):
             assert same(refusal.details["entry"], self.live(name).get(whole))
             return
         answer = self.desk.put(key, value, who, tags=tags, **more)
-        self.swept(name, who)
+        self.swept(name)
         now, old = self.desk.clock.now_ms(), self.rows[name].get(whole)
         entry = {"key": whole, "value": value, "tags": tags, "createdAt": old["createdAt"] if old else now}
         entry |= {"updatedAt": now, "expiresAt": None if ttl is None else now + ttl}
@@ -128,7 +128,7 @@ class BoardMachine(RuleBasedStateMachine):
             assert isinstance(self.desk.refused("bb_delete", who, key=key, **more), BoardConflict)
             return
         answer = self.desk.ask("bb_delete", who, key=key, **more)
-        self.swept(name, who)
+        self.swept(name)
         assert answer["deleted"] is bool(there)
         if there:
             assert answer["version"] == len(self.log[name]) + 1
@@ -160,7 +160,7 @@ class BoardMachine(RuleBasedStateMachine):
         start = self.cursors[name, watcher]
         more = {} if limit is None else {"limit": limit}
         told = self.desk.ask("bb_watch", who, namespace=name, start_version=start, **more)
-        self.swept(name, who)
+        self.swept(name)
         expected = self.log[name][start : start + (limit or 100)]
         assert len(told["events"]) == len(expected)
         for shown, known in zip(told["events"], expected, strict=True):
