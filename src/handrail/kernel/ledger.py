@@ -7,7 +7,7 @@ so state can be rebuilt from events alone, and the last one of a stream can be t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -50,7 +50,9 @@ class Event(NamedTuple):
     channel: str
     at_ms: int
     data: Mapping[str, Any]
-    changes: tuple[Change, ...]
+    changes: Sequence[Change]
+    """What it did to rows. Read from a ledger, they are taken apart when somebody looks: who follows many events seldom
+    does."""
     hash: str
 
 

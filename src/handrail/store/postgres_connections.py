@@ -36,10 +36,8 @@ SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_MS}', false),
   set_config('default_transaction_isolation', 'read committed', false),
   set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
     ELSE current_setting('synchronous_commit') END, false),
-  set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false)
+  set_config('jit', 'off', false)
 """
-"""One plan for a text, whatever its values: to plan a page of the feed anew takes longer than to read it, and what the
-server guesses from one position can be a plan that reads a whole stream for that page."""
 
 
 class Connections:

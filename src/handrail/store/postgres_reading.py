@@ -30,6 +30,9 @@ _WORDS = Words(
 _POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE {sure('$1')}"  # noqa: S608 - our own names
 _EVERYTHING = f"SELECT {sql.EVENT} FROM event WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608 - our own names
 _BEGIN_LOOK: Step = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+_ONE_PLAN: Step = ("SET LOCAL plan_cache_mode = force_generic_plan", ())
+"""For the feed: to plan a page anew for every position takes longer than to read it, and what the server guesses from
+one position can be a plan that reads a whole stream for that page."""
 
 
 class Looked(Protocol):
@@ -62,10 +65,10 @@ class PostgresReader:
         self._asked = False
         """Whether it was asked within this look how far the feed is sure."""
 
-    def _rows(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _rows(self, text: str, parameters: Sequence[Any] = (), *before: Step) -> list[tuple[Any, ...]]:
         """The first question of a look is asked again on a new connection when the old one turns out to be gone."""
         try:
-            return self._ask(text, parameters)
+            return self._ask((own(text), parameters), before)
         except psycopg.Error as error:
             if not self.session.is_lost:
                 raise refusal_for(error, self._engine.location) from error
@@ -73,14 +76,14 @@ class PostgresReader:
                 raise Conflict(f"the connection to {self._engine.location} was lost in the middle of a look") from error
         self.session = self._engine.another_session(self.session)
         with translated(self._engine.location):
-            return self._ask(text, parameters)
+            return self._ask((own(text), parameters), before)
 
-    def _ask(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        if self._looked:
-            return self.session.rows(own(text), parameters)
-        _, found = self.session.together(_BEGIN_LOOK, (own(text), parameters))
+    def _ask(self, question: Step, before: Sequence[Step]) -> list[tuple[Any, ...]]:
+        if self._looked and not before:
+            return self.session.rows(*question)
+        found = self.session.together(*(() if self._looked else (_BEGIN_LOOK,)), *before, question)
         self._looked = True
-        return found
+        return found[-1]
 
     def end(self) -> None:
         if self._looked and not self.session.is_lost:
@@ -129,7 +132,7 @@ class PostgresReader:
         given = [after, limit, self._bound, *question.rest]
         if question.leads:
             given.append(list(question.leads))
-        return decode_events(self._rows(question.text, given))
+        return decode_events(self._rows(question.text, given, _ONE_PLAN))
 
     def position(self) -> int:
         self._settle()

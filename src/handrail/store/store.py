@@ -216,7 +216,7 @@ def _all_events(reader: Reader, stream: str, problems: list[str]) -> Iterator[Ev
     after = 0
     while True:
         try:
-            page = reader.events(stream, after, PAGE)
+            page = _whole_events(reader, stream, after, PAGE)
         except StoreUnusable as damaged:
             if "seq" not in damaged.details:
                 raise
@@ -234,9 +234,17 @@ def _all_events(reader: Reader, stream: str, problems: list[str]) -> Iterator[Ev
 def _readable(reader: Reader, stream: str, after: int) -> Iterator[Event]:
     """The events before one that cannot be read, one by one."""
     with contextlib.suppress(StoreUnusable):
-        while found := reader.events(stream, after, 1):
+        while found := _whole_events(reader, stream, after, 1):
             yield found[0]
             after = found[0].seq
+
+
+def _whole_events(reader: Reader, stream: str, after: int, limit: int) -> list[Event]:
+    """Events of a stream, each read to its end: what is damaged must show here and not where it is first looked at."""
+    found = reader.events(stream, after, limit)
+    for event in found:
+        len(event.changes)
+    return found
 
 
 def _rows(

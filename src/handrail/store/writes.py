@@ -6,7 +6,7 @@ Everything that takes time (JSON, hashing) is done here, before any lock is take
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +16,8 @@ from handrail.kernel.ledger import Change, Event, NewEvent
 from handrail.kernel.records import KeyWrite as KeyWrite  # noqa: PLC0414 - it is a write like the others here
 
 NO_HASH = ""
-_BODY = msgspec.json.Decoder(tuple[dict[str, Any], tuple[Change, ...]])
+_BODY = msgspec.json.Decoder(tuple[dict[str, Any], msgspec.Raw])
+_CHANGES = msgspec.json.Decoder(tuple[Change, ...])
 
 
 class Conflict(Exception):  # noqa: N818 - the ordinary outcome of two writers; the loser runs again
@@ -97,20 +98,63 @@ def link(previous: str, stream: str, seq: int, event: NewEvent | Event | StoredE
 
 
 def encode_body(event: NewEvent | Event) -> bytes:
-    return msgspec.json.encode([event.data, event.changes])
+    return msgspec.json.encode([event.data, tuple(event.changes)])
+
+
+class KeptChanges(msgspec.Struct, gc=False, eq=False):
+    """The changes of an event as they lie in the ledger; like a tuple of them to whoever looks."""
+
+    text: msgspec.Raw
+    stream: str
+    seq: int
+    found: tuple[Change, ...] | None = None
+
+    def all(self) -> tuple[Change, ...]:
+        """Raises StoreUnusable where they cannot be read."""
+        if self.found is None:
+            try:
+                self.found = _CHANGES.decode(self.text)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                raise _damaged(self.stream, self.seq) from None
+        return self.found
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.all())
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.all()[place]
+
+    def __eq__(self, other: object) -> bool:
+        return self.all() == (other.all() if isinstance(other, KeptChanges) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.all())
+
+
+Sequence.register(KeptChanges)
 
 
 def decode_events(rows: Iterable[Sequence[Any]]) -> list[Event]:
     """The events of ledger rows: stream, seq, position, kind, actor, channel, at_ms, body, hash. In one loop over
     ready-made types: who follows the ledger spends most of its time here."""
     decoded, made, found = _BODY.decode, tuple.__new__, []
-    stream = seq = None
+    stream, seq = "", 0
     try:
         for stream, seq, position, kind, actor, channel, at_ms, body, digest in rows:
-            data, changes = decoded(body)
+            data, text = decoded(body)
+            changes = KeptChanges(text, stream, seq)
             found.append(made(Event, (stream, seq, position, kind, actor, channel, at_ms, data, changes, digest)))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise StoreUnusable(
-            f"{stream}: event {seq} cannot be read back", hint="`handrail db verify` lists what is damaged", seq=seq
-        ) from None
+        raise _damaged(stream, seq) from None
     return found
+
+
+def _damaged(stream: str, seq: int) -> StoreUnusable:
+    return StoreUnusable(
+        f"{stream}: event {seq} cannot be read back", hint="`handrail db verify` lists what is damaged", seq=seq
+    )

@@ -5,6 +5,7 @@ It prints what the real tools answered, and asks you at the gate. Nothing outsid
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ from handrail.domain.pipeline.running import answer_gate
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
 from handrail.surfaces.cli.asked import Asked, asked_about, asked_lines
-from handrail.surfaces.cli.columns import bold, columns, pad, wrapped
+from handrail.surfaces.cli.columns import bold, columns, fit, pad, wrapped
 from handrail.surfaces.refusals import EXIT_REFUSED
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ BEAT_S = 0.9
 NAME_ROOM = 8
 YOU = Actor("you", "cli")
 COLOURS = {"Ada": "magenta", "Ben": "cyan", "Cleo": "yellow", "You": "green"}
+PATCH_COLOURS = {"+": "green", "-": "red"}
 APPROVE = "approve"
 
 
@@ -45,14 +47,17 @@ class Terminal:
     def line(self, who: str, what: str) -> None:
         room = columns()
         for number, text in enumerate(wrapped(what, room, " " * NAME_ROOM)):
-            name = click.style(pad(who, NAME_ROOM), fg=COLOURS.get(who))
+            name = _coloured(pad(who, NAME_ROOM), COLOURS.get(who))
             click.echo(name + text[NAME_ROOM:] if number == 0 else text)
+
+    def patch(self, text: str) -> None:
+        click.echo(" " * NAME_ROOM + _coloured(fit(text, columns() - NAME_ROOM), PATCH_COLOURS.get(text[:1])))
 
     def beat(self) -> None:
         if self._pause_s:
             threading.Event().wait(self._pause_s)
 
-    def decide(self, call: Call) -> str:
+    def decide(self, call: Call) -> tuple[str, str]:
         """Shows the document, asks, and answers the gate as `handrail approve` and `handrail reject` do."""
         asked: Asked = call.ledger.run(YOU, lambda unit: asked_about(_in(call, unit), None))
         for text in asked_lines(asked, columns()):
@@ -61,7 +66,7 @@ class Terminal:
         say = self._ask("What is to change?", "") if word == REJECT else ""
         files = call.specs(call.here.repository).texts(asked.run.workspace)
         call.ledger.run(YOU, lambda unit: answer_gate(unit, asked.gate, word, say or None, files), writing=True)
-        return f'{word}, "{say}"' if say else word
+        return word, say
 
     def _word(self, asked: Asked) -> str:
         options = click.Choice(list(asked.gate.options))
@@ -76,12 +81,22 @@ class Terminal:
         return said
 
 
+def _coloured(text: str, colour: str | None) -> str:
+    return text if colour is None or os.environ.get("NO_COLOR") else click.style(text, fg=colour)
+
+
 def _in(call: Call, unit: object) -> Call:
     return msgspec.structs.replace(call, unit=unit)
 
 
 @click.command()
-@click.option("--speed", type=click.FloatRange(min=0), default=1.0, show_default=True, help="2 is twice as fast; 0 does not pause.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="2 is twice as fast; 0 does not pause.",
+)
 @click.option("--headless", is_flag=True, help="No pauses; the gate is answered for you.")
 @click.option("--keep", is_flag=True, help="Leave the folder for you to look at.")
 def demo(speed: float, headless: bool, keep: bool) -> None:
@@ -123,4 +138,6 @@ def _leave(ground: Ground, *, keep: bool) -> None:
         gone = clear(ground)
     finally:
         signal.signal(signal.SIGINT, before)
-    click.echo(f"The folder is removed: {ground.folder}" if gone else f"Not all of it could be removed: {ground.folder}")
+    click.echo(
+        f"The folder is removed: {ground.folder}" if gone else f"Not all of it could be removed: {ground.folder}"
+    )

@@ -1,0 +1,106 @@
+"""The ground of the demo: a folder of its own with a repository and an empty home, and git as its agents use it.
+
+Nothing outside the folder is written to. While the demo goes on, git finds the empty home in place of the user's, so
+that no setting of theirs changes what is shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from handrail.demo.texts import START
+
+PREFIX = "handrail-demo-"
+GIT_TIMEOUT_S = 60
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """A throw-away folder."""
+
+    folder: Path
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "words"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def write(self, where: Path, files: Mapping[str, str]) -> None:
+        """Writes files as an agent does."""
+        for name, text in files.items():
+            path = where / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+
+    def git(self, where: Path, *words: str, who: str = "Handrail") -> None:
+        """Runs git as an agent does, in its own name and with nobody's settings."""
+        program = shutil.which("git")
+        assert program is not None, "looked for before the demo begins"
+        kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP") if name in os.environ}
+        named = {
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", who), ("EMAIL", f"{who.lower()}@localhost"))
+        }
+        nobodys = {"HOME": str(self.home), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        subprocess.run(  # noqa: S603 - an argument list, and git by its path
+            [program, *words],
+            cwd=where,
+            env={**kept, **named, **nobodys},
+            check=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=GIT_TIMEOUT_S,
+        )
+
+
+def has_git() -> bool:
+    return shutil.which("git") is not None
+
+
+@contextlib.contextmanager
+def prepared() -> Iterator[Ground]:
+    """A folder with a repository in it. It stays: whoever asked for it takes it away with `clear`."""
+    ground = Ground(Path(tempfile.mkdtemp(prefix=PREFIX)).resolve())
+    with _at_home_in(ground.folder / "home"):
+        yield ground
+
+
+def lay_out(ground: Ground) -> None:
+    """The repository as the agents find it."""
+    ground.project.mkdir()
+    ground.git(ground.project, "init", "-q", "-b", "main")
+    ground.write(ground.project, START)
+    ground.git(ground.project, "add", "-A")
+    ground.git(ground.project, "commit", "-qm", "A place to begin")
+
+
+def clear(ground: Ground) -> bool:
+    """Takes the folder away; false where something of it could not be."""
+    shutil.rmtree(ground.folder, ignore_errors=True)
+    return not ground.folder.exists()
+
+
+@contextlib.contextmanager
+def _at_home_in(home: Path) -> Iterator[None]:
+    """While this lasts, every git that Handrail starts has this home, and none of the user's settings."""
+    home.mkdir()
+    before = {name: os.environ.pop(name, None) for name in ("HOME", "XDG_CONFIG_HOME")}
+    os.environ["HOME"] = str(home)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
