@@ -75,3 +75,17 @@ def test_who_takes_a_lease_over_while_it_is_renewed_has_it(ground: Ground) -> No
 
 def test_renewing_nothing_is_nothing(ground: Ground) -> None:
     assert ground.engine.renew("nobody", ground.clock.now_ms(), ground.clock.now_ms() + 1) == 0
+
+
+def test_a_unit_that_was_stopped_takes_nothing_that_was_renewed_meanwhile(ground: Ground) -> None:
+    """By the moment it began the lease was held; that the clock has gone on since says nothing about the lease."""
+    now = ground.clock.now_ms()
+    put(ground.store, lease("own", stream="s1", holder="anna", fence=1, expires_ms=now + 10))
+
+    def looks(unit: Unit) -> bool:
+        known = unit.get(Lease, "own")
+        ground.another().engine.renew("anna", now, now + TTL_MS)
+        ground.clock.advance(1000)  # it is stopped here, after it has read
+        return known is not None and known.holding.is_held(unit.now_ms())
+
+    assert ground.store.run(ANNA, looks) is True

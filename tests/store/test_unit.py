@@ -28,7 +28,7 @@ class World:
 
     def unit(self) -> Unit:
         with self.engine.reading() as reader:
-            return Unit(reader, actor=ANNA, clock=self.clock, ids=CountingIds())
+            return Unit(reader, actor=ANNA, now_ms=self.clock.now_ms(), ids=CountingIds())
 
 
 @pytest.fixture

@@ -73,8 +73,9 @@ class Store:
         raise StoreBusy("too many others write to the same thing at once", hint="call again; nothing was written")
 
     def _once(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
+        began = self._clock.now_ms()
         with self.engine.reading() as reader:
-            unit = Unit(reader, actor=actor, clock=self._clock, ids=self._ids)
+            unit = Unit(reader, actor=actor, now_ms=began, ids=self._ids)
             result = work(unit)
         writes = unit.writes()
         if writes is not None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, Only
 from handrail.kernel.query import Query
@@ -27,10 +26,12 @@ MOST = 2**63 - 1
 class Unit:
     """One handler's view of the store."""
 
-    def __init__(self, reader: Reader, *, actor: Actor, clock: Clock, ids: Ids) -> None:
+    def __init__(self, reader: Reader, *, actor: Actor, now_ms: int, ids: Ids) -> None:
         self._reader = reader
         self.actor = actor
-        self._clock = clock
+        self._now_ms = now_ms
+        """One moment for all of it, before anything was read: a lease that had run out by then cannot have been renewed
+        since, however long this unit then was stopped. By a later clock it would take what is held."""
         self._ids = ids
         self._heads: dict[str, Head] = {}
         self._loaded: dict[tuple[str, str], Any] = {}
@@ -43,7 +44,7 @@ class Unit:
     # -- the world --------------------------------------------------------------------------------------------------
 
     def now_ms(self) -> int:
-        return self._clock.now_ms()
+        return self._now_ms
 
     def new_id(self, prefix: str) -> str:
         return self._ids.new(prefix)

@@ -105,7 +105,7 @@ class Plan:
     def looking(self) -> Iterator[Unit]:
         """A unit that is never committed."""
         with self.store.engine.reading() as reader:
-            yield Unit(reader, actor=ACTOR, clock=self.clock, ids=self.ids)
+            yield Unit(reader, actor=ACTOR, now_ms=self.clock.now_ms(), ids=self.ids)
 
     def why(self, name: str | None = None) -> Explanation:
         with self.looking() as unit:
