@@ -60,11 +60,16 @@ def late_feed(engine: PostgresEngine, meanwhile: Callable[[], object] = lambda: 
         return [event.stream for event in reader.feed(0, 10)]
 
 
+def settled_feed(engine: PostgresEngine) -> list[str]:
+    """The same once something is shown: the server's own housekeeping may hold a look up for a moment."""
+    return next((found for found in (late_feed(engine) for _ in range(200)) if found), [])
+
+
 def test_late_in_a_look_the_feed_does_not_wait_for_transactions_that_write_no_events(postgres: Ground) -> None:
     with psycopg.connect(postgres.address) as foreign:
         foreign.execute("CREATE TABLE theirs (id bigint)")
         postgres.another().engine.commit(happened("fast", NEW_STREAM, "first"))
-        assert late_feed(_engine(postgres)) == ["fast"]
+        assert settled_feed(_engine(postgres)) == ["fast"]
         foreign.rollback()
 
 
@@ -75,7 +80,7 @@ def test_late_in_a_look_the_feed_stops_before_events_under_way(postgres: Ground,
         slow.execute(*statement(happened("slow", NEW_STREAM, "first")))
         postgres.another().engine.commit(happened("fast", NEW_STREAM, "first"))
         assert late_feed(_engine(postgres), slow.commit if ends else lambda: None) == []
-    assert late_feed(_engine(postgres)) == ["slow", "fast"]
+    assert settled_feed(_engine(postgres)) == ["slow", "fast"]
 
 
 def test_a_number_whose_holder_has_just_let_go_of_its_locks_keeps_the_feed_back(new_schema: NewSchema) -> None:
@@ -91,7 +96,7 @@ def test_a_number_whose_holder_has_just_let_go_of_its_locks_keeps_the_feed_back(
             ground.tamper("CREATE VIEW pg_locks AS SELECT * FROM shown")
             blind = PostgresEngine(f"{address}%20-csearch_path%3D{schema[0]},pg_catalog", version=VERSION)
             assert late_feed(blind, slow.commit) == []
-        assert late_feed(blind) == ["slow", "fast"]
+        assert settled_feed(blind) == ["slow", "fast"]
         blind.close()
         ground.close()
 
