@@ -3,16 +3,14 @@ one connection that prepares its statements, with the engine's own tables and in
 
 from __future__ import annotations
 
-import gc
 import sys
 from typing import Any
 
-import msgspec
 import psycopg
 
-from bench.registry.ledger import FOLLOWED, PAGE, RARE, RARELY, READS, Appends, RawAppends, Watch, fill, store_over
-from bench.store.slices import Prepare, Step, serve
-from handrail.domain.board.entry import board_stream
+from bench.registry.ledger import PAGE, RawAppends, store_over
+from bench.registry.serving import Raw, serve_kind
+from bench.store.slices import Prepare, Step
 from handrail.store import statements as sql
 from handrail.store.postgres import PostgresEngine
 
@@ -48,52 +46,18 @@ def raw_appends(connection: psycopg.Connection[tuple[Any, ...]], size: int) -> P
     return prepare
 
 
-def raw_pages(
-    connection: psycopg.Connection[tuple[Any, ...]],
-    text: str,
-    given: tuple[object, ...],
-    column: int,
-    *,
-    decoded: bool = False,
-) -> Prepare:
-    """Page after page, the rows as they come; `column` is what to go on after. `decoded` reads the JSON in them
-    too, and makes nothing of it."""
-    cursor = connection.cursor(binary=True)
-    after, decode = 0, msgspec.json.Decoder().decode
-
-    def step() -> None:
-        nonlocal after
-        page = cursor.execute(text, (*given, after)).fetchall()
-        if decoded:
-            for row in page:
-                decode(row[7])
-        after = page[-1][column] if len(page) == PAGE else 0
-
-    return lambda lane, count: step
-
-
 def main(kind: str, address: str, size: int) -> None:
     engine = PostgresEngine(address, version="0")
-    store = store_over(engine)
-    if kind == "append":
-        appends = Appends(store, "ours", size)
-        serve(lambda lane, count: appends)
-    elif kind == "raw-append":
-        serve(raw_appends(raw_connection(address), size))
-    else:
-        fill(store)
-        connection = raw_connection(address)
-        connection.execute("ANALYZE event")  # as the server does by itself before long
-        if kind in ("raw-feed", "raw-decoded"):
-            serve(raw_pages(connection, _FEED, (), 2, decoded=kind == "raw-decoded"))
-        elif kind == "raw-stream":
-            text = sql.STREAM_EVENTS.replace("LIMIT ?", f"LIMIT {PAGE}").replace("?", "%s")
-            serve(raw_pages(connection, text, (board_stream(FOLLOWED),), 1))
-        else:
-            if kind.endswith(RARE):
-                gc.set_threshold(RARELY)
-            watch = Watch(store, READS[kind.removesuffix(RARE)])
-            serve(lambda lane, count: watch)
+    connection = raw_connection(address)
+    cursor = connection.cursor(binary=True)
+    raw = Raw(
+        rows=lambda text, given: cursor.execute(text, given).fetchall(),
+        appends=lambda size: raw_appends(connection, size),
+        feed=_FEED,
+        stream=sql.STREAM_EVENTS.replace("LIMIT ?", f"LIMIT {PAGE}").replace("?", "%s"),
+        filled=lambda: connection.execute("ANALYZE event"),  # as the server does by itself before long
+    )
+    serve_kind(kind, size, store_over(engine), raw)
     engine.close()
 
 

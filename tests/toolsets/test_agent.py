@@ -471,3 +471,17 @@ def test_no_more_agents_are_present_than_may_be(tmp_path: Path) -> None:
     assert desk.call("agent_register", id=first["id"], name="Anna", runtime="custom")["status"] == "online"
     desk.clock.advance(3001)  # all of them are lost: there is room again
     assert desk.call("agent_register", name="Cleo", runtime="custom")["status"] == "online"
+
+
+def test_a_task_that_was_begun_by_its_claim_is_the_one_its_journal_is_of(desk: Desk) -> None:
+    workflow_id = desk.plan(*CHAIN)
+    anna, ben = register(desk, "Anna"), register(desk, "Ben")
+    claim(desk, "task_1", anna, start=True)
+    begun = {"workflow_id": workflow_id, "name": "one", "goal": "g", "areas": ["a"]}
+    assert isinstance(desk.refusal("start_task", **begun, agent_id=ben), ClaimHeld)
+    started = desk.call("start_task", **begun, agent_id=anna)
+    assert (started["task_id"], started["warnings"]) == ("task_1", [])
+    assert desk.task("task_1")["attempts"] == 1
+    assert len(desk.call("workflow_get", id=workflow_id, include_tasks=True)["tasks"]) == 2
+    again = desk.call("start_task", **begun, agent_id=anna)
+    assert again["task_id"] == "task_3", "its journal is under way: whoever begins another means another"

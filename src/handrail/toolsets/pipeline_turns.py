@@ -27,7 +27,7 @@ from handrail.domain.pipeline.holding import (
 )
 from handrail.domain.pipeline.importing import Destination, commands_in, import_run, run_from
 from handrail.domain.pipeline.learning import Lessons, lines_for
-from handrail.domain.pipeline.past_index import IndexedRun, improvement_text, index_text, indexed
+from handrail.domain.pipeline.past_index import RUNS, IndexedRun, improvement_text, index_text, indexed
 from handrail.domain.pipeline.prompt import Parts, assemble
 from handrail.domain.pipeline.reporting import Reported
 from handrail.domain.pipeline.run import PipelineRun
@@ -161,7 +161,7 @@ def mirror(call: Call, workspace: str) -> None:
     def current(unit: UnitOfWork) -> tuple[PipelineRun, list[IndexedRun]]:
         run = find_run(unit, call.here.repository, workspace)
         ended = run.run_state().ended is not None
-        return run, [indexed(one) for one in finished_runs(unit, run.repository_path)] if ended else []
+        return run, [indexed(one) for one in finished_runs(unit, run.repository_path, RUNS)] if ended else []
 
     run, past = call.ledger.run(MIRRORING, current)
     mirror_run(call, run, past)

@@ -21,56 +21,19 @@ from handrail.domain.registry.graphs import (
 from handrail.domain.work.dependency import dependency
 from handrail.domain.work.tally import Tally, empty_tally
 from handrail.domain.work.task import Task
-from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import ResourceNotFound
 from handrail.kernel.ledger import Change, Event
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
+from tests.store.records import task as any_task
+from tests.store.records import workflow
 
 RecordT = TypeVar("RecordT")
-WORKFLOW = Workflow(
-    id="wf_1",
-    name="Work",
-    status="ready",
-    source_type="prompt",
-    source_ref=None,
-    source_content="",
-    repository_path=None,
-    plan=None,
-    max_parallel_tasks=2,
-    auto_create_workspaces=False,
-    created_at=1,
-    updated_at=1,
-)
+WORKFLOW = workflow(name="Work", status="ready", max_parallel_tasks=2)
 
 
 def task(number: int, **more: Any) -> Task:
-    return Task(
-        **{
-            "id": f"task_{number}",
-            "workflow_id": "wf_1",
-            "parent_task_id": None,
-            "name": f"t{number}",
-            "description": "",
-            "status": "pending",
-            "sequence": number,
-            "priority": 0,
-            "parallel_group": None,
-            "depends_on": [],
-            "unmet": 0,
-            "estimated_complexity": None,
-            "files_likely_affected": [],
-            "plan": None,
-            "context": {},
-            "outcome": None,
-            "outcome_detail": None,
-            "error": None,
-            "checkpoints": 0,
-            "created_at": 1,
-            "updated_at": 1,
-            **more,
-        }
-    )
+    return any_task(f"task_{number}", **{"name": f"t{number}", "sequence": number, **more})
 
 
 def event(seq: int, kind: str, *changes: Change, **data: Any) -> Event:

@@ -122,7 +122,7 @@ def begin(
         error=None,
         outcome=None,
         outcome_detail=None,
-        attempts=task.attempts + 1,
+        attempts=task.attempts + (task.status != "in_progress"),
         started_at=task.started_at or edit.now,
     )
     warnings += _crowding(unit, beginning.snapshot.root, started, work.areas)
@@ -168,9 +168,12 @@ def _entry(unit: UnitOfWork, task: Task, found: Snapshot, work: Intent) -> Journ
 
 
 def to_take_up(unit: UnitOfWork, workflow_id: str, name: str) -> Task | None:
-    """The task of this name that starting one by it means: there already, and not under way or over."""
+    """The task of this name that starting one by it means: there already, and not over, nor under way with a journal of
+    its own. One that was begun by its claim has none yet."""
     known = tasks_named(unit, workflow_id, [name]).get(name)
-    return known if known is not None and known.status in (*REPLACEABLE, "planning", "paused") else None
+    if known is None or known.status in (*REPLACEABLE, "planning", "paused"):
+        return known
+    return known if known.status == "in_progress" and unit.get(JournalEntry, known.id) is None else None
 
 
 def _taken_up(unit: UnitOfWork, edit: PlanEdit, work: Intent, parent: Task | None) -> tuple[Task, list[str]]:

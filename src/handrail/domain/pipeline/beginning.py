@@ -235,9 +235,9 @@ def _check_passed(before: Sequence[Phase], state: RunState, files: Mapping[str, 
 # -- what earlier runs tell -------------------------------------------------------------------------------------------
 
 
-def finished_runs(unit: UnitOfWork, repository: str) -> list[PipelineRun]:
-    """The newest runs of a repository that came to their end, the one that moved last first."""
-    newest = Query((("repository_path", repository),), ("-updated_at", "-id"), LEARNT_FROM)
+def finished_runs(unit: UnitOfWork, repository: str, most: int = LEARNT_FROM) -> list[PipelineRun]:
+    """Of the newest runs of a repository those that came to their end, the one that moved last first."""
+    newest = Query((("repository_path", repository),), ("-updated_at", "-id"), most)
     # Looked at as it lies there: making a state of every run would be half the cost of a beginning.
     return [run for run in unit.select(PipelineRun, newest) if run.state.get("ended") == "completed"]
 

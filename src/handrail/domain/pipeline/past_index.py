@@ -18,8 +18,9 @@ from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, friction_
 from handrail.domain.pipeline.run import PipelineRun
 
 VERSION = 1
-RUNS = 200
-"""As many as a new run learns from, the newest."""
+RUNS = 25
+"""The newest. It is written whole at the end of every run, so that its cost is one of theirs; a clone whose store is
+still empty learns enough from them."""
 NOTES = 20
 """Findings, the newest, and friction points, the first, that are kept of a run."""
 REQUEST_CHARACTERS = 2000
@@ -27,7 +28,7 @@ REQUEST_CHARACTERS = 2000
 NOTE_CHARACTERS = 400
 LINE_CHARACTERS = 200
 """Names and titles."""
-INDEX_BYTES = 4 * 1024 * 1024
+INDEX_BYTES = 1024 * 1024
 """The whole, also where every text is as long as may be; the oldest runs are left out then."""
 LOOKED_AT = 1000
 """Entries that are looked at for the newest. What stands beyond is left out unread."""
