@@ -23,8 +23,7 @@ from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard, LookupFailed, Principal
 from handrail.protocol.server import Server
 from handrail.settings import Settings
-from handrail.store.opening import POSTGRES, database_path
-from handrail.wiring import LazyLedger, Place, assemble, build_server, ledger_at, store_address
+from handrail.wiring import LazyLedger, Place, assemble, build_server, has_store, ledger_at
 
 MCP_PATH = "/mcp"
 VIEWS = 64
@@ -127,7 +126,7 @@ class TokenDesk:
 
     def __init__(self, place: Place, settings: Settings, ledger: LazyLedger) -> None:
         self._place = place
-        self._address = store_address(place, settings)
+        self._settings = settings
         self._ledger = ledger
         self._revocations = str(place.home / REVOCATIONS)
         self._actor = Actor("handrail", "http")
@@ -136,7 +135,7 @@ class TokenDesk:
         return is_token(token)
 
     def find(self, token: str) -> Principal | None:
-        if not self._has_store():
+        if not has_store(self._place, self._settings):  # a stranger's question makes none
             return None
         try:
             found = self._ledger.run(self._actor, lambda unit: find(unit, token))
@@ -146,10 +145,6 @@ class TokenDesk:
 
     def mark(self) -> object:
         return revocation_mark(self._revocations)
-
-    def _has_store(self) -> bool:
-        """A stranger's question makes no store where there is none."""
-        return self._address.startswith(POSTGRES) or database_path(self._address, self._place.project).exists()
 
 
 def principal_of(token: Token) -> Principal:
@@ -162,8 +157,10 @@ def principal_of(token: Token) -> Principal:
     return Principal(id=token.id, name=token.name, rights=tuple(token.rights), agent_id=token.agent_id, barred=why_not)
 
 
-def build_endpoint(place: Place, settings: Settings, address: HttpAddress, guard: Guard) -> HttpEndpoint:
-    ledger = ledger_at(place, settings)
+def build_endpoint(
+    place: Place, settings: Settings, address: HttpAddress, guard: Guard, *, ledger: LazyLedger | None = None
+) -> HttpEndpoint:
+    ledger = ledger or ledger_at(place, settings)
     views = Views(place, settings, address, ledger=ledger)
     return HttpEndpoint(
         views.server_for,
@@ -178,5 +175,6 @@ def build_endpoint(place: Place, settings: Settings, address: HttpAddress, guard
     )
 
 
-def guard_of(settings: Settings, token: str) -> Guard:
-    return Guard(hosts=(*LOOPBACK_NAMES, *(name.lower() for name in settings.allow_hosts)), token=token)
+def guard_of(settings: Settings, token: str, port: int | None = None) -> Guard:
+    names = (*LOOPBACK_NAMES, *(name.lower() for name in settings.allow_hosts))
+    return Guard(hosts=names, port=port, token=token)

@@ -51,6 +51,8 @@ HANDRAIL_DESCRIPTION = "Steps to hold on to, for coding agents"
 LOOKUP_PROFILE = "workflowlookup"
 LOOKUP_DESCRIPTION = "Workflow Orchestration System MCP Server"
 LOOKUP_VERSION = "1.0.0"
+LOOK_AGAIN_S = 0.2
+"""How often who waits for a store that is not there yet looks whether somebody has made it."""
 INSTRUCTION_CHARACTERS = 520
 """About 110 tokens: every turn of every client's model pays for them."""
 
@@ -89,6 +91,55 @@ class LazyLedger:
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
         return self.open().wait(position, timeout_s, cancelled)
+
+
+class LookingLedger(LazyLedger):
+    """A store that looking does not make: nothing is in it until somebody's first write has made it. Not for who
+    writes."""
+
+    def __init__(self, ledger: LazyLedger, is_there: Callable[[], bool]) -> None:
+        super().__init__(_nothing_stored)
+        self._ledger = ledger
+        self._is_there = is_there
+        self._made = False
+
+    def open(self) -> Store:
+        return self._ledger.open() if self._there() else super().open()
+
+    def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        left = timeout_s
+        while not self._there():
+            if left <= 0 or cancelled():
+                return False
+            threading.Event().wait(min(LOOK_AGAIN_S, left))
+            left -= LOOK_AGAIN_S
+        return self._ledger.wait(position, max(0.0, left), cancelled)
+
+    def _there(self) -> bool:
+        self._made = self._made or self._is_there()
+        return self._made
+
+
+def looking_ledger(place: Place, settings: Settings, ledger: LazyLedger | None = None) -> LookingLedger:
+    """The store that these settings mean, for who only looks."""
+    return LookingLedger(ledger or ledger_at(place, settings), lambda: has_store(place, settings))
+
+
+def has_store(place: Place, settings: Settings) -> bool:
+    """Whether the store is there already. A database server is taken to be: nothing is made by asking it."""
+    from handrail.store.opening import database_path  # noqa: PLC0415 - the store, only once something runs
+
+    address = store_address(place, settings)
+    return "://" in address or database_path(address, place.project).exists()
+
+
+def _nothing_stored() -> Store:
+    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - only where there is no store
+    from handrail.store.memory import MemoryEngine  # noqa: PLC0415 - as above
+    from handrail.store.store import Store  # noqa: PLC0415 - as above
+
+    clock = SystemClock()
+    return Store(MemoryEngine(), clock=clock, ids=RandomIds(clock))
 
 
 def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:

@@ -110,7 +110,7 @@ def test_what_is_rejected_is_designed_again_with_what_you_said(runner: click.tes
     assert "'perhaps' is not one of" in text
     assert 'You     answer checkpoint-a: reject, "Keep the plain output"' in text
     assert "1. Keep the plain output" in text.partition("answer checkpoint-a: reject")[2]
-    assert text.count("Design Review: APPROVE") == 2
+    assert text.partition("What comes next")[0].count("Design Review: APPROVE") == 2
     assert "You     answer checkpoint-a: approve\n" in text
     assert text.count("tries to approve it herself") == 1
     assert list((tmp_path / "temporary").iterdir()) == []

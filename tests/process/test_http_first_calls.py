@@ -37,8 +37,9 @@ def at_once(peer: Peer, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, An
     for connection, (name, arguments) in zip(connections, calls, strict=True):
         body = msgspec.json.encode(request_of("tools/call", name=name, arguments=arguments))
         head = (
-            f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer T\r\nContent-Type: application/json\r\n"
-            f"Accept: {ACCEPT}\r\nMcp-Session-Id: {session}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"POST /mcp HTTP/1.1\r\nHost: localhost:{peer.port}\r\nAuthorization: Bearer T\r\n"
+            f"Content-Type: application/json\r\nAccept: {ACCEPT}\r\nMcp-Session-Id: {session}\r\n"
+            f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         connection.sendall(head.encode() + body)
     results: list[dict[str, Any]] = []

@@ -180,8 +180,8 @@ def framed(verb: str, path: str, headers: list[tuple[str, str]], body: bytes) ->
     return "\r\n".join(head).encode("latin-1", "replace") + b"\r\n\r\n" + body
 
 
-def good_headers(*more: tuple[str, str]) -> list[tuple[str, str]]:
-    own = [("Host", "localhost"), ("Content-Type", "application/json"), ("Accept", ACCEPT)]
+def good_headers(peer: Peer, *more: tuple[str, str]) -> list[tuple[str, str]]:
+    own = [("Host", f"localhost:{peer.port}"), ("Content-Type", "application/json"), ("Accept", ACCEPT)]
     return [*own, ("Authorization", f"Bearer {TOKEN}"), *more]
 
 
@@ -203,7 +203,7 @@ def bodies(peer: Peer, seed: int, count: int) -> None:
             extra = [("Mcp-Session-Id", session.id)]
             if rng.random() < 0.3:
                 extra += stateless_headers(raw)
-            status, headers, body = line.say(framed("POST", "/mcp", good_headers(*extra), raw))
+            status, headers, body = line.say(framed("POST", "/mcp", good_headers(peer, *extra), raw))
             assert status in STATUSES, (seed, raw, status)
             answer = replied(headers, body)
             if kind == "id":
@@ -308,7 +308,9 @@ def envelopes(peer: Peer, seed: int, count: int) -> None:
                     extra.append((f"Mcp-Param-{marked}", f"=?base64?{base64.b64encode(text).decode()}?="))
             headers = [(known, value.replace("\n", "").replace("\r", "").replace("\0", "")) for known, value in extra]
             body = json.dumps(request_of(method, number, **params)).encode()
-            status, answered, said = line.say(framed("POST", "/mcp", good_headers(*headers), body), first_event=True)
+            status, answered, said = line.say(
+                framed("POST", "/mcp", good_headers(peer, *headers), body), first_event=True
+            )
             assert status in STATUSES, (seed, body, status)
             if answered.get("content-type") == "text/event-stream":
                 assert said.startswith(b"event: message\ndata: {"), (seed, body, said)
@@ -339,7 +341,7 @@ def heads(peer: Peer, seed: int, count: int) -> None:
                 assert not said or said.startswith(b"HTTP/1."), (seed, number, said[:200])
                 continue
             verb, path = rng.choice(VERBS), rng.choice(PATHS)
-            headers = good_headers() if rng.random() < 0.7 else []
+            headers = good_headers(peer) if rng.random() < 0.7 else []
             headers += [(rng.choice(NAMES), rng.choice(VALUES)) for _ in range(rng.randrange(5))]
             headers += [("Mcp-Session-Id", session.id)] if rng.random() < 0.5 else []
             rng.shuffle(headers)

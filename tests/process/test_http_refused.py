@@ -236,7 +236,8 @@ def test_a_body_that_does_not_come_is_not_waited_for(toy: Peer, sent: bytes) -> 
 
 def test_a_stranger_with_a_slow_body_is_refused_before_it_comes(peer: Peer) -> None:
     with peer.socket() as connection:
-        connection.sendall(head("POST", "/mcp", "Content-Length: 100000000") + b"{")
+        opening = head("POST", "/mcp", "Content-Length: 100000000")
+        connection.sendall(opening.replace(b"localhost", f"localhost:{peer.port}".encode()) + b"{")
         connection.settimeout(DEADLINE_S)
         assert connection.recv(65536).startswith(b"HTTP/1.1 401")
 
@@ -465,7 +466,7 @@ def test_up_prints_an_address_and_a_token_that_work(tmp_path: Path) -> None:
 
 def test_up_says_what_is_on_and_what_was_asked_for_in_vain(tmp_path: Path) -> None:
     with up(tmp_path, "--toolsets", "introspection,guide", "--enable-tx") as printed:
-        told = b"".join(printed.readline() for _ in range(4)).decode()
+        told = b"".join(printed.readline() for _ in range(6)).decode()
     assert "On: introspection, guide (6 tools). Not in this version: tx." in told
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from handrail.demo.ground import Ground, lay_out
+from handrail.demo.next import what_comes_next
 from handrail.demo.play import Play, Stage
 from handrail.demo.run import ending, pipeline
 from handrail.demo.work import claims, foresight, journals, plan
+from handrail.wiring import LazyLedger
 
-ACTS = (plan, claims, foresight, journals, pipeline, ending)
+ACTS = (plan, claims, foresight, journals, pipeline, what_comes_next, ending)
 
 
-def perform(ground: Ground, stage: Stage) -> None:
-    """All of it, from an empty folder to the last line."""
+def perform(ground: Ground, stage: Stage, ledger: LazyLedger | None = None) -> None:
+    """All of it, from an empty folder to the last line; into the project's own store where no other is given."""
     lay_out(ground)
-    play = Play(ground, stage)
+    play = Play(ground, stage, ledger)
     try:
         for act in ACTS:
             act(play)

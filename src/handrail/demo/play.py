@@ -13,7 +13,7 @@ from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
 from handrail.surfaces.calling import Client, run
-from handrail.wiring import Handrail, Place, assemble, settings_at
+from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
 
 CHANNEL = "demo"
 
@@ -70,11 +70,11 @@ class Agent:
 class Play:
     """The play under way: the ground, the tools over it, and the agents."""
 
-    def __init__(self, ground: Ground, stage: Stage) -> None:
+    def __init__(self, ground: Ground, stage: Stage, ledger: LazyLedger | None = None) -> None:
         place = Place(project=ground.project, home=ground.home, environ={})
         self.ground = ground
         self.stage = stage
-        self.handrail: Handrail = assemble(place, settings_at(place, {"profile": "all"}))
+        self.handrail: Handrail = assemble(place, settings_at(place, {"profile": "all"}), ledger=ledger)
         self.ada, self.ben, self.cleo = (Agent(self, name) for name in ("Ada", "Ben", "Cleo"))
         self.workflow = ""
         self.tasks: dict[str, str] = {}

@@ -5,7 +5,7 @@ The engine decides what comes next; here only its actions are carried out, as an
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from handrail.demo import texts
 from handrail.demo.play import Agent, Play
@@ -17,24 +17,36 @@ DESIGN, REVIEW = "design.md", "review-design.md"
 VERDICT = "## Verdict: "
 
 
+class Wanted(NamedTuple):
+    """What a run is begun with, and what is designed in it, try by try."""
+
+    request: str
+    slug: str
+    designs: tuple[str, ...]
+
+
+COUNTS_AS_JSON = Wanted(texts.REQUEST, "counts-as-json", (texts.FIRST_DESIGN, texts.SECOND_DESIGN))
+
+
 class Orchestrated:
     """A run, driven by Ada; Ben reviews."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, wanted: Wanted = COUNTS_AS_JSON) -> None:
         self._play = play
+        self._wanted = wanted
         self._designs = 0
         self._said: list[str] = []
         self._workspace = self._begun()
 
     def _begun(self) -> str:
         ada = self._play.ada
-        asked = ada.call("pipeline_init", arguments=texts.REQUEST, current_branch="main")
+        asked = ada.call("pipeline_init", arguments=self._wanted.request, current_branch="main")
         ready = ada.call(
             "pipeline_init_with_context",
             workspace=asked["workspace"],
             task_text=asked["core_text"],
             flags=asked["flags"],
-            user_confirmation={"effort": "M", "workspace_slug": "counts-as-json"},
+            user_confirmation={"effort": "M", "workspace_slug": self._wanted.slug},
         )
         ada.says(f'begins a run: "{asked["core_text"]}", effort {ready["effort"]}, flow {ready["flow_template"]}')
         return str(ready["workspace"])
@@ -42,11 +54,11 @@ class Orchestrated:
     def next(self, **reported: Any) -> dict[str, Any]:
         return self._play.ada.call("pipeline_next_action", workspace=self._workspace, **reported)
 
-    def go(self) -> dict[str, Any]:
-        """Does what it is told, until there is no more to do."""
+    def go(self, *, to_the_gate: bool = False) -> dict[str, Any]:
+        """Does what it is told, until there is no more to do; or until a person is waited for."""
         action = self.next()
         for _ in range(MOST_TURNS):
-            if action["type"] == "done":
+            if action["type"] == "done" or (to_the_gate and action["type"] in BEFORE_A_PERSON):
                 return action
             if action["type"] in BEFORE_A_PERSON:
                 action = self._wait_for_you(action)
@@ -67,7 +79,7 @@ class Orchestrated:
     def _text(self, name: str) -> str:
         if name == DESIGN:
             self._designs += 1
-            written = (texts.FIRST_DESIGN, texts.SECOND_DESIGN)
+            written = self._wanted.designs
             if self._designs <= len(written):
                 return written[self._designs - 1]
             return texts.NEXT_DESIGN + "".join(f"{number}. {said}\n" for number, said in enumerate(self._said, 1))

@@ -81,6 +81,25 @@ def test_a_host_that_was_allowed_by_name_is_served_and_its_neighbours_are_not() 
     assert status(guard, host="box.example.evil.example") == 403
 
 
+@pytest.mark.parametrize("name", LOOPBACK_NAMES)
+def test_where_the_port_is_known_a_loopback_name_goes_with_it_alone(name: str) -> None:
+    """Another port of this machine is another program, and a page of its own must not drive our tools."""
+    guard = Guard(port=8765)
+    assert status(guard, host=f"{name}:8765") is None
+    for port in ("", ":", ":80", ":8766", ":08765", ":87650"):
+        assert status(guard, host=f"{name}{port}") == 403, port
+    assert status(guard, host=f"{name}:8765", origin=f"http://{name}:3000") == 403
+    assert status(Guard(port=80), host=name) is None
+
+
+def test_a_name_may_be_allowed_with_the_port_that_leads_here() -> None:
+    guard = Guard(hosts=(*LOOPBACK_NAMES, "localhost:9000", "box.example:443", "desk.example"), port=8765)
+    for host in ("localhost:9000", "localhost:8765", "BOX.example:443", "desk.example", "desk.example:1"):
+        assert status(guard, host=host) is None, host
+    for host in ("localhost:9001", "127.0.0.1:9000", "box.example", "box.example:80", "[::1]"):
+        assert status(guard, host=host) == 403, host
+
+
 @pytest.mark.parametrize("origin", ["http://localhost:8765", "https://localhost:8765", "http://LOCALHOST:8765"])
 def test_the_servers_own_origin_is_served(origin: str) -> None:
     assert status(Guard(), host=HOST, origin=origin) is None

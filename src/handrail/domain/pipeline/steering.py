@@ -34,7 +34,7 @@ def abandon_run(unit: UnitOfWork, run: PipelineRun) -> PipelineRun:
     return keep(unit, run, state.but(ended="abandoned"), None)
 
 
-def pause_run(unit: UnitOfWork, run: PipelineRun) -> PipelineRun:
+def pause_run(unit: UnitOfWork, run: PipelineRun, reason: str | None = None) -> PipelineRun:
     """Stops a run at its next turn. What its agents do until then is still taken; nothing more is handed out."""
     check_goes_on(unit, run)
     state = _open_state(run).but(stopped=PAUSED)
@@ -42,7 +42,8 @@ def pause_run(unit: UnitOfWork, run: PipelineRun) -> PipelineRun:
     workflow = unit.get(Workflow, run.id)
     assert workflow is not None, "a run is a workflow"
     status = "paused" if workflow.status == "in_progress" else workflow.status
-    unit.record("pipeline.paused", kept, msgspec.structs.replace(workflow, status=status, updated_at=unit.now_ms()))
+    paused = msgspec.structs.replace(workflow, status=status, updated_at=unit.now_ms())
+    unit.record("pipeline.paused", kept, paused, data={"reason": reason} if reason else None)
     return kept
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import msgspec
 
 from handrail.protocol.answering import answer
 from handrail.protocol.exchange import Connection, Exchange
-from handrail.protocol.http.admission import Admission
+from handrail.protocol.http.admission import Admission, Found
 from handrail.protocol.http.delivery import Delivery, Reader, stateless_status
 from handrail.protocol.http.guard import Guard, Principal, Rejection
 from handrail.protocol.http.headers import check_headers
@@ -116,7 +116,7 @@ class HttpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        headers, repeated = _headers_of(scope)
+        headers, repeated = headers_of(scope)
         reply = Reply(receive, send)
         if repeated in _DECISIVE:
             await reply.refuse(400, f"the header {repeated} must not come twice")
@@ -141,6 +141,10 @@ class HttpEndpoint:
             await self._delete(reply, caller)
         else:
             await reply.refuse(405, "this address takes GET, POST and DELETE", ((b"allow", b"GET, POST, DELETE"),))
+
+    async def admit(self, headers: Mapping[str, str]) -> Found:
+        """Whom these headers stand for, or why nobody is let in: for what else is served at this address."""
+        return await self._admission.admit(headers)
 
     def drain(self) -> None:
         """Leave soon: listening streams end with their reply and standing ones end; running calls go on to theirs,
@@ -332,7 +336,7 @@ class HttpEndpoint:
         await reply.empty(200)
 
 
-def _headers_of(scope: Scope) -> tuple[dict[str, str], str | None]:
+def headers_of(scope: Scope) -> tuple[dict[str, str], str | None]:
     """The headers by name, and the first that is given twice and must not be."""
     headers: dict[str, str] = {}
     repeated = None

@@ -12,7 +12,10 @@ from typing import Protocol
 import msgspec
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+ALLOWED_BY = "; others are named in its setting allow_hosts, as NAME or NAME:PORT"
 UNAUTHORIZED = 401
+HTTP_PORT = 80
+"""The port that goes without saying."""
 READ, WRITE = "read", "write"
 
 
@@ -66,7 +69,10 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of one server. A browser page of somebody else's must never reach a tool, with or without a token."""
 
     hosts: tuple[str, ...] = LOOPBACK_NAMES
-    """Names the Host header may carry, without port."""
+    """Names the Host header may carry: without a port, so that any goes with it, or with the one that must."""
+    port: int | None = None
+    """Where we listen. A loopback name then goes with this port alone: other ports of this machine are other people's
+    programs, and a page of theirs must not pass for ours."""
     origins: tuple[str, ...] = ()
     """Origins allowed beside the server's own, exactly as browsers send them."""
     token: str | None = None
@@ -76,8 +82,8 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, headers: Mapping[str, str]) -> Rejection | None:
         """Why the request is refused; for want of the server's own token too, where a lookup may know another."""
         host = headers.get("host", "")
-        if _name(host) not in self.hosts:
-            return Rejection(403, "this host name is not one the server answers to")
+        if not answers_to(host, self.hosts, self.port):
+            return Rejection(403, f"this host name is not one the server answers to{ALLOWED_BY}")
         origin = headers.get("origin")
         if origin is not None and origin not in self.origins and not _same_origin(origin, host):
             return Rejection(403, "requests from this origin are not served")
@@ -96,6 +102,21 @@ def bearer_of(headers: Mapping[str, str]) -> str:
     """The bearer token of a request; nothing where it has none."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     return given.strip() if scheme.lower() == "bearer" else ""
+
+
+def answers_to(host: str, hosts: tuple[str, ...], port: int | None = None) -> bool:
+    """Whether a Host header names one of `hosts`; a loopback name with another port than `port` does not, unless it is
+    listed with that port."""
+    host = host.lower()
+    if host in hosts and ":" in host.rpartition("]")[2]:
+        return True  # listed with its port
+    name = _name(host)
+    if not name or name not in hosts:
+        return False
+    if port is None or name not in LOOPBACK_NAMES:
+        return True
+    given = host.removeprefix(name).removeprefix(":")
+    return given == str(port) or (not given and port == HTTP_PORT)
 
 
 def _name(host: str) -> str:

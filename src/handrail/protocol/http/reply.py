@@ -78,6 +78,10 @@ class Reply:
     async def empty(self, status: int, extra: Headers = ()) -> None:
         await self._whole(status, [(b"content-length", b"0"), *extra], b"")
 
+    async def whole(self, status: int, headers: Headers, data: bytes) -> None:
+        """A whole answer of any kind; its length is among the headers."""
+        await self._whole(status, list(headers), data)
+
     async def _whole(self, status: int, headers: list[tuple[bytes, bytes]], data: bytes) -> None:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": data})
@@ -92,6 +96,10 @@ class Reply:
     async def end(self) -> None:
         if not self.gone:
             await self._send({"type": "http.response.body", "body": b""})
+        self._unwatch()
+
+    def abandon(self) -> None:
+        """Nothing more is sent to a client that takes nothing; whoever serves the connection closes it."""
         self._unwatch()
 
     def _unwatch(self) -> None:

@@ -9,12 +9,11 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from handrail.protocol.http.endpoint import HttpEndpoint
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
 
 GRACE_S = 3
@@ -70,12 +69,30 @@ class _BoundedHead(HttpToolsProtocol):
                 self.transport.close()
 
 
+class Served(Protocol):
+    """An application that can leave in good order: an endpoint, or one that wraps it."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+    def drain(self) -> None:
+        """Leave soon: what would stay open without end, ends. Called within a signal's handler."""
+        ...
+
+    def is_stuck(self) -> bool:
+        """True while something that was begun has not come back."""
+        ...
+
+    def close(self) -> None:
+        """After the last connection."""
+        ...
+
+
 class _Process(uvicorn.Server):
     """uvicorn, with streams told to end before connections are waited for."""
 
-    def __init__(self, config: uvicorn.Config, endpoint: HttpEndpoint) -> None:
+    def __init__(self, config: uvicorn.Config, served: Served) -> None:
         super().__init__(config)
-        self._endpoint = endpoint
+        self._served = served
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -88,21 +105,14 @@ class _Process(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._endpoint.drain()
+        self._served.drain()
         super().handle_exit(sig, frame)
 
 
-def serve_http(
-    endpoint: HttpEndpoint,
-    bound: socket.socket,
-    *,
-    app: Callable[..., Any] | None = None,
-    when_ready: Callable[[], None] = lambda: None,
-) -> int:
-    """Serves until SIGTERM or SIGINT; the process's exit code. `app` wraps the endpoint where it is not all there
-    is."""
+def serve_http(served: Served, bound: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> int:
+    """Serves until SIGTERM or SIGINT; the process's exit code."""
     config = uvicorn.Config(
-        app or endpoint,
+        served,
         http=_BoundedHead,
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         ws="none",
@@ -113,15 +123,15 @@ def serve_http(
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
-    process = _Process(config, endpoint)
+    process = _Process(config, served)
     bound.listen(128)
     try:
         with process.capture_signals():  # whoever hears that we are ready may ask us to leave at once
             when_ready()
             process.run(sockets=[bound])
     finally:
-        endpoint.close()
-    if endpoint.is_stuck():  # a handler that does not come back must not keep the process: Python would wait for it
+        served.close()
+    if served.is_stuck():  # a handler that does not come back must not keep the process: Python would wait for it
         sys.stderr.flush()
         os._exit(0)
     return 0

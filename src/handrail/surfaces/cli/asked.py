@@ -1,7 +1,7 @@
 """A gate as a person sees it before they answer: of which run, what is asked, the document itself, what it hashes to.
 
-What was changed since it was asked about is asked about anew, in the same unit of work: an answer is to what is shown.
-Nothing is printed here, and nothing answered.
+Which gate a person means, and how it is drawn; what stands there now is `surfaces/gate_answers.py`'s. Nothing is
+printed here, and nothing answered.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.pipeline.engine import Action, decide
-from handrail.domain.pipeline.gatekeeping import DECISION, asked_gate
+from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import QUESTIONS
-from handrail.kernel.errors import IllegalTransition, NotFound, SeveralOpen
+from handrail.kernel.errors import NotFound, SeveralOpen
 from handrail.kernel.query import Query
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import bold, dim, fit, one_line, width, wrapped
 from handrail.surfaces.cli.runs import fits_run, workspace_of
+from handrail.surfaces.gate_answers import Asked, asked_now, documents_of
+
+__all__ = ["Asked", "asked_about", "asked_lines", "document_of"]
 
 SHOWN = 10
 LOOKED_AT = 500
@@ -29,67 +28,20 @@ SHOWN_LINES = 60
 INDENT = "  "
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate that waits, with what it is about."""
-
-    gate: Gate
-    run: PipelineRun
-    label: str
-    why: str | None
-    path: str | None
-    """The document, from the repository on; None where none is shown."""
-    text: str | None
-    """None where it is not there."""
-    gone: bool
-    """True where this run wrote the document, and it is not there any more."""
-    changed: bool
-    """True where the document was changed since it was asked about: this is another gate, about what is there now."""
-
-
 def asked_about(call: Call, text: str | None) -> Asked:
     """The gate that is meant, about what lies there now."""
-    known = _meant(call, text)
-    run = call.work.get(PipelineRun, known.workflow_id)
-    handed_out = run.action_handed_out() if run is not None else None
-    if run is None or handed_out is None or handed_out.type not in QUESTIONS:
-        raise IllegalTransition(
-            f"gate {known.id} belongs to no run that waits", hint="`handrail status` shows what waits"
-        )
-    files = call.specs(call.here.repository).texts(run.workspace)
-    gate = asked_gate(call.work, run, handed_out, files)
-    if gate.id != known.id:
-        _check_still_next(run, handed_out, files)
-    shows = handed_out.shows
-    return Asked(
-        gate=gate,
-        run=run,
-        label=run.flow_followed().phase(handed_out.phase).label,
-        why=handed_out.why,
-        path=f"{run.workspace}/{shows}" if shows else None,
-        text=files.get(shows) if shows else None,
-        gone=shows is not None and shows in run.run_state().judged and shows not in files,
-        changed=gate.id != known.id,
-    )
+    known, run = _meant(call, text)
+    return asked_now(call.work, known, documents_of(call, run))
 
 
-def _check_still_next(run: PipelineRun, handed_out: Action, files: dict[str, str]) -> None:
-    """Refuses to ask about a document that is to be judged again first, such as a list of tasks that was changed."""
-    comes = decide(run.flow_followed(), run.run_state(), run.facts(humans_decide=True), files)
-    if comes.gate != handed_out.gate:
-        raise IllegalTransition(
-            f"{handed_out.shows or handed_out.gate} was changed since it was shown: {comes.phase} is done again first",
-            hint="its agent goes on with pipeline_next_action; you are asked again after that",
-        )
-
-
-def _meant(call: Call, text: str | None) -> Gate:
+def _meant(call: Call, text: str | None) -> tuple[Gate, PipelineRun]:
     conditions = (("kind", DECISION), ("status", GATE_MACHINE.initial))
     every = call.work.select(Gate, Query(conditions, ("created_at",), LOOKED_AT))
     waiting = [(gate, run) for gate in every if (run := _run_here(call, gate)) is not None]
     found = [(gate, run) for gate, run in waiting if text is None or _fits(gate, run, text)]
     exact = [(gate, run) for gate, run in found if _is_exact(gate, run, text)]
     if len(exact or found) == 1:
-        return (exact or found)[0][0]
+        return (exact or found)[0]
     listed = ", ".join(_listed(gate, run) for gate, run in (found or waiting)[:SHOWN])
     if not found:
         raise NotFound(

@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from handrail.domain.pipeline.answering import ABANDON, REJECT
-from handrail.domain.pipeline.running import answer_gate
+from handrail.domain.pipeline.answering import REJECT
 from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed
 from handrail.operation import Call
+from handrail.surfaces import gate_answers
 from handrail.surfaces.cli.asked import Asked, asked_about, asked_lines, document_of
 from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options
@@ -107,20 +107,7 @@ def _answered(call: Call, text: str | None, word: str | None, say: str | None) -
     answer = _word(asked, word)
     if asked.changed:
         return asked
-    files = call.specs(call.here.repository).texts(asked.run.workspace)
-    run = answer_gate(call.work, asked.gate, answer, say, files)
-    state = run.run_state()
-    after = f"The run is {state.ended}." if state.ended else "The run goes on when its agent asks what is next."
-    return {
-        "gate_id": asked.gate.id,
-        "gate": asked.gate.question,
-        "answer": answer,
-        "next": after,
-        "title": asked.run.title,
-        "workspace": asked.run.workspace,
-        "shows": asked.path,
-        "content_hash": asked.gate.content_hash,
-    }
+    return gate_answers.answer(call.work, asked, answer, say, gate_answers.documents_of(call, asked.run))
 
 
 def _word(asked: Asked, word: str | None) -> str:
@@ -131,11 +118,7 @@ def _word(asked: Asked, word: str | None) -> str:
         raise InvalidParams(
             f"{gate.question} asks for one of {', '.join(gate.options)}", hint="say which with --with OPTION"
         )
-    if asked.gone and answer not in (REJECT, ABANDON):
-        raise IllegalTransition(
-            f"{asked.path} is not there any more, so there is nothing to answer {answer} to",
-            hint="put it back; or `handrail reject` has it written again",
-        )
+    gate_answers.check_there(asked, answer)
     return answer
 
 

@@ -131,7 +131,7 @@ def _leave(ground: Ground, *, keep: bool) -> None:
 
     if keep:
         click.echo(f"The folder is kept: {ground.folder}")
-        click.echo(f"Look around with `handrail journal --root {ground.project}`.")
+        click.echo(f"See it on the page with `handrail up --root {ground.project}`, or here with `handrail watch`.")
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
-import msgspec
 
-from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.journal.file_changes import LETTERS, lines_told, told, totals
-from handrail.domain.journal.keeping import snapshot_of
-from handrail.domain.journal.tracking import Snapshot, Tracker
-from handrail.domain.work.moving import workflow_of
-from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
+from handrail.kernel.errors import InvalidParams
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import columns, dim, one_line, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.task_changes import Difference, Journalled, difference, given_up, journalled, patch_of
 
 _IN_PATCH = (b"\ndiff --git ", b"\nrename from ")
 """Lines that stand for a file each; a renamed one is two."""
@@ -41,23 +36,6 @@ _COLOURS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("+",), {"fg": "green"}),
     (("-",), {"fg": "red"}),
 )
-
-
-class Journalled(NamedTuple):
-    """A task with its journal entry, and who can look at its working copy."""
-
-    task: Task
-    entry: JournalEntry
-    tracker: Tracker
-
-
-class Difference(NamedTuple):
-    """What lies between two snapshots, and whether the second is of now."""
-
-    before: Snapshot
-    after: Snapshot
-    report: dict[str, Any]
-    is_open: bool
 
 
 @click.command()
@@ -96,44 +74,7 @@ def look(call: Call, text: str) -> Journalled:
         raise InvalidParams(
             f"{meant.id} is a workflow; a patch is of one task", hint=f"`handrail journal {meant.id}` shows its tasks"
         )
-    entry = call.work.get(JournalEntry, meant.id)
-    if entry is None:
-        raise NotFound(
-            f'no snapshot was taken when "{one_line(meant.name)}" began, so nobody knows exactly what it changed',
-            hint="a task that is begun with start_task has one",
-        )
-    return Journalled(meant, entry, tracker_of(call, workflow_of(call.work, meant)))
-
-
-def tracker_of(call: Call, workflow: Workflow) -> Tracker:
-    """Whoever keeps the snapshots of a workflow's tasks: in a store for many repositories, its own repository."""
-    if not call.here.shared or workflow.repository_path in (None, call.here.repository):
-        return call.tracker()
-    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only for another repository's task
-
-    assert workflow.repository_path is not None, "just looked at"
-    return tracker_at(Path(workflow.repository_path))
-
-
-def difference(meant: Journalled) -> Difference:
-    """What the task changed: as its report has it, or so far."""
-    entry = meant.entry
-    before = snapshot_of(entry.before)
-    if entry.after is not None:
-        report = entry.report
-        assert report is not None, "a task that ended has its report"
-        return Difference(before, snapshot_of(entry.after), report, is_open=False)
-    if not Path(entry.directory).is_dir():
-        raise PlaceUnusable(
-            f"the working copy {one_line(entry.directory)} is not there any more, and the task never ended",
-            hint="what it changed is not known; its notes are: `handrail journal`",
-        )
-    after = meant.tracker.snapshot(entry.directory, like=before)
-    changes = msgspec.to_builtins(meant.tracker.changes(before, after))
-    report = {"files": changes.pop("own"), **changes}
-    if meant.task.is_finished:
-        report["warnings"] = [*changes["warnings"], "it ended without complete_task: this is what changed up to now"]
-    return Difference(before, after, report, is_open=True)
+    return journalled(call, meant)
 
 
 def _document(meant: Journalled, found: Difference) -> dict[str, Any]:
@@ -158,21 +99,9 @@ def stat_lines(found: Difference, room: int) -> Iterator[str]:
     names = widest((_shown_name(change["path"]) for change in files), room - 24)
     for change in files:
         yield f"{LETTERS[change['change']]} {pad(_shown_name(change['path']), names)}  {lines_told(change)}"
-    yield dim(told(totals(files))) if files else _nothing(found)
-    for warning in _warnings(found):
+    yield dim(told(totals(files))) if files else found.nothing
+    for warning in found.warnings:
         yield from wrapped(warning, room)
-
-
-def _warnings(found: Difference) -> list[str]:
-    """What a reader should know before believing."""
-    warnings: list[str] = found.report.get("verification", found.report).get("warnings", [])
-    return warnings
-
-
-def _nothing(found: Difference) -> str:
-    if found.report.get("partial"):
-        return "What it changed is not known."
-    return "It has changed nothing so far." if found.is_open else "It changed nothing."
 
 
 def _shown_name(path: str) -> str:
@@ -192,12 +121,12 @@ def _escaped(letter: str) -> str:
 def _print_patch(meant: Journalled, found: Difference) -> None:
     """The patch on standard output; on standard error whatever makes it less than the whole truth."""
     paths = [change["path"] for change in found.report["files"]]
-    for warning in _warnings(found) if found.is_open or found.report.get("partial") else ():
+    for warning in found.warnings if found.is_open or found.report.get("partial") else ():
         click.echo(one_line(warning), err=True)
     if not paths:
-        click.echo(_nothing(found), err=True)
+        click.echo(found.nothing, err=True)
         return
-    counted = Counted(_patch(meant.tracker, found, paths))
+    counted = Counted(patch_of(meant.tracker, found, paths))
     if sys.stdout.isatty():
         for line in terminal_lines(counted):
             click.echo(line)
@@ -206,33 +135,11 @@ def _print_patch(meant: Journalled, found: Difference) -> None:
             click.echo(chunk, nl=False)
     missing = len(paths) - counted.files
     if missing > 0 and not counted.files:
-        raise _given_up(len(paths))
+        raise given_up(len(paths))
     if missing > 0:
         named = f", {counted.named} of them are only named" if counted.named else ""
         told_of = f"{missing} of {len(paths)} changed files are not in this patch{named}"
         click.echo(f"{told_of}: --stat has all of them", err=True)
-
-
-def _patch(tracker: Tracker, found: Difference, paths: Sequence[str]) -> Iterator[bytes]:
-    """The patch of these files; refused where the snapshots it is made from are gone."""
-    from handrail.outside.tracking.git_process import GitFailed  # noqa: PLC0415 - only for a patch
-    from handrail.outside.tracking.state import Busy  # noqa: PLC0415 - as above
-
-    try:
-        yield from tracker.patch(found.before, found.after, paths)
-    except Busy:
-        raise PlaceUnusable(
-            f"another snapshot of {one_line(found.before.root)} is being taken for too long", hint="try again"
-        ) from None
-    except GitFailed:
-        raise _given_up(len(paths)) from None
-
-
-def _given_up(files: int) -> NotFound:
-    return NotFound(
-        f"what this patch would be made from is not kept any more; {files} {'file' if files == 1 else 'files'} changed",
-        hint="--stat and --json still tell which; snapshot_days and snapshot_count say how long it is kept",
-    )
 
 
 class Counted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from socket import socket
 
 from handrail.http_wiring import MCP_PATH, build_endpoint, guard_of, parse_address
 from handrail.kernel.errors import SettingInvalid
@@ -12,13 +13,39 @@ from handrail.protocol.http.running import binding_problem, listening_socket, se
 from handrail.settings import Settings
 from handrail.wiring import Place
 
+NewCode = Callable[[float], str]
+"""A one-time code of the page for who started it, good for so many seconds."""
+
 
 def run_http(place: Place, settings: Settings, *, address: str, token: str, when_ready: Callable[[str], None]) -> None:
-    """Serves until told to end, then ends the process. `when_ready` gets the address to give to clients. The caller has
-    refused what cannot be served: here only a client would meet it."""
+    """Serves tools until told to end, then ends the process. `when_ready` gets the address to give to clients. The
+    caller has refused what cannot be served: here only a client would meet it."""
+    bound, at = _bound(settings, address, token)
+    endpoint = build_endpoint(place, settings, at, guard_of(settings, token, at.port))
+    sys.exit(serve_http(endpoint, bound, when_ready=lambda: when_ready(_url(at))))
+
+
+def run_page(
+    place: Place,
+    settings: Settings,
+    *,
+    address: str,
+    token: str,
+    owner: str,
+    when_ready: Callable[[str, NewCode], None],
+) -> None:
+    """The same with the page beside the tools. `owner` signs in by the codes that `when_ready` may make."""
+    from handrail.page_wiring import build_page  # noqa: PLC0415 - `serve --http` has no page
+
+    bound, at = _bound(settings, address, token)
+    page = build_page(place, settings, at, guard_of(settings, token, at.port), owner=owner)
+    sys.exit(serve_http(page, bound, when_ready=lambda: when_ready(_url(at), page.sign_in.new_code)))
+
+
+def _bound(settings: Settings, address: str, token: str) -> tuple[socket, HttpAddress]:
+    """The socket to serve on, and where it is."""
     host, port = parse_address(address)
-    guard = guard_of(settings, token)
-    problem = binding_problem(host, guard)
+    problem = binding_problem(host, guard_of(settings, token))
     if problem is not None:
         raise SettingInvalid(problem, hint="--token T and --set allow_hosts=NAME, or serve 127.0.0.1")
     try:
@@ -27,7 +54,8 @@ def run_http(place: Place, settings: Settings, *, address: str, token: str, when
         raise SettingInvalid(
             f"{address} cannot be used: {taken.strerror}", hint="another port: --http 127.0.0.1:0 takes a free one"
         ) from None
-    port = bound.getsockname()[1]
-    endpoint = build_endpoint(place, settings, HttpAddress(host, port, MCP_PATH), guard)
-    url = f"http://{host}:{port}{MCP_PATH}"
-    sys.exit(serve_http(endpoint, bound, when_ready=lambda: when_ready(url)))
+    return bound, HttpAddress(host, bound.getsockname()[1], MCP_PATH)
+
+
+def _url(at: HttpAddress) -> str:
+    return f"http://{at.host}:{at.port}{at.path}"

@@ -9,14 +9,13 @@ from typing import Any
 import click
 
 from handrail.catalog import PROFILES
-from handrail.domain.setup import toml_editing
 from handrail.domain.setup.clients import CLIENTS, Client
-from handrail.domain.setup.edits import NotUnderstood
-from handrail.domain.setup.planning import Change, Manifest, Plan, plan, recorded, removal
+from handrail.domain.setup.planning import Change, Manifest, Plan, plan, removal
 from handrail.domain.setup.steps import CONFIG, IGNORE, Wanted, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.client_files import ClientFiles, this_machine
+from handrail.surfaces.cli.approvals import approvals_wanted, said_approvals, write_changes
 from handrail.surfaces.cli.options import common_options, place_of
 from handrail.surfaces.cli.render import echo_json
 from handrail.wiring import Place
@@ -59,7 +58,7 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
             raise InvalidParams("--json asks nothing", hint="add --yes to write, or --print to look")
         click.confirm("Take this back?" if remove else "Write this?", abort=True)
     if writes:
-        _remove(files, known, todo) if remove else _write(files, known, todo)
+        _remove(files, known, todo) if remove else write_changes(files, known, todo)
     if as_json:
         _tell_json(todo, chosen, wrote=writes)
     elif not remove:
@@ -110,45 +109,16 @@ def _wanted(
         options=("--profile", profile) if profile else (),
         clients=tuple((client, files.file_of(client)) for client in chosen),
         named=frozenset(options["clients"]),
-        approvals=_approvals(_said_approvals(files), options.get("approvals"), asks=asks),
+        approvals=approvals_wanted(said_approvals(files), options.get("approvals"), asks=asks),
         instructions=tuple(files.instruction_files()),
         ours={written.file: written.after for written in known.files},
     )
-
-
-def _said_approvals(files: ClientFiles) -> object:
-    """What the project's own file says of gates; nothing where it cannot be read, which the plan will tell."""
-    try:
-        return toml_editing.plain(files.read(f"{files.project}/{CONFIG}") or "").get("approvals")
-    except NotUnderstood:
-        return None
-
-
-def _approvals(there: object, told: str | None, *, asks: bool) -> str | None:
-    """Who may answer gates, asked once: a project that has said so is not asked again, and never made less strict."""
-    if there == "human" and told == "agent":
-        raise InvalidParams(f"{CONFIG} says approvals = human", hint="only a person changes that, in the file")
-    if told is not None or there is not None:
-        return told
-    if not asks:
-        return "human"
-    for_people = click.confirm("Gates in pipelines: may only a person answer them, at a terminal or the page?", True)
-    return "human" if for_people else "agent"
 
 
 def _kept(project: Path) -> dict[str, str]:
     """What --remove does not take away: while there is a database, it stays out of everybody's commits."""
     has_database = (project / ".handrail" / "handrail.db").exists()
     return {f"{project}/{IGNORE}": "the database beside it is still there"} if has_database else {}
-
-
-def _write(files: ClientFiles, known: Manifest, todo: Plan) -> None:
-    """The manifest first: whatever happens then can be taken back."""
-    for change in todo.changes:
-        known = recorded(known, change, files.missing_folders(change.file))
-    files.keep(known)
-    for change in todo.changes:
-        files.apply(change)
 
 
 def _remove(files: ClientFiles, known: Manifest, todo: Plan) -> None:

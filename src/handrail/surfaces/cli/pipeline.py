@@ -10,15 +10,12 @@ import click
 
 from handrail.domain.pipeline.asking import slug
 from handrail.domain.pipeline.budget import LIMITS
-from handrail.domain.pipeline.engine import UNTIL
 from handrail.domain.pipeline.flow import weakens
-from handrail.domain.pipeline.gatekeeping import open_gate
 from handrail.domain.pipeline.importing import Imported, imported_run
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import facts_of, run_at, why_stopped
-from handrail.domain.pipeline.steering import Going, abandon_run, fork_run, name_in, pause_run, resume_run
-from handrail.domain.pipeline.stopping import stop_ahead
-from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed, RunNotFound
+from handrail.domain.pipeline.running import run_at
+from handrail.domain.pipeline.steering import Going, abandon_run, fork_run, name_in, pause_run
+from handrail.kernel.errors import InvalidParams, NotAllowed, RunNotFound
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
@@ -29,6 +26,7 @@ from handrail.surfaces.cli.plan import in_one_look
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.cli.run_lines import brief, listed_lines, shown_run, shown_run_lines
 from handrail.surfaces.cli.runs import run_meant, workspace_of
+from handrail.surfaces.run_steering import resumed
 from handrail.toolsets.pipeline_starting import TEMPLATES
 from handrail.toolsets.pipeline_turns import STATE_FILE, destination, rules_of, state_json
 from handrail.wiring import assemble
@@ -172,29 +170,9 @@ def _limit(text: str) -> tuple[str, float]:
 def _resumed(call: Call, workspace: str, going: Going) -> PipelineRun:
     """The run as it goes on. Raises IllegalTransition, and changes nothing, where it would stand where it stood."""
     check_person(call, "lets a run go on, or go back")
-    run, rules = run_meant(call, workspace), rules_of(call)
-    _check_stands(call, run, going)
-    kept = resume_run(call.work, run, going, facts_of(call.work, run, rules))
-    files = call.specs(call.here.repository).texts(kept.workspace)
-    if (stop := stop_ahead(call.work, kept, files, rules)) is not None:
-        further = f"--until {stop.before_phase} or a later phase; or --until end"
-        raise IllegalTransition(
-            f"{kept.workspace} would stop again at once, before {stop.before_phase}: {stop.why}; nothing is changed",
-            hint=further if stop.reason == UNTIL else stop.command,
-        )
-    return kept
-
-
-def _check_stands(call: Call, run: PipelineRun, going: Going) -> None:
-    """Raises IllegalTransition where nothing is asked for that the run does not do already."""
-    if going != Going() or run.run_state().ended is not None or why_stopped(call.work, run) is not None:
-        return
-    gate = open_gate(call.work, run.id)
-    hint = "its agent goes on with pipeline_next_action; --from sends it back to a phase"
-    raise IllegalTransition(
-        f"{run.workspace} does not stand still{f'; it waits for you at {gate.question}' if gate else ''}",
-        hint=f"`handrail approve {gate.id}`, or `handrail reject {gate.id} --say …`" if gate else hint,
-    )
+    run = run_meant(call, workspace)
+    files = call.specs(run.repository_path).texts(run.workspace)
+    return resumed(call.work, run, going, files, rules_of(call))
 
 
 def _forked(call: Call, workspace: str, phase: str, name: str | None, chosen: list[str]) -> dict[str, Any]:

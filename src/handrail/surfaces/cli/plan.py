@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,14 +17,10 @@ from handrail.kernel.errors import NotFound, RunNotFound, SeveralOpen
 from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import Query
 from handrail.operation import Call, ResultT
-from handrail.settings import Settings
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import person, place_of, settings_of
 from handrail.toolsets.here import SHOWN, open_workflows
-from handrail.wiring import LazyLedger, Place, assemble, store_address
-
-if TYPE_CHECKING:
-    from handrail.store.store import Store
+from handrail.wiring import assemble, looking_ledger
 
 ThingT = TypeVar("ThingT", bound=Task | Workflow)
 
@@ -39,25 +35,8 @@ def in_one_look(root: Path | None, options: dict[str, Any], work: Callable[[Call
     """What `work` makes of the store, in one unit of work of the person who asks."""
     place = place_of(root)
     settings = settings_of(place, options)
-    ledger = None if _is_there(place, settings) else LazyLedger(_nothing_stored)
-    call = assemble(place, settings, ledger=ledger).call
+    call = assemble(place, settings, ledger=looking_ledger(place, settings)).call
     return call.ledger.run(person(), lambda unit: work(msgspec.structs.replace(call, unit=unit)))
-
-
-def _is_there(place: Place, settings: Settings) -> bool:
-    from handrail.store.opening import database_path  # noqa: PLC0415 - the store, only once something runs
-
-    address = store_address(place, settings)
-    return "://" in address or database_path(address, place.project).exists()
-
-
-def _nothing_stored() -> Store:
-    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - only where there is no store
-    from handrail.store.memory import MemoryEngine  # noqa: PLC0415 - as above
-    from handrail.store.store import Store  # noqa: PLC0415 - as above
-
-    clock = SystemClock()
-    return Store(MemoryEngine(), clock=clock, ids=RandomIds(clock))
 
 
 def thing_meant(call: Call, text: str) -> Task | Workflow:

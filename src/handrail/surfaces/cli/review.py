@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.gates.reviews import REVIEW, close_review
+from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.work.explaining import spoken_time
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
@@ -24,11 +24,10 @@ from handrail.surfaces.cli.columns import bold, columns, dim, one_line, wrapped
 from handrail.surfaces.cli.options import common_options, person
 from handrail.surfaces.cli.plan import in_one_look
 from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.gate_answers import closed_review
 from handrail.toolsets.here import SHOWN
 
 SHOWN_REVIEWS = 200
-WORD, REMARK = 200, 20_000
-"""Characters of the word that closes a review, and of what may be said with it."""
 _PAGE = 500
 _LAST = "\U0010ffff"
 
@@ -121,12 +120,8 @@ def _one(call: Call, text: str, word: str | None, remark: str | None) -> Review:
     gate = _meant(call, text)
     if word is None:
         return _shown(call, gate)
-    for name, given, most in (("the word", word, WORD), ("the remark", remark or "", REMARK)):
-        if len(given) > most:
-            raise InvalidParams(f"{name} has {len(given)} characters, and {most} is the most", hint="make it shorter")
-    if not word.strip():
-        raise InvalidParams("the word that closes a review cannot be empty", hint="ok, fixed, rejected, …")
-    return _shown(call, close_review(call.work, gate, person(), _storable(word), _storable(remark) if remark else None))
+    said = _storable(remark) if remark else None
+    return _shown(call, closed_review(call.work, gate, person(), _storable(word), said))
 
 
 def _meant(call: Call, text: str) -> Gate:

@@ -1,4 +1,5 @@
-"""Runs of pipelines, for the commands that speak of them: which one a person means, and where it stands, in words.
+"""Runs of pipelines, for the commands that speak of them: which one a person means. Where it stands, in words, is
+`domain/pipeline/standing.py`'s.
 
 No command lives here, and nothing is printed.
 """
@@ -7,41 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from handrail.domain.pipeline.asking import SPECS
-from handrail.domain.pipeline.engine import BUDGET
-from handrail.domain.pipeline.gatekeeping import open_gate
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import find_run, run_at, why_stopped
-from handrail.domain.pipeline.state import present_phase
+from handrail.domain.pipeline.running import find_run, run_at
+from handrail.domain.pipeline.standing import Standing, run_sentence, spoken, standing
 from handrail.domain.pipeline.steering import name_in
 from handrail.kernel.errors import InvalidParams, RunNotFound, SeveralOpen
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import one_line
+
+__all__ = ["Standing", "fits_run", "run_meant", "run_sentence", "spoken", "standing", "workspace_of"]
 
 LOOKED_THROUGH = 500
 """Runs that are looked through for a part of a name."""
 SHOWN = 10
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run stands."""
-
-    workspace: str
-    title: str
-    flow: str
-    phase: str | None
-    """The phase it is at, or that comes next; None once it is over."""
-    label: str | None
-    under_way: bool
-    """Whether the phase was handed out."""
-    ended: str | None
-    stopped: str | None
-    waits_at: str | None
-    gate_id: str | None
 
 
 def workspace_of(text: str) -> str:
@@ -105,57 +86,3 @@ def _by_last_words(run: PipelineRun, text: str) -> bool:
 
 _WAYS: tuple[Callable[[PipelineRun, str], bool], ...] = (_by_id, _by_name, _by_last_words)
 """The surest first."""
-
-
-def standing(unit: UnitOfWork, run: PipelineRun) -> Standing:
-    flow, state, gate = run.flow_followed(), run.run_state(), open_gate(unit, run.id)
-    handed_out = run.action_handed_out()
-    present = present_phase(flow, state, run.facts(humans_decide=False)) if state.ended is None else None
-    if state.ended is None and handed_out is not None and flow.knows(handed_out.phase):
-        present = flow.phase(handed_out.phase)
-    return Standing(
-        workspace=run.workspace,
-        title=run.title,
-        flow=run.flow["name"],
-        phase=present.id if present is not None else None,
-        label=present.label if present is not None else None,
-        under_way=handed_out is not None,
-        ended=state.ended,
-        stopped=why_stopped(unit, run) if state.ended is None else None,
-        waits_at=gate.question if gate is not None else None,
-        gate_id=gate.id if gate is not None else None,
-    )
-
-
-def spoken(one: Standing) -> str:
-    """Where a run stands, as the end of a sentence about it."""
-    if one.ended is not None:
-        return one.ended
-    if one.waits_at is not None:
-        return f"waits for you at {one.waits_at}{f', {one.stopped}' if one.stopped else ''}"
-    if one.stopped is not None:
-        return f"stands still ({one.stopped}){f' before {one.phase}' if one.phase else ''}"
-    if one.phase is None:
-        return "at its end"
-    return f"at {one.phase}" if one.under_way else f"before {one.phase}"
-
-
-def run_sentence(unit: UnitOfWork, workflow_id: str) -> str | None:
-    """How the run of a workflow stands and what would move it; None for a workflow that is no run."""
-    run = unit.get(PipelineRun, workflow_id)
-    if run is None:
-        return None
-    one = standing(unit, run)
-    words = f"The pipeline {one.flow} {_as_verb(one)}"
-    if one.waits_at is not None:
-        return f"{words}: `handrail approve {one.workspace.removeprefix(f'{SPECS}/')}` shows it and asks."
-    if one.stopped is not None:
-        more = " --limit …" if one.stopped == BUDGET else ""
-        return f"{words}: `handrail pipeline resume {one.workspace}{more}`."
-    return f"{words}." if one.ended else f"{words}; its agent goes on with pipeline_next_action."
-
-
-def _as_verb(one: Standing) -> str:
-    said = spoken(one)
-    label = f" ({one_line(one.label)})" if one.label and one.waits_at is None and one.stopped is None else ""
-    return f"{said}{label}" if said.startswith(("waits", "stands")) else f"is {said}{label}"

@@ -1,4 +1,8 @@
-"""`handrail up`: Handrail for every client on this machine, over HTTP, and the line to paste into each."""
+"""`handrail up`: Handrail for every client on this machine over HTTP, the line to paste into each, and the page.
+
+The page's sign-in link is shown on a terminal and nowhere else: whoever has it decides in the name of the person who
+started this, and what stands in a file, a log or JSON is read by agents too.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,12 @@ import click
 from handrail import __version__
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
-from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
+from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json
 from handrail.wiring import Handrail, assemble
+
+OPENED_S = 60.0
+"""How long a browser that we start has to come for its link: others on this machine may see what it was told."""
 
 
 def command_path() -> str:
@@ -48,8 +55,16 @@ def client_url(bound: str, settings: Settings) -> str:
     """The address clients use: one that stands for every interface of this machine is nobody's name."""
     for everywhere in ("//0.0.0.0:", "//[::]:"):
         if everywhere in bound and settings.allow_hosts:
-            return bound.replace(everywhere, f"//{settings.allow_hosts[0]}:", 1)
+            name = settings.allow_hosts[0]
+            if name.rpartition(":")[2].isdigit():  # with the port that leads here
+                return f"http://{name}/{bound.rpartition('/')[2]}"
+            return bound.replace(everywhere, f"//{name}:", 1)
     return bound
+
+
+def sign_in_link(url: str, code: str) -> str:
+    """The page's address beside the tools' `url`, with a code that signs in once."""
+    return f"{url.rpartition('/')[0]}/?token={code}"
 
 
 def team_line(settings: Settings) -> str:
@@ -64,27 +79,62 @@ def team_line(settings: Settings) -> str:
 @click.command()
 @click.option("--http", "address", metavar="HOST:PORT", help="Where to serve.  [default: 127.0.0.1:8765]")
 @click.option("--token", envvar="HANDRAIL_TOKEN", help="The bearer token of HTTP calls.  [default: ~/.handrail/token]")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser, signed in.")
 @toolset_options
 @common_options
-def up(address: str | None, token: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Serve MCP over HTTP and print the line to paste into each client. Ctrl-C ends it."""
+def up(address: str | None, token: str | None, opens: bool, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Serve MCP over HTTP and the page, and print the line to paste into each client. Ctrl-C ends it.
+
+    The page shows what agents do and asks what people decide. Its sign-in link is printed on a terminal only.
+    """
     from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - only to serve, not to show help
-    from handrail.surfaces.cli.http import run_http  # noqa: PLC0415 - as above
+    from handrail.surfaces.cli.approvals import settle_approvals  # noqa: PLC0415 - as above
+    from handrail.surfaces.cli.http import NewCode, run_page  # noqa: PLC0415 - as above
+    from handrail.surfaces.web.sign_in import START_CODE_S  # noqa: PLC0415 - as above
 
     place = place_of(root)
+    if not as_json:
+        settle_approvals(place, options)
     settings = settings_of(place, options)
     handrail = assemble(place, settings)  # refuses a wrong selection before the port is taken
     secret = token or agent_token(place.home)
 
-    def tell(bound: str) -> None:
+    def tell(bound: str, new_code: NewCode) -> None:
         url = client_url(bound, settings)
         if as_json:
             selection = {"toolsets": handrail.selection.names, "missing": handrail.selection.missing}
             echo_json({"url": url, "token": secret, "version": __version__, **selection})
         else:
-            click.echo(_welcome(url, secret, place.project, _what_is_on(handrail), team_line(settings)))
+            link = sign_in_link(url, new_code(START_CODE_S)) if sys.stdout.isatty() else None
+            told = (_about_page(url, link), _what_is_on(handrail), team_line(settings))
+            click.echo(_welcome(url, secret, place.project, *told))
+        if opens:
+            _open(sign_in_link(url, new_code(OPENED_S)))
 
-    run_http(place, settings, address=address or settings.http, token=secret, when_ready=tell)
+    run_page(place, settings, address=address or settings.http, token=secret, owner=person().name, when_ready=tell)
+
+
+def _about_page(url: str, link: str | None) -> str:
+    """How to sign in: by a link that works once, or where that must not be shown, by a token."""
+    if link is not None:
+        return f"The page, signed in (this link works once):\n  {click.style(link, bold=True)}\n"
+    page = f"{url.rpartition('/')[0]}/"
+    return (
+        f"The page is at {page} Its sign-in link is shown on a terminal only; "
+        "without one: handrail token create NAME --rights decide\n"
+    )
+
+
+def _open(link: str) -> None:
+    """Opens a browser, and goes on where there is none."""
+    import webbrowser  # noqa: PLC0415 - only when it is asked for
+
+    try:
+        opened = webbrowser.open(link)
+    except webbrowser.Error:
+        opened = False
+    if not opened:
+        click.echo("handrail: no browser could be opened; use the address above", err=True)
 
 
 def _what_is_on(handrail: Handrail) -> str:
@@ -96,10 +146,11 @@ def _what_is_on(handrail: Handrail) -> str:
     return f"{text} Others: --profile or --toolsets; `handrail tools` lists them."
 
 
-def _welcome(url: str, token: str, project: Path, on: str, team: str) -> str:
+def _welcome(url: str, token: str, project: Path, page: str, on: str, team: str) -> str:
     lines = [
         f"Handrail {__version__} gives coding agents steps to hold on to. It serves {project}",
-        f"at {click.style(url, bold=True)} until you press Ctrl-C.",
+        f"at {click.style(url, bold=True)} until you press Ctrl-C.\n",
+        page,
         f"{on}\n",
         "Paste one of these:\n",
     ]

@@ -1,0 +1,1 @@
+"""What the page costs, against peers in the same run."""

@@ -1,0 +1,137 @@
+"""A layered drawing of a directed graph, from left to right: `lay_out` says where each box stands and how lines run.
+
+The same graph always gets the same drawing, in whatever order its boxes and edges are named: the order of ids settles
+all ties. Edges that a longer way implies are not drawn. It is made for plans, which have no cycles; a cycle is drawn
+too, with one line that runs back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from handrail.domain.layout.directing import Edge, forward, parts, reduced
+from handrail.domain.layout.layering import Layered
+from handrail.domain.layout.ordering import ordered
+from handrail.domain.layout.packing import Size, Spot, grid, packed
+from handrail.domain.layout.placing import heights_at
+from handrail.domain.layout.ranking import balanced
+from handrail.domain.layout.routing import Column, Point, columns_of, route
+
+GAP = 14.0
+"""Between two boxes of a column."""
+PART_GAP = 40.0
+"""Between drawings that nothing joins."""
+GRID_GAP = (24.0, GAP)
+
+
+class Node(NamedTuple):
+    """A box to place."""
+
+    id: str
+    width: float
+    height: float
+
+
+class Route(NamedTuple):
+    """How the line of one edge runs."""
+
+    source: str
+    target: str
+    points: list[Point]
+
+
+class Layout(NamedTuple):
+    """A drawing. A place is the top left corner of a box."""
+
+    width: float
+    height: float
+    places: dict[str, Spot]
+    routes: list[Route]
+    crossings: int
+
+
+class _Drawing(NamedTuple):
+    """A part of the graph that hangs together, drawn by itself. Its boxes are named as in the whole graph."""
+
+    size: Size
+    spots: dict[int, Spot]
+    lines: list[tuple[Edge, list[Point]]]
+    crossings: int
+
+
+def lay_out(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> Layout:
+    """The drawing of a graph. Edges from or to what is no node, and from a node to itself, are left out."""
+    boxes = sorted({node.id: node for node in nodes}.values())
+    number = {box.id: index for index, box in enumerate(boxes)}
+    known = [(number[source], number[target]) for source, target in edges if source in number and target in number]
+    drawn = reduced(len(boxes), known)
+    drawings, alone = _drawings(boxes, drawn)
+    spots, (width, height) = packed([drawing.size for drawing in drawings], PART_GAP)
+    cells, (grid_width, grid_height) = grid([_size(boxes[index]) for index in alone], GRID_GAP, width)
+    below = height + PART_GAP if drawings else 0.0
+
+    places: dict[str, Spot] = {}
+    routes: list[Route] = []
+    for drawing, (left, top) in zip(drawings, spots, strict=True):
+        for index, (x, y) in drawing.spots.items():
+            places[boxes[index].id] = (round(x + left, 1), round(y + top, 1))
+        for (source, target), points in drawing.lines:
+            moved = [(round(x + left, 1), round(y + top, 1)) for x, y in points]
+            routes.append(Route(boxes[source].id, boxes[target].id, moved))
+    for index, (x, y) in zip(alone, cells, strict=True):
+        places[boxes[index].id] = (round(x, 1), round(y + below, 1))
+    return Layout(
+        width=round(max(width, grid_width), 1),
+        height=round(below + grid_height if alone else height, 1),
+        places={box.id: places[box.id] for box in boxes},
+        routes=sorted(routes),
+        crossings=sum(drawing.crossings for drawing in drawings),
+    )
+
+
+def _size(box: Node) -> Size:
+    return box.width, box.height
+
+
+def _drawings(boxes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[_Drawing], list[int]]:
+    """Each part of the graph as a drawing, the largest first; and the boxes that are joined to nothing."""
+    alone: list[int] = []
+    drawings: list[_Drawing] = []
+    found = parts(len(boxes), edges)
+    part_of = {index: number for number, part in enumerate(found) for index in part}
+    edges_of: list[list[Edge]] = [[] for _ in found]
+    for edge in edges:
+        edges_of[part_of[edge[0]]].append(edge)
+    for part, inside in zip(found, edges_of, strict=True):
+        if len(part) == 1:
+            alone += part
+        else:
+            drawings.append(_drawing(boxes, part, inside))
+    drawings.sort(key=lambda drawing: (-len(drawing.spots), min(drawing.spots)))
+    return drawings, alone
+
+
+def _drawing(boxes: Sequence[Node], part: Sequence[int], edges: Sequence[Edge]) -> _Drawing:
+    number = {index: local for local, index in enumerate(part)}
+    inside = [(number[source], number[target]) for source, target in edges]
+    directed = forward(len(part), inside)
+    graph = Layered(balanced(len(part), directed), directed)
+    order, crossings = ordered(graph)
+    middle = heights_at(graph, order, [boxes[index].height for index in part], GAP)
+    columns = columns_of(graph, order, [boxes[index].width for index in part])
+    spans = []
+    spots: dict[int, Spot] = {}
+    for local, index in enumerate(part):
+        box, column = boxes[index], columns[graph.rank[local]]
+        left = (column.left + column.right - box.width) / 2
+        spans.append(Column(left, left + box.width))
+        spots[index] = (left, middle[local] - box.height / 2)
+    lines: list[tuple[Edge, list[Point]]] = []
+    for edge, there, given in zip(edges, directed, inside, strict=True):
+        way = graph.ways[len(lines)]
+        points = route(graph, way, columns, middle, spans)
+        lines.append((edge, points if there == given else points[::-1]))
+    bottoms = [y + boxes[index].height for index, (_, y) in spots.items()]
+    lowest = max(*bottoms, *(y for _, points in lines for _, y in points))
+    return _Drawing((columns[-1].right, lowest), spots, lines, crossings)

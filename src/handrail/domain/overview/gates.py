@@ -1,0 +1,238 @@
+"""Questions to people as the page shows them: a row in the history of a workflow, and one with everything that was
+asked. What a document says now is handed in; nothing is read from disk and nothing answered here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.overview.rows import found_by
+from handrail.domain.pipeline.answering import meanings
+from handrail.domain.pipeline.engine import Action
+from handrail.domain.pipeline.gatekeeping import DECISION, check_shown
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.running import QUESTIONS
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import IllegalTransition, NotFound
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+SHOWN = 500
+"""Questions of one workflow that are listed: the newest."""
+
+
+class GateRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One question in a history."""
+
+    id: str
+    kind: str
+    status: str
+    question: str
+    task_id: str | None
+    task_name: str | None
+    options: list[str]
+    answer: str | None
+    feedback: str | None
+    answered_by: str | None
+    channel: str | None
+    content_hash: str
+    created_at: int
+    answered_at: int | None
+    waited_ms: int
+    """How long it waited for its answer, or has until now. What was taken back waited for nobody."""
+
+
+class Gates(msgspec.Struct, frozen=True, kw_only=True):
+    """The questions of one workflow, the newest first."""
+
+    gates: list[GateRow]
+    more: int
+
+
+class GateView(msgspec.Struct, frozen=True, kw_only=True):
+    """One question with everything it is about."""
+
+    id: str
+    kind: str
+    workflow_id: str
+    workflow_name: str
+    task_id: str | None
+    task_name: str | None
+    question: str
+    title: str
+    phase: str | None
+    why: str | None
+    options: list[str]
+    meanings: dict[str, str]
+    """What each answer does, where nobody can know it from the question."""
+    path: str | None
+    content_hash: str
+    created_at: int
+    status: str
+    text: str | None
+    """The document, whole; None where none is shown or it is not there."""
+    gone: bool
+    """True where this run wrote the document, and it is not there any more."""
+    changed: bool
+    """True where what lies there now is not what was asked about."""
+    changed_from: str | None
+    """The question that was asked before the document was changed."""
+    answer: str | None
+    feedback: str | None
+    answered_by: str | None
+    channel: str | None
+    answered_at: int | None
+    diff_task: str | None
+    """The task whose changes are what is to be judged."""
+    sender: str | None = None
+
+
+class Material(msgspec.Struct, frozen=True, kw_only=True):
+    """What a question is about, from the run that asks it."""
+
+    title: str
+    phase: str | None = None
+    why: str | None = None
+    shows: str | None = None
+    path: str | None = None
+    """The document, from the repository on."""
+    task_id: str | None = None
+    meanings: dict[str, str] = {}
+
+
+def find_gate(unit: UnitOfWork, gate_id: str) -> Gate:
+    gate = unit.get(Gate, gate_id)
+    if gate is None:
+        raise NotFound(f"there is no question {gate_id[:100]}", hint="what waits for you is listed under Needs you")
+    return gate
+
+
+def gate_rows(unit: UnitOfWork, gates: Sequence[Gate]) -> list[GateRow]:
+    names = {
+        task.id: task.name for task in found_by(unit, Task, "id", (gate.task_id for gate in gates if gate.task_id))
+    }
+    now = unit.now_ms()
+    return [
+        GateRow(
+            id=gate.id,
+            kind=gate.kind,
+            status=gate.status,
+            question=gate.question,
+            task_id=gate.task_id,
+            task_name=names.get(gate.task_id or ""),
+            options=gate.options,
+            answer=gate.answer,
+            feedback=gate.feedback,
+            answered_by=gate.answered_by,
+            channel=gate.channel,
+            content_hash=gate.content_hash,
+            created_at=gate.created_at,
+            answered_at=gate.answered_at,
+            waited_ms=_waited(gate, now),
+        )
+        for gate in gates
+    ]
+
+
+def _waited(gate: Gate, now: int) -> int:
+    if gate.status == "withdrawn":
+        return 0
+    return max(0, (gate.answered_at if gate.answered_at is not None else now) - gate.created_at)
+
+
+def workflow_gates(unit: UnitOfWork, workflow: Workflow) -> Gates:
+    """Every question of a workflow, the newest first."""
+    newest: list[Gate] = []
+    for status in GATE_MACHINE.states:  # an index gives the order within one
+        own = (("workflow_id", workflow.id), ("status", status))
+        newest += unit.select(Gate, Query(own, ("-created_at", "-id"), SHOWN))
+    newest.sort(key=lambda gate: (gate.created_at, gate.id), reverse=True)
+    there = unit.count(Gate, Query((("workflow_id", workflow.id),)))
+    shown = newest[:SHOWN]
+    return Gates(gates=gate_rows(unit, shown), more=there - len(shown))
+
+
+def material_of(unit: UnitOfWork, gate: Gate) -> Material:
+    """What a question is about. Of one that its run has left behind only the title is known."""
+    run = unit.get(PipelineRun, gate.workflow_id) if gate.kind == DECISION else None
+    if run is None:
+        task = unit.get(Task, gate.task_id) if gate.task_id is not None else None
+        return Material(title=task.name if task is not None else gate.question, task_id=gate.task_id)
+    asks = run.action_handed_out()
+    if asks is None or asks.type not in QUESTIONS or (asks.gate or asks.phase) != gate.question:
+        return Material(title=run.title)
+    flow = run.flow_followed()
+    return Material(
+        title=run.title,
+        phase=flow.phase(asks.phase).label if flow.knows(asks.phase) else asks.phase,
+        why=asks.why,
+        shows=asks.shows,
+        path=f"{run.workspace}/{asks.shows}" if asks.shows else None,
+        task_id=_task_asked_about(run, asks),
+        meanings=meanings(flow, run.run_state(), asks) if flow.knows(asks.phase) else {},
+    )
+
+
+def is_shown(gate: Gate, asks: Action, files: Mapping[str, str]) -> bool:
+    """Whether what lies there is what the question was asked about."""
+    try:
+        check_shown(gate, asks, files)
+    except IllegalTransition:
+        return False
+    return True
+
+
+def _task_asked_about(run: PipelineRun, asks: Action) -> str | None:
+    known: dict[str, str] = run.task_ids
+    return next((known[str(number)] for number in asks.tasks if str(number) in known), None)
+
+
+def gate_view(
+    unit: UnitOfWork,
+    gate: Gate,
+    files: Mapping[str, str],
+    *,
+    changed: bool = False,
+    changed_from: str | None = None,
+) -> GateView:
+    """A question with the document as it is in `files`. An answered one keeps no text: what lies there now may be
+    another's."""
+    about = material_of(unit, gate)
+    workflow, run = unit.get(Workflow, gate.workflow_id), unit.get(PipelineRun, gate.workflow_id)
+    task_id = gate.task_id or about.task_id
+    task = unit.get(Task, task_id) if task_id is not None else None
+    is_open = gate.status == GATE_MACHINE.initial
+    shows = about.shows if is_open else None
+    gone = shows is not None and shows not in files and run is not None and shows in run.run_state().judged
+    return GateView(
+        id=gate.id,
+        kind=gate.kind,
+        workflow_id=gate.workflow_id,
+        workflow_name=workflow.name if workflow is not None else "",
+        task_id=task_id,
+        task_name=task.name if task is not None else None,
+        question=gate.question,
+        title=about.title,
+        phase=about.phase,
+        why=about.why,
+        options=gate.options,
+        meanings=about.meanings,
+        path=about.path,
+        content_hash=gate.content_hash,
+        created_at=gate.created_at,
+        status=gate.status,
+        text=files.get(shows) if shows is not None else None,
+        gone=gone,
+        changed=changed,
+        changed_from=changed_from,
+        answer=gate.answer,
+        feedback=gate.feedback,
+        answered_by=gate.answered_by,
+        channel=gate.channel,
+        answered_at=gate.answered_at,
+        diff_task=task_id,
+    )

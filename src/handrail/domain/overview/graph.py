@@ -1,0 +1,228 @@
+"""A workflow's plan as the page draws it: boxes with places, lines with points, groups, and the critical path.
+
+Nothing here says how a task stands. The page joins that from its rows, so a task that moves never moves a box, and a
+drawing is made once for each plan: `Layouts` keeps the latest ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from handrail.domain.layout.directing import Edge
+from handrail.domain.layout.layered import Layout, Node, lay_out
+from handrail.domain.overview.critical import critical_path
+from handrail.domain.overview.grouping import MOST_BOXES, Group, groups_of
+from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.editing import CHUNK
+from handrail.domain.work.tally import Tally
+from handrail.domain.work.task import Task
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+TASK_BOX = (190.0, 44.0)
+GROUP_BOX = (210.0, 56.0)
+GROUPED_ABOVE = MOST_BOXES
+"""Tasks in a plan that is drawn in groups where nobody says how."""
+TASKS = 10_000
+"""Tasks that are drawn: the first in the plan's order."""
+KEPT = 32
+"""Drawings that are kept."""
+
+
+class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A box: a task, or a group of tasks under the id `group:<key>`."""
+
+    id: str
+    kind: Literal["task", "group"]
+    x: float
+    y: float
+    w: float
+    h: float
+    label: str
+    tasks: list[str]
+    """The members of a group."""
+    group: str | None
+    """The key of the group it is or belongs to."""
+    on_critical: bool
+
+
+class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """A line from what must be finished first."""
+
+    source: str
+    target: str
+    points: list[tuple[float, float]]
+    on_critical: bool
+
+
+class GraphView(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan, drawn."""
+
+    version: int
+    """The version of the plan."""
+    grouped: bool
+    can_group: bool
+    width: float
+    height: float
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    crossings: int
+    critical: list[str]
+    """The tasks of the critical path, first to last."""
+
+
+class _Plan(NamedTuple):
+    """The tasks in the plan's order; edges join places in it."""
+
+    tasks: list[Task]
+    edges: list[Edge]
+
+
+class _Box(NamedTuple):
+    """What a box stands for, wherever it is drawn."""
+
+    id: str
+    label: str
+    group: str | None
+    members: list[str]
+    """The tasks of a group; a task has none."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        return GROUP_BOX if self.members else TASK_BOX
+
+
+class _Drawn(NamedTuple):
+    """A drawing without anything that changes while the plan stays the same."""
+
+    grouped: bool
+    can_group: bool
+    boxes: list[_Box]
+    box_of: list[str]
+    """For each task, by its place in the plan, the id of its box."""
+    layout: Layout
+
+
+class Layouts:
+    """Drawings of plans, the latest kept. Threads may share one: at worst, two of them make the same drawing."""
+
+    def __init__(self, lay: Callable[[Sequence[Node], Sequence[tuple[str, str]]], Layout] = lay_out) -> None:
+        self._lay = lay
+        self._kept: dict[bytes, _Drawn] = {}
+
+    def view(
+        self, unit: UnitOfWork, workflow_id: str, grouped: bool | None = None, opened: tuple[str, ...] = ()
+    ) -> GraphView:
+        """The plan of a workflow. `grouped` says how it is drawn, where somebody says it; `opened` are the keys of
+        groups whose tasks are drawn one by one. A workflow without a plan has an empty view."""
+        plan = _read(unit, workflow_id)
+        tally = unit.get(Tally, workflow_id)
+        if grouped is None:
+            grouped = len(plan.tasks) > GROUPED_ABOVE
+        drawn = self._drawn(plan, grouped, tuple(sorted(set(opened))) if grouped else ())
+        return _view(plan, drawn, tally.version if tally is not None else 0)
+
+    def _drawn(self, plan: _Plan, grouped: bool, opened: tuple[str, ...]) -> _Drawn:
+        key = _fingerprint(plan, grouped, opened)
+        drawn = self._kept.pop(key, None) or _draw(plan, grouped, opened, self._lay)
+        self._kept[key] = drawn  # at the end again: what was asked for last goes last
+        for oldest in list(self._kept)[:-KEPT]:
+            self._kept.pop(oldest, None)
+        return drawn
+
+
+def _read(unit: UnitOfWork, workflow_id: str) -> _Plan:
+    """The tasks of a plan and what comes before what: that which a task waits for, and the parts of it."""
+    tasks = unit.select(Task, Query((("workflow_id", workflow_id),), ("sequence",), TASKS))
+    place = {task.id: number for number, task in enumerate(tasks)}
+    ids = list(place)
+    edges: set[Edge] = set()
+    for start in range(0, len(ids), CHUNK):
+        for link in unit.select(Dependency, Query((("task_id", tuple(ids[start : start + CHUNK])),))):
+            if link.needs_id in place:
+                edges.add((place[link.needs_id], place[link.task_id]))
+    for number, task in enumerate(tasks):
+        if task.parent_task_id in place:
+            edges.add((number, place[task.parent_task_id]))
+    return _Plan(tasks, sorted(edges))
+
+
+def _fingerprint(plan: _Plan, grouped: bool, opened: tuple[str, ...]) -> bytes:
+    """The same for the same drawing: all it is made of, and nothing that changes as work goes on."""
+    tasks = [(task.id, task.name, task.parent_task_id, task.parallel_group) for task in plan.tasks]
+    return hashlib.sha256(msgspec.msgpack.encode((tasks, plan.edges, grouped, opened))).digest()
+
+
+def _draw(
+    plan: _Plan,
+    grouped: bool,
+    opened: tuple[str, ...],
+    lay: Callable[[Sequence[Node], Sequence[tuple[str, str]]], Layout],
+) -> _Drawn:
+    groups = groups_of(plan.tasks, plan.edges)
+    boxes, number_of = _boxes(plan, groups, opened if grouped else tuple(group.key for group in groups))
+    # The order of names settles ties in a drawing: named by their numbers, boxes keep the order of the plan.
+    names = [f"{number:06d}" for number in range(len(boxes))]
+    joined = {(names[number_of[source]], names[number_of[target]]) for source, target in plan.edges}
+    layout = lay([Node(name, *box.size) for name, box in zip(names, boxes, strict=True)], sorted(joined))
+    return _Drawn(grouped and bool(groups), bool(groups), boxes, [boxes[number].id for number in number_of], layout)
+
+
+def _boxes(plan: _Plan, groups: Sequence[Group], opened: Sequence[str]) -> tuple[list[_Box], list[int]]:
+    """The boxes in the order of the plan, and the number of the one each task is in."""
+    group_of = {place: group for group in groups for place in group.members}
+    boxes: list[_Box] = []
+    numbers: dict[str, int] = {}
+    number_of: list[int] = []
+    for place, task in enumerate(plan.tasks):
+        group = group_of.get(place)
+        if group is None or group.key in opened:
+            box = _Box(task.id, task.name, group.key if group is not None else None, [])
+        else:
+            box = _Box(f"group:{group.key}", group.label, group.key, [plan.tasks[one].id for one in group.members])
+        if box.id not in numbers:
+            numbers[box.id] = len(boxes)
+            boxes.append(box)
+        number_of.append(numbers[box.id])
+    return boxes, number_of
+
+
+def _view(plan: _Plan, drawn: _Drawn, version: int) -> GraphView:
+    path = critical_path(plan.tasks, plan.edges)
+    critical = {drawn.box_of[place] for place in path}
+    steps = {(drawn.box_of[one], drawn.box_of[other]) for one, other in pairwise(path)}
+    nodes = [
+        GraphNode(
+            id=box.id,
+            kind="group" if box.members else "task",
+            x=x,
+            y=y,
+            w=box.size[0],
+            h=box.size[1],
+            label=box.label,
+            tasks=box.members,
+            group=box.group,
+            on_critical=box.id in critical,
+        )
+        for box, (x, y) in zip(drawn.boxes, drawn.layout.places.values(), strict=True)
+    ]
+    edges = []
+    for route in drawn.layout.routes:
+        ends = drawn.boxes[int(route.source)].id, drawn.boxes[int(route.target)].id
+        edges.append(GraphEdge(source=ends[0], target=ends[1], points=route.points, on_critical=ends in steps))
+    return GraphView(
+        version=version,
+        grouped=drawn.grouped,
+        can_group=drawn.can_group,
+        width=drawn.layout.width,
+        height=drawn.layout.height,
+        nodes=nodes,
+        edges=edges,
+        crossings=drawn.layout.crossings,
+        critical=[plan.tasks[place].id for place in path],
+    )

@@ -1,0 +1,47 @@
+"""The first screen: every workflow of the store, the open ones first, and how much mail waits for the person."""
+
+from __future__ import annotations
+
+import msgspec
+
+from handrail.domain.crew.posting import HUMAN, unread_count
+from handrail.domain.overview.rows import WorkflowRow, workflow_rows
+from handrail.domain.work.workflow import CLOSED, OPEN, Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+SHOWN = 200
+"""Workflows of each kind, open and closed, that are listed."""
+
+
+class Home(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the first screen shows."""
+
+    position: int
+    """What is told after it is news."""
+    workflows: list[WorkflowRow]
+    """The open ones, the newest first; then the closed, where they are asked for, the last that ended first."""
+    closed: int
+    more: int
+    """Workflows of the kinds that are listed for which there is no room."""
+    unread: int
+
+
+def home(unit: UnitOfWork, *, archived: bool = False) -> Home:
+    position = unit.position()  # before anything is read: what comes meanwhile is told again rather than missed
+    opened = _newest(unit, OPEN, "-created_at")
+    ended = _newest(unit, CLOSED, "-updated_at") if archived else []
+    counted = unit.count_by(Workflow, Query(), ("status",))
+    closed = sum(counted.get((status,), 0) for status in CLOSED)
+    there = sum(counted.values()) - (0 if archived else closed)
+    return Home(
+        position=position,
+        workflows=workflow_rows(unit, [*opened, *ended]),
+        closed=closed,
+        more=there - len(opened) - len(ended),
+        unread=unread_count(unit, HUMAN),
+    )
+
+
+def _newest(unit: UnitOfWork, states: tuple[str, ...], order: str) -> list[Workflow]:
+    return unit.select(Workflow, Query((("status", states),), (order, "-id"), SHOWN))

@@ -1,0 +1,90 @@
+"""Where the work of a workflow is, in its agents' own words: milestones and notes of progress, the newest first. Reads
+only; everything that happened, moment by moment, is `journal/timeline.py`'s."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from handrail.domain.overview.decisions import authors_of
+from handrail.domain.overview.rows import agent_names, found_by
+from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.editing import tally_of
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+SHOWN = 300
+TOLD = ("progress", "complete", "recovery")
+"""Kinds of notes that say how far the work is."""
+
+
+class MilestoneRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One note."""
+
+    id: str
+    title: str
+    """The task's name."""
+    text: str
+    task_id: str
+    progress: float | None
+    """How far the task is, 0 to 1, where its agent says so."""
+    at: int
+    by: str | None
+    status: str
+    """milestone, or the kind of the note: progress, complete, recovery."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the plan is over."""
+
+    done: int
+    total: int
+
+
+class Milestones(msgspec.Struct, frozen=True, kw_only=True):
+    """Notes, the newest first."""
+
+    milestones: list[MilestoneRow]
+    progress: Progress
+    more: int
+
+
+def milestones(unit: UnitOfWork, workflow: Workflow) -> Milestones:
+    notes: list[Checkpoint] = []
+    total = 0
+    for kind in TOLD:
+        own = (("workflow_id", workflow.id), ("type", kind))
+        notes += unit.select(Checkpoint, Query(own, ("-created_at", "-id"), SHOWN))
+        total += unit.count(Checkpoint, Query(own))
+    notes = sorted(notes, key=lambda note: (note.created_at, note.sequence, note.id), reverse=True)[:SHOWN]
+    tasks = {task.id: task.name for task in found_by(unit, Task, "id", (note.task_id for note in notes))}
+    authors = authors_of(unit, workflow.id, {note.id for note in notes}) if notes else {}
+    names = agent_names(unit, authors.values())
+    tally = tally_of(unit, workflow.id)
+    return Milestones(
+        milestones=[
+            MilestoneRow(
+                id=note.id,
+                title=tasks.get(note.task_id, note.task_id),
+                text=note.summary,
+                task_id=note.task_id,
+                progress=_share(note.detail.get("progress")),
+                at=note.created_at,
+                by=names.get(authors.get(note.id, "")),
+                status="milestone" if note.detail.get("milestone") else note.type,
+            )
+            for note in notes
+        ],
+        progress=Progress(done=tally.finished, total=tally.total),
+        more=total - len(notes),
+    )
+
+
+def _share(percent: Any) -> float | None:
+    """What an agent gives as 0 to 100, as a share."""
+    if not isinstance(percent, int | float) or isinstance(percent, bool):
+        return None
+    return min(max(percent / 100, 0.0), 1.0)

@@ -1,0 +1,123 @@
+"""What waits for the person: decisions that hold up work, reviews that somebody asked for, messages that are to be
+acknowledged. The oldest of each first, because it has waited longest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.domain.crew.message import Message
+from handrail.domain.crew.posting import HUMAN, unread
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.overview.gates import material_of
+from handrail.domain.overview.messages import people
+from handrail.domain.overview.rows import cut, found_by
+from handrail.domain.pipeline.gatekeeping import DECISION
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+SHOWN = 100
+"""Of each kind."""
+LOOKED_AT = 500
+"""Unread messages that are looked through for those to be acknowledged."""
+QUESTION = 1000
+"""Characters of a question or message in the list; all of it is shown where it is opened."""
+
+
+class NeedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that waits for the person."""
+
+    id: str
+    """The question's, or the message's."""
+    kind: str
+    """decision, review or message."""
+    workflow_id: str | None
+    workflow_name: str | None
+    task_id: str | None
+    task_name: str | None
+    question: str
+    title: str
+    phase: str | None = None
+    why: str | None = None
+    options: list[str] = []
+    path: str | None = None
+    content_hash: str = ""
+    created_at: int
+    sender: str | None = None
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """Decisions, then reviews, then messages."""
+
+    items: list[NeedItem]
+    more: int
+
+
+def needs(unit: UnitOfWork) -> Needs:
+    asked: list[Gate] = []
+    more = 0
+    for kind in (DECISION, REVIEW):
+        query = Query((("kind", kind), ("status", GATE_MACHINE.initial)), ("created_at",), SHOWN)
+        found = unit.select(Gate, query)
+        asked += found
+        more += unit.count(Gate, query._replace(limit=None)) - len(found) if len(found) == SHOWN else 0
+    waiting = unit.select(Message, unread(HUMAN, unit.now_ms())._replace(limit=LOOKED_AT))
+    letters = [message for message in waiting if message.ack_required]
+    letters.sort(key=lambda message: (message.created_at, message.id))
+    more += max(0, len(letters) - SHOWN)
+    letters = letters[:SHOWN]
+    return Needs(items=_items(unit, asked, letters), more=more)
+
+
+def _items(unit: UnitOfWork, asked: Sequence[Gate], letters: Sequence[Message]) -> list[NeedItem]:
+    about = {gate.id: material_of(unit, gate) for gate in asked}
+    tasks = {gate.id: gate.task_id or about[gate.id].task_id for gate in asked}
+    tasks |= {letter.id: letter.task_id for letter in letters}
+    task_names = {task.id: task.name for task in found_by(unit, Task, "id", filter(None, tasks.values()))}
+    workflows = [*(gate.workflow_id for gate in asked), *(letter.workflow_id for letter in letters)]
+    names = {workflow.id: workflow.name for workflow in found_by(unit, Workflow, "id", filter(None, workflows))}
+    senders = people(unit, (letter.sender_id for letter in letters))
+    items = [
+        NeedItem(
+            id=gate.id,
+            kind=gate.kind,
+            workflow_id=gate.workflow_id,
+            workflow_name=names.get(gate.workflow_id),
+            task_id=tasks[gate.id],
+            task_name=task_names.get(tasks[gate.id] or ""),
+            question=cut(gate.question, QUESTION) or "",
+            title=about[gate.id].title,
+            phase=about[gate.id].phase,
+            why=cut(about[gate.id].why, QUESTION),
+            options=gate.options,
+            path=about[gate.id].path,
+            content_hash=gate.content_hash,
+            created_at=gate.created_at,
+        )
+        for gate in asked
+    ]
+    for letter in letters:
+        items.append(
+            NeedItem(
+                id=letter.id,
+                kind="message",
+                workflow_id=letter.workflow_id,
+                workflow_name=names.get(letter.workflow_id or ""),
+                task_id=letter.task_id,
+                task_name=task_names.get(letter.task_id or ""),
+                question=cut(_text(letter.body), QUESTION) or "",
+                title=letter.subject or "Message",
+                created_at=letter.created_at,
+                sender=senders[letter.sender_id],
+            )
+        )
+    return items
+
+
+def _text(body: Any) -> str:
+    return body if isinstance(body, str) else msgspec.json.encode(body).decode()

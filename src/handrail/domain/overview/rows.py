@@ -1,0 +1,300 @@
+"""Workflows and tasks as every screen lists them: one row each, many at once, with a number of questions to the store
+that grows with hundreds of rows and never with each.
+
+Which rows a screen shows is the screen's; here a record becomes a row. Agents' texts stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.lease import Lease
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.pipeline.gatekeeping import DECISION
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.standing import sentence_about, standing
+from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.editing import CHUNK
+from handrail.domain.work.explaining import explain_workflow
+from handrail.domain.work.tally import Tally, empty_tally
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.query import Query
+from handrail.kernel.records import RecordT, UnitOfWork
+
+SILENT_MS = 15 * 60_000
+"""Without a word about a task for so long, whoever has it is taken for stuck. A heartbeat is no word: it says that
+somebody is there, not that anything moves."""
+LOOKED_AT = 2000
+"""Tasks under way and open questions of a few hundred workflows that are looked at."""
+ERROR = 200
+"""Characters of what went wrong that a row has room for."""
+UNDER_WAY = ("planning", "in_progress")
+CLAIMED = ("pending", "paused")
+
+
+class WorkflowRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One workflow in a list."""
+
+    id: str
+    name: str
+    status: str
+    repository: str | None
+    repository_name: str | None
+    created_at: int
+    updated_at: int
+    total: int
+    finished: int
+    """Completed or skipped."""
+    running: int
+    failed: int
+    ready: int
+    """What can be begun now."""
+    blocked: int
+    paused: int
+    skipped: int
+    waiting: int
+    """Decisions that work waits for."""
+    reviews: int
+    stuck: int
+    """Tasks under way whose agent is lost, or of which nothing was heard for `SILENT_MS`."""
+    agents: int
+    """Agents that are there and hold a task of it."""
+    phase: str | None
+    sentence: str
+    plan_version: int = 0
+    """Another number whenever the plan itself changed."""
+
+
+class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One task in a list."""
+
+    id: str
+    workflow_id: str
+    name: str
+    status: str
+    parent: str | None
+    group: str | None
+    needs: list[str]
+    """The tasks it waits for or waited for by the plan; what it only inherits is not among them."""
+    sequence: int
+    priority: int
+    agent: str | None
+    agent_id: str | None
+    attempts: int
+    checkpoints: int
+    created_at: int
+    updated_at: int
+    started_at: int | None
+    finished_at: int | None
+    error: str | None
+    waiting: bool
+    """True where an open decision or review is about it."""
+    lost: bool = False
+    """True where its claim has run out: whoever has it is not heard of any more."""
+    open_children: int = 0
+
+
+def found_by(
+    unit: UnitOfWork, kind: type[RecordT], column: str, keys: Iterable[str], *, more: tuple[tuple[str, Any], ...] = ()
+) -> Iterator[RecordT]:
+    """Every record with one of these values in a column, some hundred values to a question."""
+    wanted = list(dict.fromkeys(keys))
+    for start in range(0, len(wanted), CHUNK):
+        yield from unit.select(kind, Query(((column, tuple(wanted[start : start + CHUNK])), *more)))
+
+
+def agent_names(unit: UnitOfWork, keys: Iterable[str | None]) -> dict[str, str]:
+    """The names of these agents; one that nobody knows keeps its id."""
+    wanted = [key for key in keys if key is not None]
+    known = {agent.id: agent.name for agent in found_by(unit, Agent, "id", wanted)}
+    return {key: known.get(key, key) for key in wanted}
+
+
+def cut(text: str | None, most: int) -> str | None:
+    return text if text is None or len(text) <= most else f"{text[: most - 1]}…"
+
+
+# -- workflows --------------------------------------------------------------------------------------------------------
+
+
+def workflow_rows(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[WorkflowRow]:
+    """A row for each, in the same order."""
+    keys = [workflow.id for workflow in workflows]
+    tallies = _tallies(unit, keys)
+    ready = _ready(unit, keys)
+    asked = _asked(unit, keys)
+    stuck, agents = _at_work(unit, [workflow.id for workflow in workflows if workflow.status not in CLOSED])
+    runs = {run.id: run for run in found_by(unit, PipelineRun, "id", keys)}
+    rows = []
+    for workflow in workflows:
+        tally = tallies[workflow.id]
+        phase, sentence = _told(unit, workflow, runs.get(workflow.id))
+        rows.append(
+            WorkflowRow(
+                id=workflow.id,
+                name=workflow.name,
+                status=workflow.status,
+                repository=workflow.repository_path,
+                repository_name=last_part(workflow.repository_path),
+                created_at=workflow.created_at,
+                updated_at=workflow.updated_at,
+                total=tally.total,
+                finished=tally.finished,
+                running=sum(tally.counts[status] for status in UNDER_WAY),
+                failed=tally.counts["failed"],
+                ready=ready.get(workflow.id, 0),
+                blocked=tally.counts["blocked"],
+                paused=tally.counts["paused"],
+                skipped=tally.counts["skipped"],
+                waiting=asked.get((workflow.id, DECISION), 0),
+                reviews=asked.get((workflow.id, REVIEW), 0),
+                stuck=stuck[workflow.id],
+                agents=len(agents[workflow.id]),
+                phase=phase,
+                sentence=sentence,
+                plan_version=tally.version,
+            )
+        )
+    return rows
+
+
+def last_part(path: str | None) -> str | None:
+    """The name of a repository: the last part of its path, whichever system it is a path of."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path if path else None
+
+
+def _tallies(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, Tally]:
+    found = {tally.id: tally for tally in found_by(unit, Tally, "id", keys)}
+    missing = [key for key in keys if key not in found]
+    found |= {key: empty_tally(key) for key in missing}
+    for start in range(0, len(missing), CHUNK):  # a plan that nobody has touched since tallies are kept is counted
+        query = Query((("workflow_id", tuple(missing[start : start + CHUNK])),))
+        for (key, status, unmet), count in unit.count_by(Task, query, ("workflow_id", "status", "unmet")).items():
+            shown = "blocked" if status == "pending" and unmet else status
+            found[key].counts[shown] += count
+    return found
+
+
+def _ready(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for start in range(0, len(keys), CHUNK):
+        chunk = tuple(keys[start : start + CHUNK])
+        ready = (("workflow_id", chunk), ("status", "pending"), ("unmet", 0), ("open_children", 0))
+        counted |= {key: count for (key,), count in unit.count_by(Task, Query(ready), ("workflow_id",)).items()}
+    return counted
+
+
+def _asked(unit: UnitOfWork, keys: Sequence[str]) -> dict[tuple[str, str], int]:
+    """How many questions of each kind are open, by workflow."""
+    counted: dict[tuple[str, str], int] = {}
+    for start in range(0, len(keys), CHUNK):
+        chunk = (("workflow_id", tuple(keys[start : start + CHUNK])), ("status", GATE_MACHINE.initial))
+        for (workflow, kind), count in unit.count_by(Gate, Query(chunk), ("workflow_id", "kind")).items():
+            counted[workflow, kind] = count
+    return counted
+
+
+def _at_work(unit: UnitOfWork, keys: Sequence[str]) -> tuple[Counter[str], Mapping[str, set[str]]]:
+    """How many tasks of each workflow are stuck, and which agents are there and have one."""
+    stuck: Counter[str] = Counter()
+    agents: dict[str, set[str]] = defaultdict(set)
+    now = unit.now_ms()
+    for start in range(0, len(keys), CHUNK):
+        own = ("workflow_id", tuple(keys[start : start + CHUNK]))
+        tasks = unit.select(Task, Query((own, ("status", UNDER_WAY)), ("id",), LOOKED_AT))
+        claimed = (own, ("status", CLAIMED), ("assigned_agent_id >", ""))
+        held = [task for task in tasks if task.assigned_agent_id is not None]
+        held += unit.select(Task, Query(claimed, ("id",), LOOKED_AT))
+        leases = {lease.id: lease for lease in found_by(unit, Lease, "id", (task.id for task in held))}
+        holders = {key: lease.holder for key, lease in leases.items() if lease.holding.is_held(now) and lease.holder}
+        presences = found_by(unit, Lease, "id", holders.values())
+        there = {lease.id for lease in presences if lease.holding.is_held(now)}
+        for task in tasks:
+            stuck[task.workflow_id] += _is_stuck(task, now, held=task.id in holders)
+        for task in held:
+            if (holder := holders.get(task.id)) in there:
+                agents[task.workflow_id].add(holder)
+    return stuck, agents
+
+
+def _is_stuck(task: Task, now: int, *, held: bool) -> bool:
+    if task.open_children:  # its parts are what moves
+        return False
+    lost = task.assigned_agent_id is not None and not held
+    return lost or now - task.updated_at >= SILENT_MS
+
+
+def _told(unit: UnitOfWork, workflow: Workflow, run: PipelineRun | None) -> tuple[str | None, str]:
+    """The label of the phase that a run is at, and in one sentence why the workflow stands where it stands."""
+    if run is not None:
+        one = standing(unit, run)
+        return one.label, sentence_about(one)
+    return None, explain_workflow(unit, workflow).sentence
+
+
+# -- tasks ------------------------------------------------------------------------------------------------------------
+
+
+def task_rows(unit: UnitOfWork, tasks: Sequence[Task]) -> list[TaskRow]:
+    """A row for each, in the same order."""
+    needs: dict[str, list[str]] = defaultdict(list)
+    with_needs = (task.id for task in tasks if task.depends_on)
+    for link in found_by(unit, Dependency, "task_id", with_needs):
+        if not link.inherited:
+            needs[link.task_id].append(link.needs_id)
+    names = agent_names(unit, (task.assigned_agent_id for task in tasks))
+    lost = _lost(unit, tasks)
+    asked = asked_tasks(unit, dict.fromkeys(task.workflow_id for task in tasks))
+    return [
+        TaskRow(
+            id=task.id,
+            workflow_id=task.workflow_id,
+            name=task.name,
+            status=task.shown_status,
+            parent=task.parent_task_id,
+            group=task.parallel_group,
+            needs=needs.get(task.id, []),
+            sequence=task.sequence,
+            priority=task.priority,
+            agent=names[task.assigned_agent_id] if task.assigned_agent_id is not None else None,
+            agent_id=task.assigned_agent_id,
+            attempts=task.attempts,
+            checkpoints=task.checkpoints,
+            created_at=task.created_at,
+            updated_at=task.updated_at,
+            started_at=task.started_at,
+            finished_at=task.finished_at,
+            error=cut(task.error, ERROR),
+            waiting=task.id in asked,
+            lost=task.id in lost,
+            open_children=task.open_children,
+        )
+        for task in tasks
+    ]
+
+
+def _lost(unit: UnitOfWork, tasks: Sequence[Task]) -> set[str]:
+    """The unfinished tasks that somebody had and whose claim has run out."""
+    had = {task.id for task in tasks if task.assigned_agent_id is not None and not task.is_finished}
+    now = unit.now_ms()
+    held = {lease.id for lease in found_by(unit, Lease, "id", sorted(had)) if lease.holding.is_held(now)}
+    return had - held
+
+
+def asked_tasks(unit: UnitOfWork, workflows: Iterable[str]) -> set[str]:
+    """The tasks of these workflows that an open question is about. A run's question names its task by number."""
+    found: set[str] = set()
+    for gate in found_by(unit, Gate, "workflow_id", workflows, more=(("status", GATE_MACHINE.initial),)):
+        if gate.task_id is not None:
+            found.add(gate.task_id)
+        elif gate.kind == DECISION and (run := unit.get(PipelineRun, gate.workflow_id)) is not None:
+            numbers = (run.dispatched or {}).get("tasks") or []
+            found |= {run.task_ids[str(number)] for number in numbers if str(number) in run.task_ids}
+    return found

@@ -1,0 +1,289 @@
+"""Who did what when, in one workflow: bars from the ledger, one for each attempt at a task and each wait before it.
+
+The workflow's events are folded in order: a task waits in the queue from the moment it could be begun, is at work, is
+paused, ends. So attempts that failed or were taken over by another agent are there too, which rows do not remember. Of
+a very long history the newest part is folded; what began before it is taken up where it stood. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.overview.folding import Attempts, Stretch
+from handrail.domain.overview.pipeline import phase_asked_at, phase_spans
+from handrail.domain.overview.rows import agent_names, found_by
+from handrail.domain.pipeline.flow import Flow
+from handrail.domain.pipeline.gatekeeping import DECISION
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.work.task import RUNNING, Task
+from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.ledger import Only
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+BARS = 5000
+EVENTS = 12_000
+"""Events of one workflow, the newest, that are folded: enough for as many bars."""
+GATES = 500
+UNSEEN = 500
+"""Tasks under way since before the first folded event that are shown all the same."""
+FOLDED = ("task.", "workflow.", "pipeline.", "workspace.", "ledger.")
+"""How the kinds of events begin that can move a task."""
+_WITH_TASKS = ("tasks", "task-reviews")
+"""Kinds of phases whose work is told by the bars of their tasks."""
+_ASKED = {"open": "waiting", "answered": "completed", "withdrawn": "skipped"}
+"""How the wait for an answer is drawn."""
+_RENAMED = {"since": "from", "until": "to"}
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
+    """A stretch of time in the life of a task; where `task_id` is null, of a phase that has no tasks."""
+
+    id: str
+    task_id: str | None
+    name: str
+    agent: str | None
+    agent_id: str | None
+    """Whoever did it; for a wait whoever ended it by beginning."""
+    phase: str | None
+    group: str | None
+    attempt: int
+    kind: str
+    """queue, work, approval or paused."""
+    since: int
+    until: int | None
+    """None while it goes on."""
+    status: str
+    """How the attempt ended, or the task's state while it goes on."""
+    how: str
+    """The same in the ledger's words, where those say more: released, taken, replanned, removed."""
+
+
+class GateSpan(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
+    """A question, from when it was asked to when it was answered or taken back."""
+
+    id: str
+    question: str
+    task_id: str | None
+    phase: str | None
+    state: str
+    """open, answered or withdrawn."""
+    answer: str | None
+    since: int
+    until: int | None
+
+
+class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row that bars can be put in."""
+
+    id: str
+    name: str
+
+
+class PhaseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase as a row."""
+
+    id: str
+    label: str
+
+
+class TimelineRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows in the order in which they are first needed; phases in the order of the flow."""
+
+    agents: list[NamedRow]
+    phases: list[PhaseRow]
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
+    """The bars of a workflow, by their beginning."""
+
+    since: int
+    until: int
+    """Now; for a workflow that is over the moment it ended."""
+    rows: TimelineRows
+    bars: list[Bar]
+    gates: list[GateSpan]
+    more: int
+    """Bars that are left out; at least one where the history was too long to fold whole."""
+
+
+def timeline(unit: UnitOfWork, workflow: Workflow) -> Timeline:
+    events = unit.newest(EVENTS, Only(streams=(workflow.id,), kinds=FOLDED))
+    cut = len(events) == EVENTS
+    folded = Attempts(since=events[0].at_ms if cut else workflow.created_at)
+    events.reverse()
+    while events:  # each is let go once it is folded: all that they did to rows at once would be a lot
+        folded.take(events.pop())
+    end = workflow.updated_at if workflow.status in CLOSED else None
+    stretches = folded.ended_at(end) if end is not None else folded.stretches()
+    if cut and end is None:
+        stretches += _unseen(unit, workflow, folded)
+    gates, withdrawn = _gates(unit, workflow), _withdrawn(unit, workflow)
+    run = unit.get(PipelineRun, workflow.id)
+    flow = run.flow_followed() if run is not None else None
+    bars = _drawn(unit, folded, sorted(stretches, key=lambda one: one.since)[-BARS:], end)
+    bars += _approvals(unit, gates, withdrawn)
+    if flow is not None:
+        bars += _phase_bars(unit, workflow.id, flow, end)
+    bars.sort(key=lambda bar: (bar.since, bar.id))
+    kept = bars[-BARS:]
+    more = max(0, len(stretches) - BARS) + len(bars) - len(kept) + cut
+    return Timeline(
+        since=kept[0].since if more and kept else workflow.created_at,
+        until=end if end is not None else unit.now_ms(),
+        rows=_rows(kept, flow),
+        bars=kept,
+        gates=[_span(gate, flow, withdrawn) for gate in gates],
+        more=more,
+    )
+
+
+def _unseen(unit: UnitOfWork, workflow: Workflow, folded: Attempts) -> list[Stretch]:
+    """Tasks under way of which the folded events say nothing."""
+    conditions = (("workflow_id", workflow.id), ("status", RUNNING))
+    tasks = unit.select(Task, Query(conditions, ("-updated_at", "-id"), UNSEEN))
+    return [
+        Stretch(
+            task_id=task.id,
+            kind="paused" if task.status == "paused" else "work",
+            attempt=max(1, task.attempts),
+            since=task.started_at or task.updated_at,
+            agent_id=task.assigned_agent_id,
+            status=task.status,
+        )
+        for task in tasks
+        if not folded.knows(task.id)
+    ]
+
+
+def _drawn(unit: UnitOfWork, folded: Attempts, stretches: Sequence[Stretch], end: int | None) -> list[Bar]:
+    tasks = {task.id: task for task in found_by(unit, Task, "id", (one.task_id for one in stretches))}
+    names = agent_names(unit, (one.agent_id for one in stretches))
+    bars = []
+    for one in stretches:
+        task = tasks.get(one.task_id)
+        name = task.name if task is not None else folded.name_of(one.task_id)
+        bars.append(
+            Bar(
+                id=f"{one.task_id}/{one.kind}/{one.since}",
+                task_id=one.task_id,
+                name=name,
+                agent=names.get(one.agent_id) if one.agent_id is not None else None,
+                agent_id=one.agent_id,
+                phase=one.phase,
+                group=task.parallel_group if task is not None else None,
+                attempt=one.attempt,
+                kind=one.kind,
+                since=one.since,
+                until=one.until if one.until is not None else end,
+                status=one.status,
+                how=one.how or one.status,
+            )
+        )
+    return bars
+
+
+def _rows(bars: Iterable[Bar], flow: Flow | None) -> TimelineRows:
+    agents: dict[str, str] = {}
+    for bar in bars:
+        if bar.agent_id is not None:
+            agents.setdefault(bar.agent_id, bar.agent or bar.agent_id)
+    phases = [PhaseRow(id=phase.id, label=phase.label) for phase in flow.phases] if flow is not None else []
+    return TimelineRows(agents=[NamedRow(id=key, name=name) for key, name in agents.items()], phases=phases)
+
+
+# -- waiting for a person, and phases ---------------------------------------------------------------------------------
+
+
+def _gates(unit: UnitOfWork, workflow: Workflow) -> list[Gate]:
+    """The decisions that were asked for, the oldest first."""
+    found: list[Gate] = []
+    for status in GATE_MACHINE.states:
+        asked = (("workflow_id", workflow.id), ("status", status), ("kind", DECISION))
+        found += unit.select(Gate, Query(asked, ("-created_at", "-id"), GATES))
+    return sorted(found, key=lambda gate: (gate.created_at, gate.id))[-GATES:]
+
+
+def _withdrawn(unit: UnitOfWork, workflow: Workflow) -> dict[str, int]:
+    """When questions were taken back, by their ids: that is not kept with them."""
+    told = unit.newest(GATES, Only(streams=(workflow.id,), kinds=("gate.withdrawn",)))
+    return {change.key: event.at_ms for event in told for change in event.changes if change.table == "gate"}
+
+
+def _span(gate: Gate, flow: Flow | None, withdrawn: Mapping[str, int]) -> GateSpan:
+    phase = phase_asked_at(gate)
+    return GateSpan(
+        id=gate.id,
+        question=gate.question,
+        task_id=gate.task_id,
+        phase=phase if flow is not None and flow.knows(phase) else None,
+        state=gate.status,
+        answer=gate.answer,
+        since=gate.created_at,
+        until=_closed_at(gate, withdrawn),
+    )
+
+
+def _closed_at(gate: Gate, withdrawn: Mapping[str, int]) -> int | None:
+    """When a question was answered or taken back; None while it is open."""
+    if gate.status == GATE_MACHINE.initial:
+        return None
+    return gate.answered_at if gate.answered_at is not None else withdrawn.get(gate.id, gate.created_at)
+
+
+def _approvals(unit: UnitOfWork, gates: Sequence[Gate], withdrawn: Mapping[str, int]) -> list[Bar]:
+    """Waits for a person that are about one task. Those of a whole run are told as questions."""
+    about = [gate for gate in gates if gate.task_id is not None]
+    tasks = {task.id: task for task in found_by(unit, Task, "id", (gate.task_id or "" for gate in about))}
+    names = agent_names(unit, (task.assigned_agent_id for task in tasks.values()))
+    return [
+        Bar(
+            id=gate.id,
+            task_id=task.id,
+            name=task.name,
+            agent=names.get(task.assigned_agent_id or ""),
+            agent_id=task.assigned_agent_id,
+            phase=None,
+            group=task.parallel_group,
+            attempt=max(1, task.attempts),
+            kind="approval",
+            since=gate.created_at,
+            until=_closed_at(gate, withdrawn),
+            status=_ASKED[gate.status],
+            how=gate.answer or gate.status,
+        )
+        for gate in about
+        if (task := tasks.get(gate.task_id or "")) is not None
+    ]
+
+
+def _phase_bars(unit: UnitOfWork, workflow_id: str, flow: Flow, end: int | None) -> list[Bar]:
+    """The work of phases that have no tasks; what waits for a person is told as a question."""
+    spans = phase_spans(unit, workflow_id, flow)
+    names = agent_names(unit, (span.by for held in spans.values() for span in held))
+    found: list[Bar] = []
+    for phase in flow.phases:
+        if phase.kind == "gate" or phase.kind in _WITH_TASKS:
+            continue
+        for number, span in enumerate(spans.get(phase.id, ()), 1):
+            until = span.until if span.until is not None else end
+            facts: dict[str, Any] = {"agent": names[span.by], "agent_id": span.by, "phase": phase.id, "attempt": number}
+            found.append(
+                Bar(
+                    id=f"{phase.id}/{span.since}",
+                    task_id=None,
+                    name=phase.label,
+                    group=None,
+                    kind="work",
+                    since=span.since,
+                    until=until,
+                    status="in_progress" if until is None else "completed",
+                    how="at work" if until is None else "over",
+                    **facts,
+                )
+            )
+    return found

@@ -1,0 +1,89 @@
+"""Where a run of a pipeline stands, as a record and in words: for the command line, the page and every list of runs.
+
+Reads only; what may be done about it is `steering.py`'s.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from handrail.domain.pipeline.asking import SPECS
+from handrail.domain.pipeline.engine import BUDGET
+from handrail.domain.pipeline.gatekeeping import open_gate
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.running import why_stopped
+from handrail.domain.pipeline.state import present_phase
+from handrail.kernel.records import UnitOfWork
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run stands."""
+
+    workspace: str
+    title: str
+    flow: str
+    phase: str | None
+    """The phase it is at, or that comes next; None once it is over."""
+    label: str | None
+    under_way: bool
+    """Whether the phase was handed out."""
+    ended: str | None
+    stopped: str | None
+    waits_at: str | None
+    gate_id: str | None
+
+
+def standing(unit: UnitOfWork, run: PipelineRun) -> Standing:
+    flow, state, gate = run.flow_followed(), run.run_state(), open_gate(unit, run.id)
+    handed_out = run.action_handed_out()
+    present = present_phase(flow, state, run.facts(humans_decide=False)) if state.ended is None else None
+    if state.ended is None and handed_out is not None and flow.knows(handed_out.phase):
+        present = flow.phase(handed_out.phase)
+    return Standing(
+        workspace=run.workspace,
+        title=run.title,
+        flow=run.flow["name"],
+        phase=present.id if present is not None else None,
+        label=present.label if present is not None else None,
+        under_way=handed_out is not None,
+        ended=state.ended,
+        stopped=why_stopped(unit, run) if state.ended is None else None,
+        waits_at=gate.question if gate is not None else None,
+        gate_id=gate.id if gate is not None else None,
+    )
+
+
+def spoken(one: Standing) -> str:
+    """Where a run stands, as the end of a sentence about it."""
+    if one.ended is not None:
+        return one.ended
+    if one.waits_at is not None:
+        return f"waits for you at {one.waits_at}{f', {one.stopped}' if one.stopped else ''}"
+    if one.stopped is not None:
+        return f"stands still ({one.stopped}){f' before {one.phase}' if one.phase else ''}"
+    if one.phase is None:
+        return "at its end"
+    return f"at {one.phase}" if one.under_way else f"before {one.phase}"
+
+
+def sentence_about(one: Standing) -> str:
+    """How a run stands and what would move it."""
+    words = f"The pipeline {one.flow} {_as_verb(one)}"
+    if one.waits_at is not None:
+        return f"{words}: `handrail approve {one.workspace.removeprefix(f'{SPECS}/')}` shows it and asks."
+    if one.stopped is not None:
+        more = " --limit …" if one.stopped == BUDGET else ""
+        return f"{words}: `handrail pipeline resume {one.workspace}{more}`."
+    return f"{words}." if one.ended else f"{words}; its agent goes on with pipeline_next_action."
+
+
+def run_sentence(unit: UnitOfWork, workflow_id: str) -> str | None:
+    """The same about the run of a workflow; None for a workflow that is no run."""
+    run = unit.get(PipelineRun, workflow_id)
+    return sentence_about(standing(unit, run)) if run is not None else None
+
+
+def _as_verb(one: Standing) -> str:
+    said = spoken(one)
+    label = f" ({' '.join(one.label.split())})" if one.label and one.waits_at is None and one.stopped is None else ""
+    return f"{said}{label}" if said.startswith(("waits", "stands")) else f"is {said}{label}"

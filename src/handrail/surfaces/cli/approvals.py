@@ -1,0 +1,75 @@
+"""Who may answer gates: asked once, by `init` or by `up`, and written into the project's own file.
+
+A project that has said so is not asked again, and never made less strict. Nobody is asked where no person sits.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from handrail.domain.setup import toml_editing, writing
+from handrail.domain.setup.edits import NotUnderstood
+from handrail.domain.setup.planning import Manifest, Plan, plan, recorded
+from handrail.domain.setup.steps import CONFIG
+from handrail.domain.setup.writing import Step
+from handrail.kernel.errors import InvalidParams
+from handrail.outside.client_files import ClientFiles, this_machine
+from handrail.wiring import Place
+
+QUESTION = "Gates in pipelines: may only a person answer them, at a terminal or the page?"
+
+
+def said_approvals(files: ClientFiles) -> object:
+    """What the project's own file says of gates; nothing where it cannot be read, which the plan will tell."""
+    try:
+        return toml_editing.plain(files.read(f"{files.project}/{CONFIG}") or "").get("approvals")
+    except NotUnderstood:
+        return None
+
+
+def approvals_wanted(there: object, told: str | None, *, asks: bool) -> str | None:
+    """What is to be written of gates; None where nothing is."""
+    if there == "human" and told == "agent":
+        raise InvalidParams(f"{CONFIG} says approvals = human", hint="only a person changes that, in the file")
+    if told is not None or there is not None:
+        return told
+    if not asks:
+        return "human"
+    return "human" if click.confirm(QUESTION, True) else "agent"
+
+
+def approvals_step(project: str, word: str) -> Step:
+    return Step(f"{project}/{CONFIG}", "who may answer a gate", writing.key("approvals", word))
+
+
+def settle_approvals(place: Place, options: dict[str, Any]) -> None:
+    """Asks the person who starts a server, where nothing says yet who may answer gates, and writes the answer down.
+    `init --remove` takes it back."""
+    pairs = [pair.partition("=")[0].strip() for pair in options.get("settings", ())]
+    if "approvals" in pairs or "HANDRAIL_APPROVALS" in place.environ or not _is_terminal():
+        return
+    files = ClientFiles(place.project, this_machine(place.home, place.environ))
+    if place.project == place.home.resolve() or said_approvals(files) is not None:
+        return
+    word = approvals_wanted(None, None, asks=True)
+    assert word is not None, "who asks gets an answer"
+    todo = plan([approvals_step(str(place.project), word)], files.read)
+    write_changes(files, files.manifest(), todo)
+    for left in todo.left:
+        click.echo(f"{left.file} is left alone: {left.why}", err=True)
+
+
+def write_changes(files: ClientFiles, known: Manifest, todo: Plan) -> None:
+    """The manifest first: whatever happens then can be taken back."""
+    for change in todo.changes:
+        known = recorded(known, change, files.missing_folders(change.file))
+    files.keep(known)
+    for change in todo.changes:
+        files.apply(change)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,0 +1,106 @@
+"""A terminal's screen of one's own: lines drawn in place, and the terminal given back as it was, however it ends.
+
+Only POSIX terminals are asked not to echo what is typed; elsewhere that is left as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+_ENTER = "\x1b[?1049h\x1b[?25l"
+"""The other screen, without a cursor."""
+_LEAVE = "\x1b[?25h\x1b[?1049l"
+_BEGIN, _END = "\x1b[?2026h\x1b[H", "\x1b[J\x1b[?2026l"
+"""A frame is shown at once where the terminal can; then from the top, and what is left below is cleared."""
+_CLEAR_REST = "\x1b[0m\x1b[K"
+QUIT_KEYS = b"qQ\x03\x04"
+
+
+class Screen:
+    """The screen while it is ours. `stirred` is set by whatever is to be looked at at once: a resize, a key."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self.stirred = threading.Event()
+        self.left = threading.Event()
+        """Set once the person wants to go."""
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Puts a frame in the place of the one before."""
+        self._write(_BEGIN + "\r\n".join(line + _CLEAR_REST for line in lines) + _END)
+
+    def show_again(self, *_: Any) -> None:
+        """After a resize, or when the person comes back to a stopped process."""
+        self.stirred.set()
+
+    def leave(self) -> None:
+        self.left.set()
+        self.stirred.set()
+
+
+@contextlib.contextmanager
+def own_screen(write: Callable[[str], None]) -> Iterator[Screen]:
+    """The terminal's other screen, until the block ends."""
+    screen = Screen(write)
+    with contextlib.ExitStack() as back:
+        back.enter_context(_signals(screen))
+        back.enter_context(_quiet_keys(screen))
+        write(_ENTER)
+        back.callback(write, _LEAVE)
+        yield screen
+
+
+@contextlib.contextmanager
+def _signals(screen: Screen) -> Iterator[None]:
+    """A resize is told to the screen; being asked to end ends the block in order."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    handlers: dict[str, Callable[..., Any]] = {"SIGWINCH": screen.show_again, "SIGTERM": end, "SIGHUP": end}
+    known = {getattr(signal, name): handler for name, handler in handlers.items() if hasattr(signal, name)}
+    before = {number: signal.signal(number, handler) for number, handler in known.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _quiet_keys(screen: Screen) -> Iterator[None]:
+    """What is typed is not shown, and q leaves. Where standard input is no terminal, nobody types."""
+    try:
+        import termios  # noqa: PLC0415 - only where there are such terminals
+    except ImportError:
+        yield
+        return
+    try:
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+    except (OSError, ValueError, AttributeError, termios.error):
+        yield
+        return
+    quiet = [*before]
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(descriptor, termios.TCSANOW, quiet)
+    threading.Thread(target=_read_keys, args=(descriptor, screen), daemon=True).start()
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSAFLUSH, before)
+
+
+def _read_keys(descriptor: int, screen: Screen) -> None:
+    with contextlib.suppress(OSError):
+        while typed := os.read(descriptor, 64):
+            if any(key in QUIT_KEYS for key in typed):
+                break
+    screen.leave()

@@ -1,0 +1,313 @@
+"""What `handrail watch` shows: one look at the store, and the look as lines that fit a terminal. Nothing is printed.
+
+`frame` is a function of the look, the size and the moment. What has no room is counted, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.presence import claims_of
+from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.work.explaining import spoken_time
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.ledger import Event, Only
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call
+from handrail.surfaces.cli.columns import bar, bold, dim, fit, mark, pad, paint, said, widest, width
+from handrail.surfaces.cli.plan import workflow_meant
+from handrail.surfaces.cli.status import Active, OpenWorkflow, Question, Status
+from handrail.surfaces.cli.status import look as look_at_status
+from handrail.toolsets.agent import ListAgents, agent_list
+
+EVENTS = 50
+"""Newest events that are read: as many as a tall terminal shows."""
+AGENTS = 50
+LATE_AFTER = 2
+"""Heartbeats without a sign after which an agent is late; after three it is lost."""
+BAR = 12
+_TIERS = {"ok": ("●", "completed"), "late": ("◐", "paused"), "lost": ("✗", "failed")}
+"""For each tier its mark, and the state whose colour it has."""
+
+
+class Watcher(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as it is watched."""
+
+    name: str
+    tier: str
+    """ok, late or lost."""
+    heard_at: int | None
+    task: str | None
+
+
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
+    """One event in words."""
+
+    at: int
+    who: str
+    kind: str
+    about: str
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a frame shows."""
+
+    title: str
+    now: int
+    status: Status
+    agents: tuple[Watcher, ...]
+    agents_in_all: int
+    events: tuple[Happened, ...]
+    position: int = 0
+    """Of the newest event that it knows."""
+
+
+class Size(NamedTuple):
+    columns: int
+    rows: int
+
+
+class _Section(NamedTuple):
+    """A heading and what is under it; `least` lines of it stay as long as anything does."""
+
+    title: str
+    lines: list[str]
+    least: int
+    more: int = 0
+    """How many more there are than lines here, before any were cut."""
+
+
+# -- looking ----------------------------------------------------------------------------------------------------------
+
+
+def look(call: Call, workflow: str | None, title: str) -> Look:
+    """One look: at everything open here, or at one workflow."""
+    unit = call.work
+    status = look_at_status(call, workflow)
+    found = agent_list(call, ListAgents(limit=AGENTS))
+    agents = [_watcher(call, agent) for agent in found.agents]
+    shown = [agent for agent in agents if agent is not None]
+    only = Only(streams=(workflow_meant(call, workflow).id,)) if workflow is not None else Only()
+    return Look(
+        title=status.workflows[0].name if workflow is not None and status.workflows else title,
+        now=unit.now_ms(),
+        status=status,
+        agents=tuple(sorted(shown, key=lambda agent: (agent.tier != "lost", agent.task is None, agent.name))),
+        agents_in_all=len(shown) + max(0, found.total - len(found.agents)),
+        events=tuple(_happened(unit, event) for event in reversed(unit.newest(EVENTS, only))),
+        position=unit.position(),
+    )
+
+
+def _watcher(call: Call, agent: dict[str, Any]) -> Watcher | None:
+    """None for one that has left and holds nothing: nobody waits for it."""
+    seen = agent["liveness"]
+    task = agent.get("current_task", {}).get("name") or _left_behind(call.work, agent["id"])
+    heard_at = seen.get("last_call")
+    if seen["state"] == "lost" and task is None:
+        return None
+    silent = call.work.now_ms() - heard_at if heard_at else 0
+    late = silent > LATE_AFTER * call.crew.heartbeat_ms
+    tier = "lost" if seen["state"] == "lost" else "late" if late else "ok"
+    return Watcher(name=agent["name"], tier=tier, heard_at=heard_at, task=task)
+
+
+def _left_behind(unit: UnitOfWork, agent_id: str) -> str | None:
+    """The task of a claim that ran out and that nobody has taken since."""
+    _, lapsed = claims_of(unit, agent_id)
+    task = unit.get(Task, lapsed[0].id) if lapsed else None
+    return task.name if task is not None else None
+
+
+def _happened(unit: UnitOfWork, event: Event) -> Happened:
+    agent = unit.get(Agent, event.actor)
+    return Happened(
+        at=event.at_ms,
+        who=agent.name if agent is not None else event.actor,
+        kind=event.kind,
+        about=_about(unit, event),
+    )
+
+
+def _about(unit: UnitOfWork, event: Event) -> str:
+    """The name of what an event is about: a task of it, else what its stream belongs to."""
+    for change in event.changes:
+        if change.table == "task" and (task := unit.get(Task, change.key)) is not None:
+            return task.name
+    workflow = unit.get(Workflow, event.stream)
+    if workflow is not None:
+        return workflow.name
+    inbox = event.stream.removeprefix("inbox:")
+    agent = unit.get(Agent, inbox)
+    return agent.name if agent is not None else inbox
+
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def frame(look: Look, size: Size, zone: tzinfo | None = None) -> list[str]:
+    """The look as at most `size.rows` lines of at most `size.columns` columns."""
+    room = size.columns
+    sections = [
+        section
+        for section in (
+            _waiting(look.status, room),
+            _workflows(look.status, room),
+            _under_way(look.status, room),
+            _agents(look, room),
+            _events(look, room, zone),
+        )
+        if section.lines
+    ]
+    lines = [_heading(look, room, zone)]
+    if not look.status.workflows:
+        lines += ["", fit("No workflow is open here. Ask your agent to plan its work with Handrail.", room)]
+    given = _given(sections, size.rows - len(lines))
+    for section, rows in zip(sections, given, strict=True):
+        lines += _drawn(section, rows)
+    return lines[: max(1, size.rows)]
+
+
+def _heading(look: Look, room: int, zone: tzinfo | None) -> str:
+    clock = _clock(look.now, zone)
+    title = fit(f"Handrail  {look.title}", max(1, room - len(clock) - 2))
+    return f"{bold(title)}{' ' * (room - width(title) - len(clock))}{dim(clock)}" if room > len(clock) + 2 else title
+
+
+def _given(sections: Sequence[_Section], rows: int) -> list[int]:
+    """How many lines each section gets, its heading not counted: first the least of each, as far as there is room, then
+    more in the order they come in. A section that gets none is left out."""
+    given = [0] * len(sections)
+    for number, section in enumerate(sections):
+        least = min(section.least, len(section.lines))
+        needed = 2 + least  # a blank line and the heading
+        if needed <= rows:
+            given[number] = least
+            rows -= needed
+    for number, section in enumerate(sections):
+        if given[number]:
+            added = min(rows, len(section.lines) + bool(section.more) - given[number])
+            given[number] += added
+            rows -= added
+    return given
+
+
+def _drawn(section: _Section, rows: int) -> Iterator[str]:
+    """As many lines as there is room for; the last says how many are missing."""
+    if not rows:
+        return
+    yield ""
+    yield bold(section.title)
+    shown = section.lines if len(section.lines) + bool(section.more) <= rows else section.lines[: rows - 1]
+    yield from shown
+    missing = len(section.lines) - len(shown) + section.more
+    if missing:
+        yield dim(f"  and {missing} more")
+
+
+def _waiting(status: Status, room: int) -> _Section:
+    decisions = [question for question in status.questions if question.kind != REVIEW]
+    reviews = [question for question in status.questions if question.kind == REVIEW]
+    lines = [_decision(question, room) for question in decisions]
+    lines += [f"  {paint('!', 'paused')} {_asked(question, question.question, room)}" for question in reviews]
+    if status.unread_messages:
+        messages = "message" if status.unread_messages == 1 else "messages"
+        lines.append(
+            f"  {paint('✉', 'paused')} {fit(f'{status.unread_messages} unread {messages}: handrail message', room - 4)}"
+        )
+    return _Section("Waiting for you", lines, least=4)
+
+
+def _decision(question: Question, room: int) -> str:
+    answers = f" ({' / '.join(question.options)})" if question.options else ""
+    of_run = f' of "{question.run}"' if question.run is not None else ""
+    return f"  {paint('?', 'paused')} {_asked(question, f'{question.question}{of_run}{answers}', room)}"
+
+
+def _asked(question: Question, text: str, room: int) -> str:
+    since = f", for {spoken_time(question.for_ms)}"
+    return fit(text, max(1, room - 4 - width(since))) + since if room > width(since) + 12 else fit(text, room - 4)
+
+
+def _workflows(status: Status, room: int) -> _Section:
+    names = widest((one.name for one in status.workflows), max(12, room // 3))
+    lines = [_workflow(one, names, room) for one in status.workflows]
+    return _Section("Workflows", lines, least=3, more=status.more_workflows)
+
+
+def _workflow(one: OpenWorkflow, names: int, room: int) -> str:
+    beginning = f"  {mark(one.status)} {pad(one.name, names)}  "
+    left = room - 6 - names
+    if not one.total_tasks or one.run is not None:
+        return beginning + fit(one.why, left)
+    counts = one.by_status
+    words = [
+        f"{one.finished_tasks}/{one.total_tasks}",
+        *(
+            f"{counts[state]} {said(state)}"
+            for state in ("in_progress", "planning", "paused", "failed")
+            if counts[state]
+        ),
+        *([f"{one.ready_tasks} ready"] if one.ready_tasks else []),
+    ]
+    drawn = f"{bar(one.finished_tasks, one.total_tasks, BAR)} " if left > BAR + 10 else ""
+    return beginning + fit(drawn + ", ".join(words), left)
+
+
+def _under_way(status: Status, room: int) -> _Section:
+    tasks = [task for one in status.workflows for task in (*one.running, *one.failed)]
+    tasks.sort(key=lambda task: (task.status == "failed", -task.since))
+    names = widest((task.name for task in tasks), max(12, room // 3))
+    counted = sum(
+        one.by_status[state] for one in status.workflows for state in ("planning", "in_progress", "paused", "failed")
+    )
+    lines = [f"  {mark(task.status)} {pad(task.name, names)}  {fit(_doing(task), room - 6 - names)}" for task in tasks]
+    return _Section("Under way", lines, least=3, more=max(0, counted - len(tasks)))
+
+
+def _doing(task: Active) -> str:
+    since = spoken_time(task.for_ms)
+    if task.status == "failed":
+        return f"failed {since} ago: {task.error or 'without a reason'}"
+    words = f"{since} {task.whose}" if task.whose else since
+    words = words if task.status == "in_progress" else f"{said(task.status)} {words}"
+    if task.last_checkpoint is None:
+        return words
+    ago = spoken_time(max(0, task.since + task.for_ms - task.last_checkpoint.created_at))
+    return f"{words}; {ago} ago: {task.last_checkpoint.summary}"
+
+
+def _agents(look: Look, room: int) -> _Section:
+    names = widest((agent.name for agent in look.agents), max(8, room // 5))
+    lines = [_agent(agent, look.now, names, room) for agent in look.agents]
+    return _Section("Agents", lines, least=2, more=max(0, look.agents_in_all - len(look.agents)))
+
+
+def _agent(agent: Watcher, now: int, names: int, room: int) -> str:
+    sign, colour = _TIERS[agent.tier]
+    heard = f"{agent.tier}, {spoken_time(max(0, now - agent.heard_at))} ago" if agent.heard_at else agent.tier
+    words = f"{heard}; {agent.task}" if agent.task else f"{heard}; without a task"
+    return f"  {paint(sign, colour)} {pad(agent.name, names)}  {fit(words, room - 6 - names)}"
+
+
+def _events(look: Look, room: int, zone: tzinfo | None) -> _Section:
+    left = room - len(_clock(look.now, zone)) - 4
+    who = widest((event.who for event in look.events), max(4, left // 5))
+    kind = widest((event.kind for event in look.events), min(left - who - 2, max(8, left // 3)))
+    left -= who + kind + 4
+    lines = [
+        f"  {dim(_clock(event.at, zone))}  {pad(event.who, who)}  {pad(event.kind, kind)}"
+        + (f"  {fit(event.about, left)}" if left > 0 else "")
+        for event in look.events
+    ]
+    return _Section("Newest", lines, least=3)
+
+
+def _clock(at_ms: int, zone: tzinfo | None) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, zone).strftime("%H:%M:%S")

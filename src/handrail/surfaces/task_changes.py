@@ -1,0 +1,123 @@
+"""What one task changed, for every surface that shows it: found in its journal, or looked at now where it is open.
+
+The snapshots are the tracker's; how a patch is drawn is the surface's. Looking at a working copy takes time: a server
+does not do it inside a unit of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.journal.keeping import snapshot_of
+from handrail.domain.journal.tracking import Snapshot, Tracker
+from handrail.domain.work.moving import workflow_of
+from handrail.domain.work.task import Task
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import NotFound, PlaceUnusable
+from handrail.operation import Call
+
+
+class Journalled(NamedTuple):
+    """A task with its journal entry, and who can look at its working copy."""
+
+    task: Task
+    entry: JournalEntry
+    tracker: Tracker
+
+
+class Difference(NamedTuple):
+    """What lies between two snapshots, and whether the second is of now."""
+
+    before: Snapshot
+    after: Snapshot
+    report: dict[str, Any]
+    is_open: bool
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know before believing."""
+        found: list[str] = self.report.get("verification", self.report).get("warnings", [])
+        return found
+
+    @property
+    def nothing(self) -> str:
+        """What is said where no file is named."""
+        if self.report.get("partial"):
+            return "What it changed is not known."
+        return "It has changed nothing so far." if self.is_open else "It changed nothing."
+
+
+def journalled(call: Call, task: Task) -> Journalled:
+    """The task with its entry; refused where none was begun."""
+    entry = call.work.get(JournalEntry, task.id)
+    if entry is None:
+        raise NotFound(
+            f'no snapshot was taken when "{_plain(task.name)}" began, so nobody knows exactly what it changed',
+            hint="a task that is begun with start_task has one",
+        )
+    return Journalled(task, entry, tracker_of(call, workflow_of(call.work, task)))
+
+
+def tracker_of(call: Call, workflow: Workflow) -> Tracker:
+    """Whoever keeps the snapshots of a workflow's tasks: in a store for many repositories, its own repository."""
+    if not call.here.shared or workflow.repository_path in (None, call.here.repository):
+        return call.tracker()
+    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only for another repository's task
+
+    assert workflow.repository_path is not None, "just looked at"
+    return tracker_at(Path(workflow.repository_path))
+
+
+def difference(meant: Journalled) -> Difference:
+    """What the task changed: as its report has it, or so far. Of an open one, `forget` the second snapshot in the
+    end."""
+    entry = meant.entry
+    before = snapshot_of(entry.before)
+    if entry.after is not None:
+        report = entry.report
+        assert report is not None, "a task that ended has its report"
+        return Difference(before, snapshot_of(entry.after), report, is_open=False)
+    if not Path(entry.directory).is_dir():
+        raise PlaceUnusable(
+            f"the working copy {_plain(entry.directory)} is not there any more, and the task never ended",
+            hint="what it changed is not known; its notes are: `handrail journal`",
+        )
+    after = meant.tracker.snapshot(entry.directory, like=before)
+    changes = msgspec.to_builtins(meant.tracker.changes(before, after))
+    report = {"files": changes.pop("own"), **changes}
+    if meant.task.is_finished:
+        report["warnings"] = [*changes["warnings"], "it ended without complete_task: this is what changed up to now"]
+    return Difference(before, after, report, is_open=True)
+
+
+def patch_of(tracker: Tracker, found: Difference, paths: Sequence[str]) -> Iterator[bytes]:
+    """The patch of these files; refused where the snapshots it is made from are gone."""
+    from handrail.outside.tracking.git_process import GitFailed  # noqa: PLC0415 - only for a patch
+    from handrail.outside.tracking.state import Busy  # noqa: PLC0415 - as above
+
+    try:
+        yield from tracker.patch(found.before, found.after, paths)
+    except Busy:
+        raise PlaceUnusable(
+            f"another snapshot of {_plain(found.before.root)} is being taken for too long", hint="try again"
+        ) from None
+    except GitFailed:
+        raise given_up(len(paths)) from None
+
+
+def given_up(files: int) -> NotFound:
+    """The refusal of a patch whose snapshots were given up."""
+    return NotFound(
+        f"what this patch would be made from is not kept any more; {files} {'file' if files == 1 else 'files'} changed",
+        hint="--stat and --json still tell which; snapshot_days and snapshot_count say how long it is kept",
+    )
+
+
+def _plain(text: str) -> str:
+    """A text inside a sentence: on one line, and nothing in it that commands a terminal."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -1,0 +1,404 @@
+"""The page as an ASGI application around the endpoint of tools: `/mcp` goes there untouched, all else is answered here.
+
+The event loop moves bytes and looks at what is in memory; whatever asks the store, git or a file runs on a few worker
+threads. Who may come in is `door.py`'s, who they are `sign_in.py`'s, what they may ask `routes.py`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+import msgspec
+
+from handrail.kernel.errors import InvalidParams, Refusal
+from handrail.kernel.ledger import Actor
+from handrail.operation import Call
+from handrail.protocol.http.endpoint import HttpEndpoint, Receive, Scope, Send
+from handrail.protocol.http.guard import Rejection
+from handrail.protocol.http.reply import TOO_LARGE, Reply
+from handrail.surfaces.web.answering import Answer, Headers, answer_of, broken, failed, refused
+from handrail.surfaces.web.door import SAFE, Door, cookie_of, taken_apart
+from handrail.surfaces.web.feed import STREAMS, Feed, Listener, pump
+from handrail.surfaces.web.route import CHANNEL, Asked, Route, Visitor
+from handrail.surfaces.web.routes import Table
+from handrail.surfaces.web.sign_in import LINK_CODE_S, SESSION_S, Failed, Session, SignIn
+from handrail.surfaces.web.static_files import SAFEGUARDS, StaticFiles, is_unchanged
+
+ResultT = TypeVar("ResultT")
+
+BODY_BYTES = 1024 * 1024
+BODY_S = 30.0
+QUERY_FIELDS = 64
+WORKERS = 8
+AT_ONCE = 64
+"""Requests at work or waiting for a worker; more are sent away."""
+SESSION, SESSION_END, LINKS, FEED = "/api/session", "/api/session/end", "/api/links", "/api/feed"
+OWN_PATHS = (SESSION, SESSION_END, LINKS, FEED)
+AGENT = "agent"
+"""Who looks with the server's own token, which every agent here may carry."""
+
+
+class PageFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is true of the server, whoever looks."""
+
+    version: str
+    approvals: str
+    project: str
+    project_name: str
+    store: str
+
+
+class Guest(NamedTuple):
+    """Who is asking, and the session they are signed in with; None for a bearer."""
+
+    visitor: Visitor
+    session: Session | None
+
+
+class Request(NamedTuple):
+    """One request before its body is read."""
+
+    method: str
+    """HEAD is GET here: only the body stays behind."""
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    reply: Reply
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of one page."""
+
+    door: Door
+    sign_in: SignIn
+    feed: Feed
+    table: Table
+    reading: Call
+    """What handlers get that only look: looking makes no store."""
+    writing: Call
+    facts: PageFacts
+    now_ms: Callable[[], int]
+    files: StaticFiles
+
+
+class PageApp:
+    """One page and the tools beside it."""
+
+    def __init__(self, page: Page, endpoint: HttpEndpoint, mcp_path: str) -> None:
+        self._page = page
+        self._door, self._feed, self._table = page.door, page.feed, page.table
+        self.sign_in = page.sign_in
+        self._endpoint = endpoint
+        self._mcp_path = mcp_path
+        self._cookie = f"handrail_{page.door.port}"  # cookies do not tell ports apart, so the name does
+        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="handrail-page")
+        self._counting = threading.Lock()
+        self._running = 0
+
+    # -- the process ------------------------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        path = scope["path"]
+        if path == self._mcp_path or path.startswith(f"{self._mcp_path}/"):
+            await self._endpoint(scope, receive, send)
+            return
+        reply = Reply(receive, send)
+        answer = await self._answer(scope, reply)
+        if answer is not None:
+            length = (b"content-length", str(len(answer.body)).encode())
+            body = b"" if scope["method"] == "HEAD" else answer.body
+            await reply.whole(answer.status, (*answer.headers, *SAFEGUARDS, length), body)
+
+    def drain(self) -> None:
+        self._feed.drain()
+        self._endpoint.drain()
+
+    def is_stuck(self) -> bool:
+        return self._running > 0 or self._endpoint.is_stuck()
+
+    def close(self) -> None:
+        self._feed.close()
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._endpoint.close()
+
+    async def _on_thread(self, work: Callable[[], ResultT]) -> ResultT:
+        """The result of `work`, which may take long. Raises what it raises."""
+
+        def counted() -> ResultT:
+            try:
+                return work()
+            finally:
+                with self._counting:
+                    self._running -= 1
+
+        with self._counting:
+            self._running += 1
+        try:
+            doing = self._workers.submit(counted)
+        except RuntimeError:  # the process is leaving
+            with self._counting:
+                self._running -= 1
+            raise
+        return await asyncio.wrap_future(doing)
+
+    # -- what is asked ----------------------------------------------------------------------------------------------
+
+    async def _answer(self, scope: Scope, reply: Reply) -> Answer | None:
+        """The answer; None where it was a stream, and has been given."""
+        headers, repeated = taken_apart(scope["headers"])
+        if repeated is not None:
+            return failed(400, "REPEATED_HEADER", f"the header {repeated} must not come twice")
+        away = self._door.check(scope["method"], headers)
+        if away is not None:
+            return failed(away.status, away.code, away.message, away.hint, extra=away.headers)
+        query = _query_of(scope)
+        if query is None or "\0" in scope["path"]:
+            return failed(400, "INVALID_PARAMS", "the address cannot be read", "leave out what is no text")
+        method = "GET" if scope["method"] in SAFE else scope["method"]
+        request = Request(method, scope["path"], query, headers, reply)
+        if not request.path.startswith("/api/"):
+            return self._file(request, is_head=scope["method"] == "HEAD")
+        if request.path == FEED and scope["method"] == "HEAD":
+            return failed(405, "METHOD_NOT_ALLOWED", "a feed is read with GET", extra=((b"allow", b"GET"),))
+        try:
+            return await self._asked(request)
+        except Refusal as refusal:
+            return refused(refusal)
+        except Exception as bug:  # noqa: BLE001 - nobody is left without an answer
+            return broken(request.path, bug)
+
+    def _file(self, request: Request, *, is_head: bool) -> Answer:
+        """The page itself, for everybody: it says nothing that is not in the package."""
+        if request.method != "GET":
+            return failed(405, "METHOD_NOT_ALLOWED", "files are read with GET", extra=((b"allow", b"GET, HEAD"),))
+        if request.path == "/" and "token" in request.query and not is_head:
+            return self._by_link(request)
+        file = self._page.files.find(request.path)
+        if file is None:
+            return failed(404, "NOT_FOUND", "there is no such page", "the page is at /, its data at /api/…")
+        headers: Headers = ((b"etag", file.etag.encode()), (b"cache-control", b"no-cache"))
+        if is_unchanged(file, request.headers.get("if-none-match", "")):
+            return Answer(status=304, headers=headers)
+        return Answer(headers=((b"content-type", file.kind.encode()), *headers), body=file.data)
+
+    def _by_link(self, request: Request) -> Answer:
+        """Exchanges the code of a link for a cookie, and goes on to the address without it."""
+        rest = {name: value for name, value in request.query.items() if name != "token"}
+        clean = f"/?{urlencode(rest)}" if rest else "/"
+        no_store = (b"cache-control", b"no-store")
+        opened = self.sign_in.by_code(request.query["token"])
+        if not isinstance(opened, Failed):
+            return Answer(status=303, headers=((b"location", clean.encode()), self._cookie_for(opened[0]), no_store))
+        if self._session(request) is not None:  # a link that was used here before: nothing is missing
+            return Answer(status=303, headers=((b"location", clean.encode()), no_store))
+        page = self._page.files.find("/")
+        if page is None:
+            return failed(opened.status, opened.code, opened.message, opened.hint)
+        # The page itself says the rest: it finds that nobody is signed in, and has a form for another code.
+        return Answer(status=opened.status, headers=((b"content-type", page.kind.encode()), no_store), body=page.data)
+
+    async def _asked(self, request: Request) -> Answer | None:
+        """What /api was asked."""
+        if request.path == SESSION and request.method == "POST":
+            return await self._signed_in(request)
+        guest = await self._guest(request)
+        if isinstance(guest, Answer):
+            return guest
+        if request.method == "POST" and guest.session is None:
+            return failed(
+                403,
+                "NOT_ALLOWED",
+                "a bearer token reads; what changes something is done by a person who is signed in",
+                "open the page, sign in, and do it there",
+            )
+        match request.method, request.path:
+            case "GET", "/api/session":
+                return answer_of(self._session_document(guest.visitor))
+            case "POST", "/api/session/end":
+                return await self._signed_out(request, guest)
+            case "POST", "/api/links":
+                return await self._linked(request, guest)
+            case "GET", "/api/feed":
+                return await self._streamed(request, guest)
+        return await self._routed(request, guest)
+
+    async def _routed(self, request: Request, guest: Guest) -> Answer:
+        found = self._table.find(request.method, request.path)
+        if found is None:
+            allowed = self._table.methods(request.path)
+            if allowed:
+                extra = ((b"allow", ", ".join(allowed).encode()),)
+                return failed(405, "METHOD_NOT_ALLOWED", f"this takes {', '.join(allowed)}", extra=extra)
+            return failed(404, "NOT_FOUND", self._table.hint(request.path), "the page itself is at /")
+        if self._running >= AT_ONCE:
+            return failed(503, "BUSY", "too much is being asked at once", "try again soon")
+        body = await _body_of(request) if request.method == "POST" else None
+        if isinstance(body, Answer):
+            return body
+        route, named = found
+        asked = Asked(visitor=guest.visitor, path=named, query=request.query, body=body)
+        accepts = request.headers.get("accept-encoding", "")
+        return await self._on_thread(lambda: self._handled(route, asked, accepts))
+
+    def _handled(self, route: Route, asked: Asked, accepts: str) -> Answer:
+        """Runs a handler. On a worker thread."""
+        writes = route.method != "GET"
+        call = self._page.writing if writes else self._page.reading
+        try:
+            if not route.stored:
+                return answer_of(route.handler(call, asked), accepts)
+            actor = Actor(asked.visitor.name, CHANNEL)
+
+            def work(unit: Any) -> Any:
+                return route.handler(msgspec.structs.replace(call, unit=unit), asked)
+
+            return answer_of(call.ledger.run(actor, work, writing=writes), accepts)
+        except Refusal as refusal:
+            return refused(refusal)
+        except Exception as bug:  # noqa: BLE001 - nobody is left without an answer
+            return broken(route.pattern, bug)
+
+    # -- who asks ---------------------------------------------------------------------------------------------------
+
+    async def _guest(self, request: Request) -> Guest | Answer:
+        """Who asks, or why they get nothing. Whoever sends a bearer token is no person, whatever else they send."""
+        if "authorization" in request.headers:
+            admitted = await self._endpoint.admit(request.headers)
+            if isinstance(admitted, Rejection):
+                code = "SIGN_IN" if admitted.status == 401 else "NOT_ALLOWED"
+                return failed(admitted.status, code, admitted.reason, extra=admitted.headers)
+            name = admitted.name if admitted is not None else AGENT
+            return Guest(Visitor(name=name, decides=False), None)
+        session = self._session(request)
+        if session is None or not await self._is_welcome(session):
+            return failed(
+                401,
+                "SIGN_IN",
+                "nobody is signed in here",
+                "open the link that `handrail up` shows on its terminal, or sign in with a token of: "
+                "handrail token create NAME --rights decide",
+            )
+        return Guest(Visitor(name=session.person.name, decides=True), session)
+
+    def _session(self, request: Request) -> Session | None:
+        return self.sign_in.session(cookie_of(request.headers, self._cookie))
+
+    async def _is_welcome(self, session: Session) -> bool:
+        if not self.sign_in.is_open(session):
+            return False
+        if self.sign_in.is_believed(session):
+            return True
+        return await self._on_thread(lambda: self.sign_in.look_again(session))
+
+    def _session_document(self, visitor: Visitor) -> dict[str, Any]:
+        facts: dict[str, Any] = msgspec.to_builtins(self._page.facts)
+        return {"name": visitor.name, "decides": visitor.decides, **facts}
+
+    async def _signed_in(self, request: Request) -> Answer:
+        if "authorization" in request.headers:
+            return failed(403, "NOT_ALLOWED", "an agent's token does not sign in", "leave out Authorization")
+        body = await _body_of(request)
+        if isinstance(body, Answer):
+            return body
+        text = body.get("token")
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidParams("token is missing", hint='send {"token": "…"}: a code from the terminal, or a token')
+        opened = await self._on_thread(lambda: self.sign_in.by_text(text.strip()))
+        if isinstance(opened, Failed):
+            return failed(opened.status, opened.code, opened.message, opened.hint)
+        cookie, session = opened
+        visitor = Visitor(name=session.person.name, decides=True)
+        return answer_of(self._session_document(visitor), extra=(self._cookie_for(cookie),))
+
+    async def _signed_out(self, request: Request, guest: Guest) -> Answer:
+        body = await _body_of(request)
+        if isinstance(body, Answer):
+            return body
+        assert guest.session is not None
+        self.sign_in.end(guest.session)
+        return answer_of({"signed_out": True}, extra=(self._cookie_for("", lasting_s=0),))
+
+    async def _linked(self, request: Request, guest: Guest) -> Answer:
+        body = await _body_of(request)
+        if isinstance(body, Answer):
+            return body
+        assert guest.session is not None
+        code = self.sign_in.new_code(LINK_CODE_S, guest.session.person)
+        expires_at = self._page.now_ms() + int(LINK_CODE_S * 1000)
+        return answer_of({"url": f"{request.headers['origin']}/?token={code}", "expires_at": expires_at})
+
+    def _cookie_for(self, value: str, lasting_s: float = SESSION_S) -> tuple[bytes, bytes]:
+        text = f"{self._cookie}={value}; Path=/; Max-Age={int(lasting_s)}; HttpOnly; SameSite=Lax"
+        return b"set-cookie", text.encode()
+
+    # -- the feed ---------------------------------------------------------------------------------------------------
+
+    async def _streamed(self, request: Request, guest: Guest) -> Answer | None:
+        listener = Listener(asyncio.get_running_loop())
+        after = _position_of(request)
+        if not await self._on_thread(lambda: self._feed.join(listener, after)):
+            why = "the server is leaving" if self._feed.draining else f"{STREAMS} pages are open already"
+            return failed(503, "BUSY", why, "close a page that nobody looks at", extra=((b"retry-after", b"5"),))
+        await pump(self._feed, listener, request.reply, SAFEGUARDS, self._welcome_of(request, guest))
+        return None
+
+    def _welcome_of(self, request: Request, guest: Guest) -> Callable[[], Awaitable[bool]]:
+        """Whether the visitor of a stream may go on reading. A store that cannot be asked sends them away too."""
+
+        async def is_welcome() -> bool:
+            if guest.session is None:
+                return not isinstance(await self._endpoint.admit(request.headers), Rejection)
+            try:
+                return await self._is_welcome(guest.session)
+            except Refusal:
+                return False
+
+        return is_welcome
+
+
+def _query_of(scope: Scope) -> dict[str, str] | None:
+    """What stands after the question mark; None where it cannot be read."""
+    try:
+        pairs = parse_qsl(
+            scope.get("query_string", b"").decode("latin-1"),
+            keep_blank_values=True,
+            errors="replace",
+            max_num_fields=QUERY_FIELDS,
+        )
+    except ValueError:
+        return None
+    return None if any("\0" in part for pair in pairs for part in pair) else dict(pairs)
+
+
+def _position_of(request: Request) -> int | None:
+    """After which position a stream goes on: the last event a browser saw goes before what the address says."""
+    text = request.headers.get("last-event-id") or request.query.get("after") or ""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InvalidParams("after is not a position", hint="a position is a number, such as /api/home tells")
+    return int(text)
+
+
+async def _body_of(request: Request) -> dict[str, Any] | Answer:
+    """What was posted, or why it is not taken."""
+    body = await request.reply.body(BODY_BYTES, BODY_S)
+    if isinstance(body, int):
+        close: Headers = ((b"connection", b"close"),)
+        if body == TOO_LARGE:
+            return failed(body, "TOO_LARGE", f"the body is larger than {BODY_BYTES} bytes", extra=close)
+        return failed(body, "TOO_SLOW", f"the body did not come whole within {BODY_S:g} s", extra=close)
+    try:
+        decoded = msgspec.json.decode(body or b"{}")
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise InvalidParams("the body is not a JSON object", hint="send {} where there is nothing to say")
+    return decoded

@@ -1,0 +1,383 @@
+"""The page's addresses about the crew: who works, what they say to each other, what was decided, where a run is, what
+the ledger tells. Thin: an address is taken apart, a read model asked. What changes something is a person's doing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from handrail.domain.board.searching import Sought
+from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.claiming import claim_of, give_up
+from handrail.domain.crew.message import Message
+from handrail.domain.crew.posting import HUMAN, Letter, post, post_released
+from handrail.domain.overview.agents import Agents, agents
+from handrail.domain.overview.boards import Boards, boards
+from handrail.domain.overview.decisions import Decisions, decisions
+from handrail.domain.overview.events import MOST, SHOWN, Events, Wanted, events
+from handrail.domain.overview.messages import MessageRow, ThreadPage, Threads, message_rows, thread_page, threads
+from handrail.domain.overview.milestones import Milestones, milestones
+from handrail.domain.overview.pipeline import PipelineView, pipeline_view
+from handrail.domain.overview.reviews import Reviews, reviews
+from handrail.domain.overview.timeline import Timeline, timeline
+from handrail.domain.overview.versions import Versions, versions
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.steering import Going, pause_run
+from handrail.kernel.errors import ClaimHeld, IllegalTransition, InvalidParams, NotAllowed, RunNotFound
+from handrail.kernel.ledger import Actor, Only
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+from handrail.known_types import make_known
+from handrail.operation import Call
+from handrail.surfaces.run_steering import resumed
+from handrail.surfaces.web.route import CHANNEL, Asked, Route, read, write
+from handrail.toolsets.here import find_task, find_workflow
+from handrail.toolsets.message import message_mark_read, message_send
+from handrail.toolsets.message_shapes import Id, MarkRead, Priority, SendMessage, Subject
+from handrail.toolsets.pipeline_turns import rules_of
+
+SEARCH = 200
+"""Characters that are searched for."""
+FILTERS = 20
+"""Values that one filter of events takes."""
+FILTER = 200
+NAMESAKES = 50
+"""Agents with one name whose events are looked for."""
+Reason = Annotated[str, Meta(max_length=2000)]
+Body = Annotated[str, Meta(min_length=1, max_length=30_000)]
+KindT = TypeVar("KindT", bound=msgspec.Struct)
+
+
+class Posted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person writes to an agent."""
+
+    body: Body
+    recipient_id: Id | None = None
+    """Whoever wrote what is answered, where it is left out."""
+    subject: Subject | None = None
+    reply_to: Id | None = None
+    priority: Priority = "normal"
+    requires_ack: bool = False
+    task_id: Id | None = None
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it lies now."""
+
+    id: str
+    thread_id: str
+    message: MessageRow
+
+
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What reading a message means."""
+
+    ack: bool = False
+
+
+class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a task is taken from its agent."""
+
+    reason: Reason | None = None
+    agent_id: Id | None = None
+    """The agent that the person means: nothing is taken from another who has it by now."""
+
+
+class Freed(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that is on offer again, and who had it."""
+
+    task_id: str
+    status: str
+    agent_id: str
+    agent: str
+
+
+class Pause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a run is to wait."""
+
+    reason: Reason | None = None
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing more is asked."""
+
+
+class Steered(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a run."""
+
+    workflow_id: str
+    status: str
+    next: str
+    told: str | None = None
+    """The agent that was told why."""
+
+
+# -- looking ----------------------------------------------------------------------------------------------------------
+
+
+def _timeline(call: Call, asked: Asked) -> Timeline:
+    _runs_known(call)
+    return timeline(call.work, find_workflow(call.work, asked.path["workflow"]))
+
+
+def _decisions(call: Call, asked: Asked) -> Decisions:
+    search = asked.query.get("search", "")
+    if len(search) > SEARCH:
+        raise InvalidParams(f"{len(search)} characters are searched for, and {SEARCH} is the most", hint="say less")
+    return decisions(call.work, find_workflow(call.work, asked.path["workflow"]), search)
+
+
+def _milestones(call: Call, asked: Asked) -> Milestones:
+    return milestones(call.work, find_workflow(call.work, asked.path["workflow"]))
+
+
+def _reviews(call: Call, asked: Asked) -> Reviews:
+    return reviews(call.work, find_workflow(call.work, asked.path["workflow"]))
+
+
+def _versions(call: Call, asked: Asked) -> Versions:
+    return versions(call.work, find_workflow(call.work, asked.path["workflow"]))
+
+
+def _agents(call: Call, asked: Asked) -> Agents:
+    workflow_id = asked.query.get("workflow") or None
+    if workflow_id is not None:
+        find_workflow(call.work, workflow_id)
+    return agents(call.work, call.crew, workflow_id)
+
+
+def _messages(call: Call, asked: Asked) -> Threads | ThreadPage:
+    if call.crew.strict and not asked.visitor.decides:
+        raise NotAllowed(
+            "messages are read by those they are for alone here", hint="a person signs in to see them; message_list"
+        )
+    name = asked.visitor.name
+    if thread := asked.query.get("thread"):
+        return thread_page(call.work, thread, _number(asked, "before"), name)
+    return threads(call.work, asked.query.get("workflow") or None, name)
+
+
+def _pipeline(call: Call, asked: Asked) -> PipelineView:
+    _runs_known(call)
+    workflow = find_workflow(call.work, asked.path["workflow"])
+    found = pipeline_view(call.work, workflow.id, rules_of(call))
+    if found is None:
+        raise _no_run(workflow.id, workflow.name)
+    return found
+
+
+def _events(call: Call, asked: Asked) -> Events:
+    actors = _several(asked, "actor")
+    streams = (*_several(asked, "workflow"), *_several(asked, "stream"))
+    only = Only(streams, _with_namesakes(call.work, actors), _several(asked, "kind"))
+    limit = _number(asked, "limit")
+    if limit is not None and not 1 <= limit <= MOST:
+        raise InvalidParams(f"limit is 1 to {MOST}", hint=f"{SHOWN} where it is left out")
+    wanted = Wanted(
+        only,
+        before=_number(asked, "before"),
+        after=_number(asked, "after"),
+        limit=limit or SHOWN,
+        changes=asked.query.get("changes") == "1",
+    )
+    if wanted.before is not None and wanted.after is not None:
+        raise InvalidParams("before and after are two questions", hint="give one of them")
+    return events(call.work, wanted)
+
+
+def _with_namesakes(unit: UnitOfWork, actors: tuple[str, ...]) -> tuple[str, ...]:
+    """Actors as the ledger knows them: whoever asks may know an agent by its name."""
+    if not actors:
+        return ()
+    named = unit.select(Agent, Query((("name", actors),), ("-created_at", "-id"), NAMESAKES))
+    return (*actors, *(agent.id for agent in named))
+
+
+def _boards(call: Call, asked: Asked) -> Boards:
+    key, board = asked.query.get("key"), asked.query.get("board")
+    sought = Sought(board=board or None, keys=(key,) if key else (), after=asked.query.get("after", ""))
+    return boards(call.work, sought)
+
+
+# -- doing ------------------------------------------------------------------------------------------------------------
+
+
+def _post_message(call: Call, asked: Asked) -> Sent:
+    _check_decides(asked, "writes as the person")
+    given = _taken(asked, Posted)
+    answered = call.work.get(Message, given.reply_to) if given.reply_to is not None else None
+    recipient_id = given.recipient_id
+    if recipient_id is None and answered is not None:
+        recipient_id = answered.sender_id if answered.sender_id != HUMAN else answered.recipient_id
+    if recipient_id is None:
+        raise InvalidParams("nobody is named who shall get it", hint="recipient_id is an agent's id or name")
+    if recipient_id == HUMAN:
+        raise InvalidParams("you would write to yourself", hint="recipient_id is an agent's id or name")
+    sent = message_send(
+        call,
+        SendMessage(
+            sender_id=HUMAN,
+            recipient_id=recipient_id,
+            message_type="response" if given.reply_to is not None else "notification",
+            body=given.body,
+            subject=given.subject or None,
+            priority=given.priority,
+            task_id=given.task_id,
+            reply_to_id=given.reply_to,
+            requires_ack=given.requires_ack,
+        ),
+    )
+    return Sent(id=sent.id, thread_id=sent.thread_id, message=_message_row(call, asked, sent.id))
+
+
+def _read_message(call: Call, asked: Asked) -> MessageRow:
+    _check_decides(asked, "reads the person's messages")
+    given, key = _taken(asked, Reading), asked.path["message"]
+    message = call.work.get(Message, key)
+    if message is not None and message.recipient_id != HUMAN:
+        raise NotAllowed(
+            f"{key} is in an agent's inbox; read here, it would never be read there", hint="only yours are marked here"
+        )
+    message_mark_read(call, MarkRead(message_ids=[key], ack=given.ack))
+    return _message_row(call, asked, key)
+
+
+def _message_row(call: Call, asked: Asked, key: str) -> MessageRow:
+    message = call.work.get(Message, key)
+    assert message is not None, "it was there a moment ago"
+    (row,) = message_rows(call.work, [message], person=asked.visitor.name)
+    return row
+
+
+def _release(call: Call, asked: Asked) -> Freed:
+    _check_decides(asked, "takes a task from its agent")
+    given = _taken(asked, Release)
+    task = find_task(call.work, asked.path["task"])
+    lease = claim_of(call.work, task)
+    if lease.holder is None or task.is_finished:
+        raise IllegalTransition(
+            f'nobody holds task "{task.name}"; it is {task.shown_status}', hint="the agents' list shows who has what"
+        )
+    if given.agent_id not in (None, lease.holder):
+        raise ClaimHeld(
+            f'task "{task.name}" is held by {lease.holder} now', hint="look again, then release it", task_id=task.id
+        )
+    reason = (given.reason or "").strip() or None
+    freed = give_up(call.work, task, lease, reason)
+    post_released(call.work, HUMAN, lease.holder, task, reason)
+    holder = call.work.get(Agent, lease.holder)
+    name = holder.name if holder is not None else lease.holder
+    return Freed(task_id=task.id, status=freed.shown_status, agent_id=lease.holder, agent=name)
+
+
+def _pause(call: Call, asked: Asked) -> Steered:
+    _check_decides(asked, "stops a run")
+    given = _taken(asked, Pause)
+    _runs_known(call)
+    run = _run_meant(call.work, asked)
+    reason = (given.reason or "").strip()
+    pause_run(call.work, run, reason or None)
+    told = _told_why(call.work, run, reason)
+    return Steered(workflow_id=run.id, status="paused", next="It stops at its next turn.", told=told)
+
+
+def _told_why(unit: UnitOfWork, run: PipelineRun, reason: str) -> str | None:
+    """Tells the agent that drives a run why it is to wait; its name, where one is known."""
+    driver = unit.get(Agent, str((run.holder or {}).get("agent_id") or ""))
+    if driver is None or not reason:
+        return None
+    letter = Letter("notification", reason, f"Paused: {run.title}"[:300], "high", workflow_id=run.id)
+    post(unit, HUMAN, driver.id, letter)
+    return driver.name
+
+
+def _resume(call: Call, asked: Asked) -> Steered:
+    """Lets a run go on. Its documents are looked at first, because they decide whether it would stop again at once."""
+    _check_decides(asked, "lets a run go on")
+    _taken(asked, Nothing)
+    _runs_known(call)
+    actor, rules = Actor(asked.visitor.name, CHANNEL), rules_of(call)
+    run = call.ledger.run(actor, lambda unit: _run_meant(unit, asked))
+    files = call.specs(run.repository_path).texts(run.workspace)
+    kept = call.ledger.run(
+        actor, lambda unit: resumed(unit, _run_meant(unit, asked), Going(), files, rules), writing=True
+    )
+    return Steered(workflow_id=kept.id, status="in_progress", next="It goes on when its agent asks what is next.")
+
+
+def _run_meant(unit: UnitOfWork, asked: Asked) -> PipelineRun:
+    workflow = find_workflow(unit, asked.path["workflow"])
+    run = unit.get(PipelineRun, workflow.id)
+    if run is None:
+        raise _no_run(workflow.id, workflow.name)
+    return run
+
+
+# -- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def _no_run(workflow_id: str, name: str) -> RunNotFound:
+    return RunNotFound(
+        f'"{name}" is a plan, not a run of a pipeline', hint="an agent begins a run with pipeline_init", id=workflow_id
+    )
+
+
+def _runs_known(call: Call) -> None:
+    """What a run is read back into is made known to the validator there, one thread at a time."""
+    call.specs(call.here.repository)
+
+
+def _check_decides(asked: Asked, what: str) -> None:
+    if not asked.visitor.decides:
+        raise NotAllowed(f"only a person who signed in here {what}", hint="sign in with the link from the terminal")
+
+
+def _taken(asked: Asked, kind: type[KindT]) -> KindT:
+    """What was posted, as what it must be."""
+    make_known(kind)
+    try:
+        return msgspec.convert(asked.body if asked.body is not None else {}, kind)
+    except msgspec.ValidationError as problem:
+        names = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) or "nothing"
+        raise InvalidParams(f"what was posted does not fit: {problem}", hint=f"it takes: {names}") from None
+
+
+def _number(asked: Asked, name: str) -> int | None:
+    """A number of the address; None where it is left out."""
+    text = asked.query.get(name)
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 16:
+        raise InvalidParams(f"{name} is a whole number, 0 or more", hint=f"leave {name} out for the newest")
+    return int(text)
+
+
+def _several(asked: Asked, name: str) -> tuple[str, ...]:
+    """The values of a filter, which stand side by side with commas."""
+    text = asked.query.get(name, "")
+    values = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if len(values) > FILTERS or any(len(value) > FILTER for value in values):
+        raise InvalidParams(f"{name} takes {FILTERS} values of {FILTER} characters", hint="ask for fewer at once")
+    return values
+
+
+CREW_ROUTES: tuple[Route, ...] = (
+    read("/api/workflows/{workflow}/timeline", _timeline),
+    read("/api/workflows/{workflow}/decisions", _decisions),
+    read("/api/workflows/{workflow}/milestones", _milestones),
+    read("/api/workflows/{workflow}/reviews", _reviews),
+    read("/api/workflows/{workflow}/pipeline", _pipeline),
+    read("/api/workflows/{workflow}/versions", _versions),
+    read("/api/agents", _agents),
+    read("/api/messages", _messages),
+    read("/api/events", _events),
+    read("/api/board", _boards),
+    write("/api/messages", _post_message),
+    write("/api/messages/{message}/read", _read_message),
+    write("/api/tasks/{task}/release", _release),
+    write("/api/workflows/{workflow}/pause", _pause),
+    write("/api/workflows/{workflow}/resume", _resume, stored=False),
+)

@@ -1,0 +1,279 @@
+"""What is new, as it happens: one thread follows the ledger for all visitors; a visitor's stream costs none.
+
+The thread makes one piece of news of what was written since the last, whoever wrote it, and puts it on a ring. A stream
+sends what is on the ring after its own position, and keeps nothing itself: a reader that falls behind the ring is cut
+off, and told to load everything anew when it comes back. What news says is told by a function.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from handrail.kernel.errors import Refusal
+from handrail.kernel.ledger import Actor, Event
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Ledger
+from handrail.protocol.http.reply import Headers, Reply
+from handrail.surfaces.web.route import CHANNEL
+
+RING = 512
+RING_BYTES = 8 * 1024 * 1024
+"""News that is kept for readers that are behind, or come back."""
+STREAMS = 32
+AT_ONCE = 500
+"""Events that make one piece of news at most."""
+CATCH_UP = 2_000
+"""Positions that a thread which begins again goes over, so that who was away for a moment misses nothing."""
+PACE_S = 0.05
+"""The pause between two pieces of news: what is written in quick succession is told together."""
+LOOK_S = 5.0
+"""How long the thread waits for news before it looks whether the store is still the same."""
+AGAIN_S = 1.0
+"""The pause after the store could not be read."""
+TICK_S = 1.0
+"""How often a stream looks whether its visitor is still signed in."""
+KEEP_ALIVE_S = 15.0
+PATIENCE_S = 10.0
+"""How long a reader may take to take what it was sent."""
+RETRY_MS = 1000
+
+FOLLOWING = Actor("handrail", CHANNEL)
+News = Callable[[UnitOfWork, Sequence[Event]], Any]
+"""What a few events mean for the page, as `msgspec.json` can encode it."""
+
+
+class Listener:
+    """One stream: how far it has been told, and what wakes it. On the event loop only, but for what `Feed` sets."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.wake = asyncio.Event()
+        self.position = 0
+        self.generation = 0
+        self.anew = False
+        """True where it must load everything again: nobody knows what it has missed."""
+
+    def wake_soon(self) -> None:
+        """From any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and the stream with it
+            self._loop.call_soon_threadsafe(self.wake.set)
+
+
+class Feed:
+    """The ring, the thread that fills it, and who listens."""
+
+    def __init__(self, ledger: Ledger, news: News) -> None:
+        self._ledger = ledger
+        self._news = news
+        self._lock = threading.Lock()
+        self._listeners: set[Listener] = set()
+        self._ring: deque[tuple[int, bytes]] = deque()
+        self._ring_bytes = 0
+        self._floor = 0
+        """The position after which the ring is whole."""
+        self._position = 0
+        """How far the ledger has been told."""
+        self._generation = 0
+        """Counts the times that the ring was begun anew, because the ledger is another one."""
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self.draining = False
+
+    @property
+    def is_following(self) -> bool:
+        return self._thread is not None
+
+    # -- listeners --------------------------------------------------------------------------------------------------
+
+    def join(self, listener: Listener, after: int | None) -> bool:
+        """Adds a stream that has seen everything up to `after`, or that begins now; False where there are too many.
+        Asks the store: not for the event loop. Raises Refusal."""
+        with self._lock:
+            if self.draining or len(self._listeners) >= STREAMS:
+                return False
+            self._listeners.add(listener)
+        try:
+            newest = self._ledger.position()
+        except BaseException:
+            self.leave(listener)
+            raise
+        with self._lock:
+            self._begin(newest, after)
+            newest = max(newest, self._position)
+            listener.anew = after is not None and not self._floor <= after <= newest
+            listener.position = newest if after is None or listener.anew else after
+            listener.generation = self._generation
+        return True
+
+    def leave(self, listener: Listener) -> None:
+        with self._lock:
+            self._listeners.discard(listener)
+
+    def after(self, listener: Listener) -> list[tuple[int, bytes]] | None:
+        """What the listener has not been told yet; None where some of it is not there any more."""
+        with self._lock:
+            if listener.generation != self._generation or listener.position < self._floor:
+                return None
+            return [entry for entry in self._ring if entry[0] > listener.position]
+
+    def drain(self) -> None:
+        """Every stream ends soon, and none begins."""
+        self.draining = True
+        for listener in tuple(self._listeners):
+            listener.wake_soon()
+
+    def close(self) -> None:
+        self.draining = True
+        self._ended.set()
+        thread = self._thread
+        if thread is not None:
+            thread.join(AGAIN_S)
+
+    # -- the thread -------------------------------------------------------------------------------------------------
+
+    def _begin(self, newest: int, after: int | None) -> None:
+        """Starts the thread where none runs: from where the last one ended, or where its first reader has come to,
+        unless that is long ago. With the lock."""
+        if self._thread is not None:
+            return
+        is_first = not self._generation
+        if is_first or not self._position <= newest <= self._position + CATCH_UP:
+            self._begin_anew(after if after is not None and after <= newest <= after + CATCH_UP else newest)
+        self._thread = threading.Thread(target=self._follow, name="handrail-feed", daemon=True)
+        self._thread.start()
+
+    def _begin_anew(self, position: int) -> None:
+        self._ring.clear()
+        self._ring_bytes = 0
+        self._floor = self._position = position
+        self._generation += 1
+
+    def _follow(self) -> None:
+        while self._goes_on():
+            try:
+                if self._ledger.wait(self._position, LOOK_S, self._is_idle):
+                    self._tell()
+                    self._ended.wait(PACE_S)
+                elif not self._is_idle():
+                    self._look()
+            except Refusal:
+                self._ended.wait(AGAIN_S)
+            except Exception as bug:  # noqa: BLE001 - the visitors load everything anew, and go on
+                self._stumble(bug)
+
+    def _is_idle(self) -> bool:
+        return not self._listeners or self._ended.is_set()
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            if self._is_idle():
+                self._thread = None
+                return False
+            return True
+
+    def _tell(self) -> None:
+        def look(unit: UnitOfWork) -> tuple[int, bytes] | None:
+            events = unit.feed(self._position, AT_ONCE)
+            return (events[-1].position, msgspec.json.encode(self._news(unit, events))) if events else None
+
+        told = self._ledger.run(FOLLOWING, look)
+        if told is None:
+            return
+        with self._lock:
+            self._position = told[0]
+            self._ring.append(told)
+            self._ring_bytes += len(told[1])
+            while len(self._ring) > RING or (self._ring_bytes > RING_BYTES and len(self._ring) > 1):
+                self._floor, data = self._ring.popleft()
+                self._ring_bytes -= len(data)
+        self._wake_all()
+
+    def _look(self) -> None:
+        """Nothing is new: is it still the same ledger? A backup may have been put in its place."""
+        newest = self._ledger.position()
+        if newest < self._position:
+            with self._lock:
+                self._begin_anew(newest)
+            self._wake_all()
+
+    def _stumble(self, bug: Exception) -> None:
+        import traceback  # noqa: PLC0415 - only when something is broken
+
+        traceback.print_exception(bug, file=sys.stderr)
+        with contextlib.suppress(Refusal):
+            newest = self._ledger.position()
+            with self._lock:
+                self._begin_anew(newest)
+            self._wake_all()
+        self._ended.wait(AGAIN_S)
+
+    def _wake_all(self) -> None:
+        with self._lock:
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener.wake_soon()
+
+
+# -- one stream ------------------------------------------------------------------------------------------------------
+
+
+async def pump(
+    feed: Feed, listener: Listener, reply: Reply, headers: Headers, is_welcome: Callable[[], Awaitable[bool]]
+) -> None:
+    """Sends news to one visitor who has joined, until they leave, are not welcome any more or too slow, or the server
+    leaves. The listener has left afterwards."""
+    loop = asyncio.get_running_loop()
+    try:
+        await reply.start_events(headers)
+        reply.watch(listener.wake.set)
+        await _write(reply, _greeting(listener))
+        said_at = loop.time()
+        while not (reply.gone or feed.draining):
+            listener.wake.clear()
+            if not await is_welcome():
+                break
+            news = feed.after(listener)
+            if news is None:
+                break  # who comes back is told to load everything
+            for position, data in news:
+                await _write(reply, b"id: %d\ndata: %b\n\n" % (position, data))
+                listener.position = position
+                said_at = loop.time()
+            if loop.time() - said_at >= KEEP_ALIVE_S:
+                await _write(reply, b": keep-alive\n\n")
+                said_at = loop.time()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TICK_S):
+                    await listener.wake.wait()
+        await _end(reply)
+    except TimeoutError:
+        reply.abandon()
+    finally:
+        feed.leave(listener)
+
+
+def _greeting(listener: Listener) -> bytes:
+    """How a stream begins: from where, and whether everything must be loaded first."""
+    position = listener.position
+    hello = b'retry: %d\nid: %d\nevent: hello\ndata: {"position":%d}\n\n' % (RETRY_MS, position, position)
+    if not listener.anew:
+        return hello
+    return hello + b'id: %d\nevent: reset\ndata: {"position":%d}\n\n' % (position, position)
+
+
+async def _write(reply: Reply, data: bytes) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        await reply.write(data)
+
+
+async def _end(reply: Reply) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        await reply.end()

@@ -1,0 +1,77 @@
+"""The table of what the page can be asked, and which route an address means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from handrail.kernel.nearest import did_you_mean
+from handrail.operation import Call
+from handrail.surfaces.report.making import report_html, report_markdown
+from handrail.surfaces.web.answering import Download
+from handrail.surfaces.web.crew_routes import CREW_ROUTES
+from handrail.surfaces.web.route import Asked, Route, read
+from handrail.surfaces.web.work_routes import WORK_ROUTES
+
+
+def _report(make: Callable[[Call, str], str], ending: str, kind: str) -> Callable[[Call, Asked], Any]:
+    """A handler that makes a workflow's report to keep."""
+
+    def handler(call: Call, asked: Asked) -> Download:
+        workflow_id = asked.path["workflow"]
+        text = make(call, workflow_id)
+        return Download(name=f"report-{workflow_id}.{ending}", kind=f"{kind}; charset=utf-8", data=text.encode())
+
+    return handler
+
+
+REPORT_ROUTES: tuple[Route, ...] = (
+    read("/api/workflows/{workflow}/report.html", _report(report_html, "html", "text/html")),
+    read("/api/workflows/{workflow}/report.md", _report(report_markdown, "md", "text/markdown")),
+)
+ROUTES: tuple[Route, ...] = (*WORK_ROUTES, *CREW_ROUTES, *REPORT_ROUTES)
+
+
+class Table:
+    """Routes by method and address."""
+
+    def __init__(self, routes: Sequence[Route], more_paths: Sequence[str] = ()) -> None:
+        self._routes = [(route, route.pattern.split("/")) for route in routes]
+        self._more_paths = tuple(more_paths)
+        """Addresses that are served elsewhere, for hints."""
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+        """The route that an address means, with the parts it names. What is written out goes before what is named."""
+        parts = path.split("/")
+        best: tuple[Route, dict[str, str]] | None = None
+        for route, pattern in self._routes:
+            if route.method != method or (named := _fits(pattern, parts)) is None:
+                continue
+            if best is None or len(named) < len(best[1]):
+                best = (route, named)
+        return best
+
+    def methods(self, path: str) -> list[str]:
+        """What an address can be asked with."""
+        parts = path.split("/")
+        return sorted({route.method for route, pattern in self._routes if _fits(pattern, parts) is not None})
+
+    def hint(self, path: str) -> str:
+        """What may have been meant by an address that nobody knows."""
+        known = [*self._more_paths, *(route.pattern for route, _ in self._routes)]
+        return f"no data lies there{did_you_mean(path, known)}"
+
+
+def _fits(pattern: Sequence[str], parts: Sequence[str]) -> dict[str, str] | None:
+    """The named parts of an address that fits the pattern; None where it does not."""
+    if len(pattern) != len(parts):
+        return None
+    named: dict[str, str] = {}
+    for wanted, given in zip(pattern, parts, strict=True):
+        if wanted.startswith("{") and wanted.endswith("}"):
+            if not given:
+                return None
+            named[wanted[1:-1]] = given
+        elif wanted != given:
+            return None
+    return named

@@ -1,0 +1,241 @@
+"""How a person signs in to the page, and for how long they are: one-time codes, sessions, tokens that may decide.
+
+Everything is in memory: no secret of the page is ever in a file, a log or a tool's result, and an end of the process
+ends every session. Codes and cookies are kept as hashes, so that nothing that prints this object tells one. Whoever is
+signed in decides in a person's name, so an agent's token never signs in. What a request must look like to come this
+far is `door.py`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+CODE_BYTES = 24
+START_CODE_S = 12 * 3600.0
+"""How long the link that `handrail up` shows is good for, unused."""
+LINK_CODE_S = 600.0
+"""The same for a link that a visitor makes for another device."""
+SESSION_S = 30 * 24 * 3600.0
+CODES = 64
+SESSIONS = 256
+"""Codes and sessions at once; beyond, the oldest ends."""
+WRONG_TRIES = 20
+WRONG_TRIES_S = 60.0
+"""Wrong codes that are looked at in this time; whoever comes then waits."""
+BELIEVED_S = 1.0
+"""How long it is believed that a token works, after the store was asked."""
+
+
+class Person(NamedTuple):
+    """Who signs in, and the token in the store by which they may; None for who sits at the terminal."""
+
+    name: str
+    token_id: str | None = None
+
+
+class People(Protocol):
+    """Tokens of persons in the store. Asked on worker threads; raises Refusal where the store cannot be asked."""
+
+    def has_form(self, text: str) -> bool:
+        """Whether a text could be a token at all."""
+        ...
+
+    def find(self, text: str) -> tuple[Person, bool] | None:
+        """Whose token this is, and whether it has the right to decide; None where nobody's."""
+        ...
+
+    def still_decides(self, token_id: str) -> bool:
+        """Whether the token has not been revoked."""
+        ...
+
+    def mark(self) -> object:
+        """Another value than before as soon as this machine knows of a revocation."""
+        ...
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who is signed in."""
+
+    key: bytes
+    """A hash of the cookie."""
+    person: Person
+    ends_at_s: float
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """Why nobody was signed in."""
+
+    status: int
+    code: str
+    message: str
+    hint: str
+
+
+class _Seen(NamedTuple):
+    mark: object
+    at_s: float
+
+
+class SignIn:
+    """The codes and sessions of one process. May be used from any thread."""
+
+    def __init__(
+        self,
+        people: People,
+        *,
+        owner: str,
+        now_s: Callable[[], float],
+        new_secret: Callable[[], str] = lambda: secrets.token_urlsafe(CODE_BYTES),
+    ) -> None:
+        self._people = people
+        self._owner = Person(owner)
+        self._now_s = now_s
+        self._new_secret = new_secret
+        self._codes: dict[bytes, tuple[Person, float]] = {}
+        self._sessions: dict[bytes, Session] = {}
+        self._seen: dict[bytes, _Seen] = {}
+        self._wrong: deque[float] = deque(maxlen=WRONG_TRIES)
+        self._lock = threading.Lock()
+
+    # -- codes ------------------------------------------------------------------------------------------------------
+
+    def new_code(self, lasting_s: float, person: Person | None = None) -> str:
+        """A code that signs in once; who started the server where nobody is named."""
+        code = self._new_secret()
+        with self._lock:
+            self._forget_old()
+            if len(self._codes) >= CODES:
+                del self._codes[next(iter(self._codes))]
+            self._codes[_hash(code)] = (person or self._owner, self._now_s() + lasting_s)
+        return code
+
+    def by_code(self, code: str) -> tuple[str, Session] | Failed:
+        """Exchanges a code for a session and the cookie that proves it. A code works once."""
+        with self._lock:
+            if self._is_crowded():
+                return _TOO_MANY
+            person = self._taken(code)
+            if person is None:
+                self._wrong.append(self._now_s())
+                return _UNKNOWN
+            return self._opened(person)
+
+    def by_text(self, text: str) -> tuple[str, Session] | Failed:
+        """The same for what somebody typed: a code, or a person's token that may decide. May take long."""
+        if not self._people.has_form(text):
+            return self.by_code(text)
+        with self._lock:
+            if self._is_crowded():
+                return _TOO_MANY
+        found = self._people.find(text)
+        with self._lock:
+            if found is None:
+                self._wrong.append(self._now_s())
+                return _UNKNOWN
+            person, decides = found
+            return self._opened(person) if decides else _MAY_NOT
+
+    def _taken(self, code: str) -> Person | None:
+        self._forget_old()
+        given = _hash(code)
+        found = None
+        for kept in self._codes:  # all of them: how long it takes says nothing
+            if hmac.compare_digest(kept, given):
+                found = kept
+        return self._codes.pop(found)[0] if found is not None else None
+
+    def _is_crowded(self) -> bool:
+        return len(self._wrong) == WRONG_TRIES and self._now_s() - self._wrong[0] < WRONG_TRIES_S
+
+    def _forget_old(self) -> None:
+        now = self._now_s()
+        self._codes = {key: kept for key, kept in self._codes.items() if kept[1] > now}
+        self._sessions = {key: kept for key, kept in self._sessions.items() if kept.ends_at_s > now}
+        self._seen = {key: seen for key, seen in self._seen.items() if key in self._sessions}
+
+    # -- sessions ---------------------------------------------------------------------------------------------------
+
+    def _opened(self, person: Person) -> tuple[str, Session]:
+        self._forget_old()
+        if len(self._sessions) >= SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        cookie = self._new_secret()
+        session = Session(key=_hash(cookie), person=person, ends_at_s=self._now_s() + SESSION_S)
+        self._sessions[session.key] = session
+        return cookie, session
+
+    def session(self, cookie: str) -> Session | None:
+        """Whose cookie this is, as far as this process knows."""
+        if not cookie:
+            return None
+        given = _hash(cookie)
+        with self._lock:
+            session = self._sessions.get(given)
+        if session is None or not hmac.compare_digest(session.key, given) or not self.is_open(session):
+            return None
+        return session
+
+    def is_open(self, session: Session) -> bool:
+        """False once it has ended, or somebody has ended it."""
+        with self._lock:
+            return session.key in self._sessions and session.ends_at_s > self._now_s()
+
+    def is_believed(self, session: Session) -> bool:
+        """Whether the store need not be asked about this session now."""
+        if session.person.token_id is None:
+            return True
+        with self._lock:
+            seen = self._seen.get(session.key)
+        return seen is not None and seen.mark == self._people.mark() and self._now_s() - seen.at_s < BELIEVED_S
+
+    def look_again(self, session: Session) -> bool:
+        """Whether the session's person may still decide; a session whose token was revoked ends. Asks the store."""
+        token_id = session.person.token_id
+        if token_id is None:
+            return self.is_open(session)
+        seen = _Seen(self._people.mark(), self._now_s())
+        if not self._people.still_decides(token_id):
+            self.end(session)
+            return False
+        with self._lock:
+            if session.key not in self._sessions:
+                return False
+            self._seen[session.key] = seen
+        return True
+
+    def end(self, session: Session) -> None:
+        with self._lock:
+            self._sessions.pop(session.key, None)
+            self._seen.pop(session.key, None)
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="replace")).digest()
+
+
+_ANOTHER = (
+    "start `handrail up` in a terminal for a new link, or use a token of: handrail token create NAME --rights decide"
+)
+_UNKNOWN = Failed(
+    status=403,
+    code="SIGN_IN_REFUSED",
+    message="this code is not known here: it was used before, or it is too old",
+    hint=_ANOTHER,
+)
+_MAY_NOT = Failed(
+    status=403, code="SIGN_IN_REFUSED", message="this token works, but it has no right to decide", hint=_ANOTHER
+)
+_TOO_MANY = Failed(
+    status=429,
+    code="TOO_MANY_TRIES",
+    message="too many wrong codes were tried",
+    hint=f"wait {WRONG_TRIES_S:g} seconds and try again",
+)

@@ -1,0 +1,41 @@
+// Who is here. A heartbeat says that a process lives, the last action that it works: both are told.
+import { h, now, pill, span, when } from "./dom.js";
+import { asking, entry, facts, listing, taskLink } from "./listing.js";
+
+export const title = "Agents";
+
+const TIERS = { ok: "completed", late: "paused", lost: "failed", gone: "skipped" };
+
+export function screen(ctx) {
+  const may = ctx.state.session?.decides;
+  const left = (until) => (until > now() ? `lease ends in ${span(until - now())}` : `lease ended ${span(now() - until)} ago`);
+
+  function held(agent, task, refresh) {
+    const release = (reason) => ctx.api.post(`/api/tasks/${task.id}/release`, { reason, agent_id: agent.id });
+    return h("li", { class: "row" },
+      ctx.id ? taskLink(ctx, task.id, task.name) : h("a", { href: `#/w/${task.workflow_id}/graph?task=${task.id}` }, task.name),
+      facts(["since ", when(task.since)], left(task.lease_expires_at), !ctx.id && task.workflow_name),
+      may && asking("Release", "Why is it given back?", release, refresh, "quiet"));
+  }
+
+  function draw(agent, refresh) {
+    const last = agent.last_action;
+    const write = (body) => ctx.api.post("/api/messages", { recipient_id: agent.id, body });
+    return entry(
+      [pill(TIERS[agent.tier] ?? "pending", agent.tier), h("b", {}, agent.name),
+        facts(agent.type, agent.role, agent.unread > 0 && `${agent.unread} unread`),
+        may && agent.tier !== "gone" && asking("Write", `To ${agent.name}`, write, refresh, "quiet")],
+      [["heartbeat ", when(agent.heartbeat_at)], last ? ["last action ", when(last.at), ": ", last.text] : "no action yet",
+        agent.workspace && h("code", { title: agent.workspace.path }, agent.workspace.branch ?? agent.workspace.path)],
+      h("ul", { class: "held" }, agent.tasks.map((task) => held(agent, task, refresh))));
+  }
+
+  return listing(ctx, {
+    path: () => "/api/agents" + (ctx.id ? `?workflow=${ctx.id}` : ""),
+    topics: ["agents", "tasks"],
+    every: 15000,
+    items: (found) => found.agents,
+    empty: ["No agent was here yet. One appears with its first call.", "handrail init"],
+    draw,
+  });
+}

@@ -1,0 +1,87 @@
+// The ledger as it is: numbered events, newest first, with what each carries.
+import { button, h, iconButton, replace, when } from "./dom.js";
+import { chips, empty, finder, keyed, problem } from "./listing.js";
+
+export const title = "Events";
+
+const PAGE = 100;
+const MOST = 2000; // rows kept while the stream runs on
+
+export function screen(ctx) {
+  const list = h("ol", { class: "entries events", role: "list" });
+  const foot = h("div", { class: "row", role: "status" });
+  const follow = h("div", { class: "row" });
+  const tools = h("div", { class: "tools row" }, finder(ctx, "kind", "Kind, such as task."), finder(ctx, "actor", "Who"), follow);
+  let events = [];
+  let shown = null;
+  let paused = false;
+  let wait = null;
+
+  function path(more = {}) {
+    const query = new URLSearchParams({ limit: PAGE, ...more });
+    if (ctx.id) query.set("workflow", ctx.id);
+    for (const name of ["kind", "actor"]) if (ctx.params.get(name)) query.set(name, ctx.params.get(name));
+    return `/api/events?${query}`;
+  }
+
+  const sought = () => Number(ctx.params.get("seq"));
+  const asked = () => path({ seq: sought() });
+
+  async function load(more, join) {
+    const mine = (shown = asked());
+    try {
+      const found = await ctx.api.get(path(more));
+      if (mine !== shown) return;
+      events = join(found.events);
+      keyed(list, events, (event) => event.position, draw, String(sought()));
+      const older = () => load({ before: events.at(-1).position }, (next) => [...events, ...next]);
+      const end = events.length ? "Nothing is older." : empty("No event is like that.");
+      if (more.after === undefined) replace(foot, found.more ? button("Older events", older) : end);
+    } catch (error) {
+      replace(foot, problem(error, begin));
+    }
+  }
+
+  async function begin() {
+    drawFollow();
+    await load(sought() ? { before: sought() + 10 } : {}, (found) => found);
+    if (sought()) list.querySelector(".chosen")?.scrollIntoView({ block: "center" });
+  }
+
+  function newest() {
+    wait = null;
+    load({ after: events[0]?.position ?? 0 }, (fresh) => [...fresh, ...events].slice(0, MOST));
+  }
+
+  function drawFollow() {
+    const toggle = () => {
+      paused = !paused;
+      begin();
+    };
+    replace(follow, sought()
+      ? button("Follow the newest", () => ctx.go({ seq: null }))
+      : chips("Stream", [[true, "pause"]], paused, toggle));
+  }
+
+  function draw(event) {
+    const written = JSON.stringify(event, null, 2);
+    const body = h("pre", {});
+    const chosen = event.position === sought();
+    const summary = h("summary", {}, h("code", {}, `#${event.position}`), h("b", {}, event.kind), h("span", { class: "muted" }, event.text),
+      h("span", { class: "muted" }, `${event.actor_name}, ${event.channel}`), when(event.at));
+    const toggle = () => replace(body, written);
+    return h("li", { class: chosen ? "entry chosen" : "entry" }, h("details", { open: chosen, on: { toggle } }, summary,
+      h("div", { class: "row" }, iconButton("copy", "Copy JSON", () => navigator.clipboard?.writeText(written)),
+        iconButton("link", "Link to this event", () => ctx.go({ seq: event.position }))), body));
+  }
+
+  begin();
+  return {
+    node: h("section", { class: "screen" }, tools, list, foot),
+    update(change) {
+      if (asked() !== shown) begin();
+      else if (!paused && !sought() && (change.all || change.topics.size)) wait ??= setTimeout(newest, 250);
+    },
+    close: () => clearTimeout(wait),
+  };
+}

@@ -1,0 +1,35 @@
+// Words cut to a width in the drawing. Measured, because a name in capitals needs half as much again.
+
+const pen = document.createElement("canvas").getContext("2d");
+
+let set = 0;
+
+function fits(text, width, size) {
+  if (size !== set) pen.font = `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif`;
+  set = size;
+  return pen.measureText(text).width <= width;
+}
+
+/** Cut in the middle: sibling names mostly differ at their end. */
+export function fitted(text, width, size) {
+  if (fits(text, width, size)) return text;
+  const short = (length) => {
+    const head = Math.ceil(length * 0.55);
+    return text.slice(0, head).trimEnd() + "…" + text.slice(text.length - length + head).trimStart();
+  };
+  let [low, high] = [1, text.length];
+  while (high - low > 1) {
+    const length = (low + high) >> 1;
+    if (fits(short(length), width, size)) low = length;
+    else high = length;
+  }
+  return short(low);
+}
+
+/** One or two lines: the first takes whole words, the second is cut. */
+export function twoLines(text, width, size) {
+  const words = text.split(" ");
+  let first = words.shift();
+  while (words.length && fits(`${first} ${words[0]}`, width, size)) first += " " + words.shift();
+  return [first, words.join(" ")].filter(Boolean).map((line) => fitted(line, width, size));
+}

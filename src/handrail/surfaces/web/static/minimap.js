@@ -1,0 +1,41 @@
+// The whole graph in small, with the part in view. Press or drag to look elsewhere.
+
+import { svg } from "./dom.js";
+
+/** @param {(x: number, y: number) => void} look called with a point of the graph */
+export function minimap(look) {
+  const view = svg("rect", { class: "mini-view" });
+  const layer = svg("g");
+  const node = svg("svg", { class: "minimap", aria: { hidden: "true" } }, layer, view);
+  const boxes = new Map();
+
+  function point(event) {
+    if (!event.buttons) return;
+    const spot = new DOMPoint(event.clientX, event.clientY).matrixTransform(layer.getScreenCTM().inverse());
+    look(spot.x, spot.y);
+  }
+  node.addEventListener("pointermove", point);
+  node.addEventListener("pointerdown", (event) => {
+    node.setPointerCapture(event.pointerId);
+    point(event);
+  });
+
+  return {
+    node,
+    draw(graph) {
+      boxes.clear();
+      node.setAttribute("viewBox", `-40 -40 ${graph.width + 80} ${graph.height + 80}`);
+      layer.replaceChildren(...graph.nodes.map(({ id, x, y, w, h }) => {
+        boxes.set(id, svg("rect", { x, y, width: w, height: h }));
+        return boxes.get(id);
+      }));
+    },
+    paint(id, looks) {
+      boxes.get(id)?.setAttribute("class", looks);
+    },
+    moved(at, { width, height }) {
+      const box = { x: -at.x / at.k, y: -at.y / at.k, width: width / at.k, height: height / at.k };
+      for (const [name, value] of Object.entries(box)) view.setAttribute(name, value);
+    },
+  };
+}

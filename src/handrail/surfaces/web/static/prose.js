@@ -1,0 +1,26 @@
+// Light Markdown, made of elements: headings, lists, code, bold. What it does not know stays text.
+
+import { h } from "./dom.js";
+
+function inline(text) {
+  return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
+    if (/^`.+`$/.test(part)) return h("code", {}, part.slice(1, -1));
+    return /^\*\*.+\*\*$/.test(part) ? h("b", {}, part.slice(2, -2)) : part;
+  });
+}
+
+/** Each line of a text: the class it looks by, and what it shows. */
+export function styled(text) {
+  let code = false;
+  return text.split("\n").map((line) => {
+    const fence = /^\s*```/.test(line);
+    if (fence) code = !code;
+    if (code || fence) return { looks: fence ? "p-fence" : "p-code", shown: line };
+    const [, head, item, rest] = /^(#{1,6}\s+)?(\s*(?:[-*]|\d+\.)\s+)?(.*)$/.exec(line);
+    return { looks: head ? "p-head" : item ? "p-item" : "", shown: [item?.replace(/[-*]/, "•"), inline(rest)] };
+  });
+}
+
+export function prose(text) {
+  return h("div", { class: "paper-text" }, styled(text.trim()).map(({ looks, shown }) => h("div", { class: looks }, shown)));
+}

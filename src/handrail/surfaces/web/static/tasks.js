@@ -1,0 +1,185 @@
+// The tasks of a workflow as a table, and as a board by state. Agents own the states: nothing is dragged here.
+import { button, cut, h, icon, now, pill, replace, span, when } from "./dom.js";
+import { chips, empty, facts, finder, keyed, taskLink } from "./listing.js";
+
+export const title = "Tasks";
+
+const ORDER = ["failed", "in_progress", "planning", "paused", "pending", "blocked", "completed", "skipped"];
+const WORDS = { in_progress: "running", pending: "ready", completed: "done" };
+const LANES = [["Failed", "failed"], ["Waits for tasks", "blocked"], ["Ready", "pending"], ["Under way", "in_progress", "planning"],
+  ["Paused", "paused"], ["Done", "completed", "skipped"]];
+const CARDS = 40; // in one lane of the board
+const WHOLE = 300; // rows that are all drawn; of more only those that are seen
+const AROUND = 12; // rows drawn above and below those
+
+const COLUMNS = [
+  { id: "status", name: "State", by: (row) => ORDER.indexOf(row.status), draw: (row) => pill(row.status, WORDS[row.status]) },
+  { id: "name", name: "Task", by: (row) => row.name.toLowerCase(), draw: nameOf },
+  { id: "agent", name: "Agent", by: (row) => row.agent ?? "~", draw: (row) => row.agent },
+  { id: "group", name: "Group", by: (row) => row.group ?? "~", draw: (row) => row.group },
+  { id: "waits", name: "Waits for", by: (row) => -row.waits, draw: (row) => row.waits || "" },
+  { id: "attempts", name: "Tries", by: (row) => -row.attempts, draw: (row) => row.attempts || "" },
+  { id: "took", name: "Time", by: (row) => -took(row), draw: (row) => row.time },
+  { id: "updated", name: "Changed", by: (row) => -row.updated_at, draw: (row) => when(row.updated_at) },
+];
+
+function nameOf(row) {
+  return [row.name, row.waiting && h("span", { class: "s-waiting", title: "waits for you" }, icon("gate")),
+    row.error && h("span", { class: "bad small" }, cut(row.error, 90))];
+}
+
+const isOpen = (status) => status !== "completed" && status !== "skipped";
+const took = (row) => (row.started_at ? (row.finished_at ?? now()) - row.started_at : 0);
+
+/** How long it took; while it goes on in whole minutes, so that a row is not drawn again each second. */
+function timeOf(row) {
+  const past = took(row);
+  return past ? span(row.finished_at || past < 60e3 ? past : past - (past % 60e3)) : "";
+}
+
+export function screen(ctx) {
+  return ctx.tab === "board" ? board(ctx) : table(ctx);
+}
+
+/** The tasks that the address asks for, in its order; each with how many tasks it still waits for, and how long it took. */
+function chosen(ctx) {
+  const all = ctx.state.workflow?.tasks ?? new Map();
+  const words = (ctx.params.get("q") ?? "").toLowerCase();
+  const status = ctx.params.get("status");
+  const column = COLUMNS.find((each) => each.id === ctx.params.get("sort"));
+  const down = ctx.params.get("down") ? -1 : 1;
+  const rows = [];
+  for (const task of all.values()) {
+    if (status && task.status !== status) continue;
+    if (words && ![task.name, task.id, task.agent, task.group].join(" ").toLowerCase().includes(words)) continue;
+    const needs = isOpen(task.status) ? task.needs.filter((id) => all.has(id) && isOpen(all.get(id).status)) : [];
+    rows.push({ ...task, waits: needs.length, time: timeOf(task) });
+  }
+  const keys = new Map(rows.map((row) => [row, column?.by(row)]));
+  const compare = (one, other) => (one < other ? -down : one > other ? down : 0);
+  return rows.sort((one, other) => compare(keys.get(one), keys.get(other)) || one.sequence - other.sequence);
+}
+
+function table(ctx) {
+  const states = h("div", { class: "row chips" });
+  const tools = h("div", { class: "tools row" }, finder(ctx, "q", "Filter by name, agent, group"), states);
+  const head = h("tr");
+  const body = h("tbody");
+  const [above, below] = [1, 2].map(() => h("tbody", { aria: { hidden: "true" } }, h("tr", {}, h("td", { colspan: COLUMNS.length }))));
+  const grid = h("table", { class: "table tasks", role: "grid", tabindex: 0, data: { row: "" },
+    aria: { label: "Tasks: j and k move, Enter opens" }, on: { keydown } }, h("thead", {}, head), above, body, below);
+  const box = h("div", { class: "tasks-box", on: { scroll: draw } }, grid);
+  const note = h("div", { role: "status" });
+  let rows = [];
+  let at = 0;
+
+  function update() {
+    rows = chosen(ctx);
+    at = Math.max(0, Math.min(at, rows.length - 1));
+    grid.setAttribute("aria-rowcount", rows.length);
+    drawHead();
+    drawStates();
+    draw();
+    const any = ctx.state.workflow?.tasks.size;
+    const none = any ? empty("No task is like that.") : empty("No tasks yet. An agent lays out the plan.", "handrail init");
+    replace(note, rows.length ? null : none);
+    box.hidden = !rows.length;
+  }
+
+  /** A click sorts, a second one turns the order round, a third gives the plan's own order back. */
+  function drawHead() {
+    const [sort, down] = [ctx.params.get("sort"), ctx.params.get("down")];
+    const turned = (id) => (id !== sort ? { sort: id, down: null } : down ? { sort: null, down: null } : { down: 1 });
+    const columns = COLUMNS.map(({ id, name }) => ({ id, name, sorted: id !== sort ? "none" : down ? "descending" : "ascending" }));
+    keyed(head, columns, ({ id }) => id, ({ id, name, sorted }) =>
+      h("th", { class: `c-${id}`, scope: "col", aria: { sort: sorted } }, button(name, () => ctx.go(turned(id)), "link")));
+  }
+
+  function drawStates() {
+    const counts = {};
+    for (const { status } of ctx.state.workflow?.tasks.values() ?? []) counts[status] = (counts[status] ?? 0) + 1;
+    const here = ORDER.filter((status) => counts[status]).map((status) => [status, `${WORDS[status] ?? status} ${counts[status]}`]);
+    const view = { options: [["", "all"], ...here], status: ctx.params.get("status") ?? "", sort: ctx.params.get("sort") };
+    const first = view.sort === "status" ? null : "status";
+    keyed(states, [view], () => 0, () => h("div", { class: "row chips" },
+      chips("State", view.options, view.status, (status) => ctx.go({ status })),
+      chips("Order", [["status", "failed first"]], view.sort, () => ctx.go({ sort: first, down: null }))));
+  }
+
+  const tall = () => body.firstChild?.offsetHeight || 34;
+
+  /** Draws what is seen and a bit around it; two empty rows hold the place of the others. */
+  function draw() {
+    const all = rows.length <= WHOLE;
+    const height = tall(); // measured before anything moves: a table that is short for a moment loses its place
+    const first = all ? 0 : Math.max(0, Math.floor(box.scrollTop / height) - AROUND);
+    const last = all ? rows.length : Math.min(rows.length, first + Math.ceil(box.clientHeight / height) + 2 * AROUND);
+    const open = ctx.params.get("task");
+    const seen = rows.slice(first, last).map((row, index) => ({ ...row, here: first + index === at, open: row.id === open }));
+    keyed(body, seen, (row) => row.id, drawRow);
+    for (const [place, count] of [[above, first], [below, rows.length - last]]) {
+      place.hidden = !count;
+      place.firstChild.style.height = `${count * height}px`;
+    }
+    if (rows[at]) grid.setAttribute("aria-activedescendant", `task-${rows[at].id}`);
+  }
+
+  function drawRow(row) {
+    const click = () => {
+      at = rows.findIndex((each) => each.id === row.id);
+      ctx.select(row.id);
+    };
+    const props = { id: `task-${row.id}`, class: row.here ? "here" : "", data: { id: row.id }, on: { click } };
+    return h("tr", { ...props, aria: { selected: String(row.open) } },
+      COLUMNS.map((column) => h("td", { class: `c-${column.id}` }, column.draw(row))));
+  }
+
+  function keydown(event) {
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -rows.length, End: rows.length }[event.key];
+    if (event.target !== grid || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Enter" && rows[at]) ctx.select(rows[at].id);
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    at = Math.max(0, Math.min(at + step, rows.length - 1));
+    const top = at * tall();
+    box.scrollTop = Math.min(Math.max(box.scrollTop, top - box.clientHeight + 3 * tall()), top);
+    draw();
+  }
+
+  const sized = new ResizeObserver(draw);
+  const clock = setInterval(() => document.hidden || update(), 15000);
+  sized.observe(box);
+  update();
+  return {
+    node: h("section", { class: "screen fills" }, tools, box, note),
+    update,
+    close() {
+      sized.disconnect();
+      clearInterval(clock);
+    },
+  };
+}
+
+function board(ctx) {
+  const lanes = LANES.map(([name, ...states]) => {
+    const [count, list, rest] = [h("span", { class: "muted" }), h("ol", { class: "cards", role: "list" }), h("div")];
+    const node = h("section", { class: `lane s-${states[0]}` }, h("h2", {}, icon(states[0]), name, count), list, rest);
+    return { states, count, list, rest, node };
+  });
+  const card = (row) => h("li", { class: "card" }, taskLink(ctx, row.id, row.name),
+    facts(row.agent, row.waits > 0 && `waits for ${row.waits}`, row.attempts > 1 && `try ${row.attempts}`, when(row.updated_at)));
+
+  function update() {
+    const rows = chosen(ctx).sort((one, other) => other.updated_at - one.updated_at);
+    for (const { states, count, list, rest } of lanes) {
+      const mine = rows.filter((row) => states.includes(row.status));
+      replace(count, String(mine.length));
+      keyed(list, mine.slice(0, CARDS), (row) => row.id, card);
+      const more = mine.length - CARDS;
+      replace(rest, more > 0 && button(`${more} more in the table`, () => ctx.go({ tab: "tasks", status: states[0] }), "link"));
+    }
+  }
+  update();
+  return { node: h("section", { class: "screen board" }, lanes.map((lane) => lane.node)), update, close() {} };
+}

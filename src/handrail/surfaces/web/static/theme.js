@@ -1,0 +1,5 @@
+// Before the first paint: the theme that was chosen, so that nothing flashes. Without a choice the system decides.
+{
+  const chosen = localStorage.getItem("handrail-theme");
+  if (chosen) document.documentElement.dataset.theme = chosen;
+}

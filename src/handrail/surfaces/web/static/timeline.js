@@ -1,0 +1,185 @@
+// The timeline: who worked on what, when, and what waited for whom.
+import { h, icon, now, replace, span } from "./dom.js";
+import { chips, empty, keyed, problem, touches } from "./listing.js";
+import { lanes, scale, stretches, ticks } from "./timeline_scale.js";
+
+export const title = "Timeline";
+
+const WINDOWS = [["", "all"], ["1440", "1 day"], ["60", "1 h"], ["10", "10 min"]];
+const KINDS = { queue: "waited for an agent", work: "work", approval: "waited for a person", paused: "paused" };
+const LANE = 26;
+const MOST_LANES = 12;
+
+const HOURS = new Intl.DateTimeFormat([], { timeStyle: "short" }); // made once: making one takes longer than drawing a bar
+
+export function screen(ctx) {
+  const tools = h("div");
+  const ruler = h("div", { class: "tl-ruler", aria: { hidden: "true" } });
+  const body = h("div");
+  const note = h("div", { role: "status" }, empty("Loading…"));
+  const plot = h("div", { class: "timeline", role: "group", aria: { label: title }, on: { keydown: travel } }, ruler, body, note);
+  let found = null;
+  let wait = null;
+  let width = 0; // as it is drawn
+  let view = ""; // the parameters that are drawn
+
+  /** Asks again at most each two seconds: a busy crew makes news all the time. */
+  async function load() {
+    const answer = await ctx.api.get(`/api/workflows/${ctx.id}/timeline`).catch((error) => error);
+    wait = null;
+    if (answer instanceof Error) return void replace(note, problem(answer, load));
+    found = answer;
+    draw();
+  }
+
+  function draw() {
+    if (!found || !plot.isConnected) return;
+    width = plot.clientWidth;
+    view = String(ctx.params);
+    drawTools();
+    const bars = found.bars.map((bar) => ({ ...bar, open: bar.to === null, to: Math.max(bar.from, bar.to ?? now()) }));
+    bars.push(...found.gates.map(asBar));
+    bars.sort((one, other) => one.from - other.from);
+    const more = found.more > 0 && h("p", { class: "muted" }, "Older bars are kept, not shown here.");
+    replace(note, bars.length ? more : empty("Nothing has begun. A bar appears when an agent takes a task.", "handrail next"));
+    if (!bars.length) return;
+    const end = bars.some((bar) => bar.open) ? now() : bars.reduce((last, bar) => Math.max(last, bar.to), 0);
+    const minutes = Number(ctx.params.get("window"));
+    const from = minutes ? end - minutes * 60e3 : bars[0].from;
+    const axis = scale(stretches(bars, from, end, ctx.params.get("squash") !== "0"));
+    drawRuler(axis);
+    drawRows(rowsOf(bars.filter((bar) => bar.to >= axis.pieces[0].from && bar.from <= end)), axis);
+  }
+
+  /** A question, as long as it waited. A run asks by the id of its phase. */
+  function asBar(gate) {
+    const name = found.rows.phases.find((each) => each.id === gate.phase)?.label ?? gate.question;
+    return { ...gate, name, gate: true, kind: "approval", status: "waiting", open: gate.to === null, to: gate.to ?? now() };
+  }
+
+  function drawTools() {
+    const options = found.rows.phases.length ? ["agent", "group", "phase"] : ["agent", "group"];
+    const [by, length] = [ctx.params.get("rows") ?? "agent", ctx.params.get("window") ?? ""];
+    const squash = ctx.params.get("squash") !== "0";
+    keyed(tools, [{ options, by, length, squash }], () => 0, () => h("div", { class: "tools row" },
+      "Rows", chips("Rows", options.map((name) => [name, name]), by, (rows) => ctx.go({ rows })),
+      "Window", chips("Window", WINDOWS, length, (minutes) => ctx.go({ window: minutes })),
+      chips("Gaps", [[true, "squash idle time"]], squash, () => ctx.go({ squash: squash ? "0" : null }))));
+  }
+
+  /** Rows in the server's order, then those it does not name; what waits for a person stands above all. */
+  function rowsOf(bars) {
+    const by = ctx.params.get("rows") ?? "agent";
+    const rows = new Map();
+    const row = (key, name) => rows.get(key) ?? rows.set(key, { key, name, bars: [] }).get(key);
+    row("gates", "Waits for you");
+    for (const each of found.rows[`${by}s`] ?? []) row(each.id, each.name ?? each.label);
+    for (const bar of bars) {
+      const key = by === "agent" ? bar.agent_id : bar[by];
+      row(bar.gate ? "gates" : key ?? "", key ?? (by === "agent" ? "Not taken yet" : `No ${by}`)).bars.push(bar);
+    }
+    return [...rows.values()].filter((each) => each.bars.length);
+  }
+
+  /** Nodes stay where they are and are only moved, so that a tooltip or a press outlives the news. */
+  function drawRows(rows, axis) {
+    keyed(body, rows.map(({ key, name }) => ({ key, name })), ({ key }) => key, rowNode);
+    rows.forEach(({ bars }, index) => {
+      const track = body.children[index].lastChild;
+      track.style.height = `${lanes(bars, MOST_LANES) * LANE + 4}px`;
+      for (const bar of bars) {
+        bar.x = axis.at(bar.from);
+        bar.wide = axis.at(bar.to) - bar.x;
+      }
+      const seen = bars.filter((bar) => !bar.strip || bar.wide * width > 2);
+      keyed(track, seen.map(look), (each) => each.at, barNode);
+      seen.forEach((bar, at) => {
+        const places = { left: `${bar.x * 100}%`, width: `${bar.wide * 100}%`, top: `${bar.lane * LANE + 3}px` };
+        Object.assign(track.children[at].style, places);
+      });
+    });
+    const stop = body.querySelector('.tl-bar[tabindex="0"]') ?? body.querySelector(".tl-bar");
+    if (stop) stop.tabIndex = 0;
+  }
+
+  function rowNode({ name }) {
+    return h("div", { class: "tl-row", role: "group", aria: { label: name } },
+      h("div", { class: "tl-name", title: name }, name), h("div", { class: "tl-track" }));
+  }
+
+  /** All that a bar shows; where it lies is not part of it. */
+  function look(bar, at) {
+    const text = (bar.attempt > 1 ? `#${bar.attempt} ` : "") + bar.name;
+    const told = [text, `${KINDS[bar.kind]}, ${span(bar.to - bar.from)}${bar.open ? " so far" : ""}`,
+      `${HOURS.format(bar.from)} to ${bar.open ? "now" : HOURS.format(bar.to)}`, bar.agent, bar.status.replaceAll("_", " ")];
+    const pixels = bar.strip ? 0 : bar.wide * width;
+    const marks = [bar.strip && "strip", bar.task_id && bar.task_id === ctx.params.get("task") && "chosen"].filter(Boolean);
+    return {
+      at, told: told.filter(Boolean).join("\n"), class: `tl-bar k-${bar.kind} s-${bar.status} ${marks.join(" ")}`,
+      icon: pixels > 24 && (bar.kind === "approval" ? "gate" : bar.status), text: pixels > 60 && text,
+      task: !bar.gate && bar.task_id, tab: bar.gate ? "gates" : "pipeline",
+    };
+  }
+
+  function barNode(bar) {
+    const click = () => (bar.task ? ctx.select(bar.task) : ctx.go({ tab: bar.tab }));
+    return h("button", { type: "button", class: bar.class, tabindex: -1, title: bar.told, on: { click },
+      aria: { label: bar.told.replaceAll("\n", ", ") } }, bar.icon && icon(bar.icon), bar.text);
+  }
+
+  function drawRuler(axis) {
+    const mark = (looks, x, text) => {
+      const node = h("div", { class: looks }, text && h("span", {}, text));
+      node.style.left = `${x * 100}%`;
+      return node;
+    };
+    const room = ticks(axis, Math.max(3, width / 110)).filter((tick) => (1 - tick.x) * width > 60); // "now" stands at the end
+    replace(ruler, room.map((tick) => mark(tick.x * width < 50 ? "tl-tick edge" : "tl-tick", tick.x, tick.text)),
+      axis.pieces.slice(1).map((piece) => mark("tl-break", piece.x - axis.gap / 2)),
+      now() - axis.pieces.at(-1).to < 1000 && mark("tl-now", 1, "now"));
+  }
+
+  const clock = setInterval(() => document.hidden || (found?.bars.some((bar) => bar.to === null) && draw()), 15000);
+  // Only another width is news: drawing itself changes the height.
+  const sized = new ResizeObserver(() => plot.clientWidth !== width && draw());
+  sized.observe(plot);
+  load();
+  return {
+    node: h("section", { class: "screen" }, tools, plot, legend()),
+    update(change) {
+      if (touches(ctx, change, ["tasks", "gates", "plan", "pipeline"])) wait ??= setTimeout(load, found ? 2000 : 0);
+      else if (view !== String(ctx.params)) draw();
+    },
+    close() {
+      clearTimeout(wait);
+      clearInterval(clock);
+      sized.disconnect();
+    },
+  };
+}
+
+function legend() {
+  const kinds = [["k-work s-completed", "done"], ["k-work s-in_progress", "at work"], ["k-work s-failed", "failed"],
+    ["k-queue", "waited for an agent"], ["k-approval", "waited for a person"], ["k-paused", "paused"]];
+  return h("ul", { class: "tl-legend muted" }, kinds.map(([looks, text]) => h("li", {}, h("i", { class: `tl-bar ${looks}` }), text)));
+}
+
+/** Arrow keys go from bar to bar: along the row, and to the nearest one of the next row. */
+function travel(event) {
+  const bars = [...event.currentTarget.querySelectorAll(".tl-bar")];
+  const here = bars.indexOf(document.activeElement);
+  const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+  if (!step || here < 0) return;
+  event.preventDefault();
+  let next = bars[here + step];
+  if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+    const rows = [...event.currentTarget.querySelectorAll(".tl-row")];
+    const row = rows[rows.indexOf(bars[here].closest(".tl-row")) + step];
+    const far = (bar) => Math.abs(bar.offsetLeft - bars[here].offsetLeft);
+    next = row && [...row.querySelectorAll(".tl-bar")].reduce((best, bar) => (far(bar) < far(best) ? bar : best));
+  }
+  if (!next) return;
+  bars[here].tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}

@@ -1,0 +1,281 @@
+"""What the page is told of work, and what a person decides there: workflows, tasks, their changes, questions, answers.
+
+Handlers take a request apart and ask the read models; the rules of an answer are `surfaces/gate_answers.py`'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.overview.gates import Gates, GateView, find_gate, gate_view, is_shown, workflow_gates
+from handrail.domain.overview.graph import GraphView, Layouts
+from handrail.domain.overview.home import Home, home
+from handrail.domain.overview.inspector import TaskDocument, find_task, task_document
+from handrail.domain.overview.needs import Needs, needs
+from handrail.domain.overview.pipeline import pipeline_view
+from handrail.domain.overview.workflow import WorkflowDocument, find_workflow, workflow_document
+from handrail.domain.pipeline.answering import ABANDON, REJECT
+from handrail.domain.pipeline.engine import Action
+from handrail.domain.pipeline.gatekeeping import DECISION, open_gate
+from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.running import QUESTIONS, Rules
+from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed
+from handrail.kernel.ledger import Actor
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call
+from handrail.surfaces.gate_answers import (
+    REMARK,
+    WORD,
+    Asked,
+    answer,
+    asked_now,
+    check_there,
+    closed_review,
+    documents_of,
+)
+from handrail.surfaces.web.diffs import TaskDiff, task_diff
+from handrail.surfaces.web.route import CHANNEL, Route, Visitor, read, write
+from handrail.surfaces.web.route import Asked as Request
+
+NEEDS_REASON = (REJECT, ABANDON)
+"""Answers that say that something is wrong: whoever has to mend it is told what."""
+NAME = 200
+"""Characters of a hash, an answer, or an id."""
+OPENED = 200
+"""Groups of a drawn plan that can be open at once."""
+LAYOUTS = Layouts()
+"""The latest drawings, for every visitor: a plan is laid out once."""
+
+
+class Decision(NamedTuple):
+    """What a person decided, about exactly what they were shown."""
+
+    answer: str
+    feedback: str | None
+    content_hash: str
+
+
+class _Waiting(NamedTuple):
+    """A question, the run that asks it, and what that run stands at while it waits for the answer."""
+
+    gate: Gate
+    run: PipelineRun | None
+    asked: Action | None
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def get_home(call: Call, request: Request) -> Home:
+    _know_runs(call)
+    return home(call.work, archived=request.query.get("archived") in ("1", "true"))
+
+
+def get_needs(call: Call, request: Request) -> Needs:  # noqa: ARG001 - every handler is given the request
+    _know_runs(call)
+    return needs(call.work)
+
+
+def get_workflow(call: Call, request: Request) -> WorkflowDocument:
+    _know_runs(call)
+    document = workflow_document(call.work, find_workflow(call.work, request.path["workflow"]))
+    rules = Rules(call.humans_decide, call.budget.prices, call.budget.limits)
+    return msgspec.structs.replace(document, pipeline=pipeline_view(call.work, document.workflow.id, rules))
+
+
+def get_workflow_gates(call: Call, request: Request) -> Gates:
+    return workflow_gates(call.work, find_workflow(call.work, request.path["workflow"]))
+
+
+def get_task(call: Call, request: Request) -> TaskDocument:
+    _know_runs(call)
+    return task_document(call.work, find_task(call.work, request.path["task"]))
+
+
+def get_task_diff(call: Call, request: Request) -> TaskDiff:
+    return task_diff(call, _actor(request.visitor), request.path["task"], request.query.get("file"))
+
+
+def get_graph(call: Call, request: Request) -> GraphView:
+    """The plan, drawn. Whoever says neither `grouped=1` nor `grouped=0` gets what suits its size."""
+    workflow = find_workflow(call.work, request.path["workflow"])
+    grouped = {"1": True, "0": False}.get(request.query.get("grouped", ""))
+    opened = tuple(filter(None, request.query.get("open", "").split(",")))[:OPENED]
+    return LAYOUTS.view(call.work, workflow.id, grouped, opened)
+
+
+def get_gate(call: Call, request: Request) -> GateView:
+    """The question as it stands now. Where its document was changed, a person who decides is asked anew; to anybody
+    else, and where the work is to be judged again first, that is only said."""
+    _know_runs(call)
+    actor = _actor(request.visitor)
+    waiting = call.ledger.run(actor, lambda unit: _waiting(unit, request.path["gate"]))
+    files = documents_of(call, waiting.run) if waiting.asked is not None and waiting.run is not None else {}
+    if waiting.asked is not None and request.visitor.decides:
+        with contextlib.suppress(IllegalTransition):  # answered meanwhile, or not to be asked about as it is
+            return call.ledger.run(actor, lambda unit: _asked_anew(unit, waiting.gate.id, files))
+
+    def look(unit: UnitOfWork) -> GateView:
+        now = _waiting(unit, waiting.gate.id)
+        changed = now.asked is not None and not is_shown(now.gate, now.asked, files)
+        return gate_view(unit, now.gate, files, changed=changed)
+
+    return call.ledger.run(actor, look)
+
+
+def _asked_anew(unit: UnitOfWork, gate_id: str, files: Mapping[str, str]) -> GateView:
+    known = find_gate(unit, gate_id)
+    _check_open(unit, known)
+    asked = asked_now(unit, known, files)
+    return gate_view(unit, asked.gate, files, changed_from=known.id if asked.changed else None)
+
+
+# -- deciding ---------------------------------------------------------------------------------------------------------
+
+
+def post_decision(call: Call, request: Request) -> dict[str, Any]:
+    """A person's answer to a gate, recorded with their name and this page."""
+    _check_decides(request.visitor)
+    decision = _decision(request.body)
+    _know_runs(call)
+    actor = _actor(request.visitor)
+    waiting = call.ledger.run(actor, lambda unit: _waiting(unit, request.path["gate"]))
+    if waiting.gate.kind != DECISION:
+        raise InvalidParams(
+            f"{waiting.gate.id} is a review; nothing waits for it", hint="close it with /api/reviews/{id}/close"
+        )
+    files = documents_of(call, waiting.run) if waiting.run is not None else {}
+
+    def decide(unit: UnitOfWork) -> dict[str, Any] | Asked:
+        known = find_gate(unit, waiting.gate.id)
+        _check_open(unit, known)
+        asked = asked_now(unit, known, files)
+        if asked.changed:
+            return asked
+        if decision.content_hash != asked.gate.content_hash:
+            raise _stale(asked.gate, asked.path)
+        _check_option(decision.answer, asked.gate)
+        check_there(asked, decision.answer)
+        return answer(unit, asked, decision.answer, decision.feedback, files)
+
+    done = call.ledger.run(actor, decide, writing=True)
+    if isinstance(done, Asked):  # the question about what lies there now is kept, and nothing is answered
+        raise _stale(done.gate, done.path)
+    return done
+
+
+def post_review_closed(call: Call, request: Request) -> dict[str, Any]:
+    """A person's word on what they were asked to look at."""
+    _check_decides(request.visitor)
+    word = _text(request.body, "word", WORD) or ""
+    remark = _text(request.body, "remark", REMARK)
+    gate = find_gate(call.work, request.path["gate"])
+    closed = closed_review(call.work, gate, _actor(request.visitor), word, remark)
+    return {"gate_id": closed.id, "answer": closed.answer, "next": "It is closed; nothing waited for it."}
+
+
+def _check_decides(visitor: Visitor) -> None:
+    if not visitor.decides:
+        raise NotAllowed(
+            "only a person who signed in to this page decides here",
+            hint="open the page with the link that `handrail up` prints",
+        )
+
+
+def _decision(body: Any) -> Decision:
+    word = _text(body, "answer", NAME)
+    feedback = _text(body, "feedback", REMARK)
+    shown = _text(body, "content_hash", NAME)
+    if word is None or shown is None:
+        raise InvalidParams(
+            "a decision has an answer and the content_hash of what was shown",
+            hint="GET /api/gates/{id} has both: options and content_hash",
+        )
+    if word in NEEDS_REASON and feedback is None:
+        raise InvalidParams(f"{word} needs a reason", hint="say in `feedback` what is wrong; the next agent is told")
+    return Decision(word, feedback, shown)
+
+
+def _text(body: Any, name: str, most: int) -> str | None:
+    """A text that was posted; None where it is left out or blank."""
+    value = body.get(name) if isinstance(body, dict) else None
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidParams(f"{name} is a text", hint="send a JSON object with texts")
+    if len(value) > most:
+        raise InvalidParams(f"{name} has {len(value)} characters, and {most} is the most", hint="make it shorter")
+    return value if value.strip() else None
+
+
+def _check_option(word: str, gate: Gate) -> None:
+    options = dict.fromkeys((*gate.options, ABANDON))
+    if word not in options:
+        raise InvalidParams(f"{word} is no answer here", hint=f"one of {', '.join(options)}", options=list(options))
+
+
+def _check_open(unit: UnitOfWork, gate: Gate) -> None:
+    """Raises where a question is not asked any more, with the one that is asked now."""
+    if gate.status == GATE_MACHINE.initial:
+        return
+    if gate.answer is not None:
+        raise IllegalTransition(
+            f"{gate.question} was answered already: {gate.answer}, by {gate.answered_by} through {gate.channel}",
+            hint="nothing is left to decide here",
+            gate_id=gate.id,
+            answer=gate.answer,
+        )
+    now = open_gate(unit, gate.workflow_id)
+    if now is None:
+        raise IllegalTransition(
+            f"{gate.question} is not asked any more", hint="its run goes on without an answer", gate_id=gate.id
+        )
+    raise _stale(now, None)
+
+
+def _stale(gate: Gate, path: str | None) -> IllegalTransition:
+    return IllegalTransition(
+        f"{path or gate.question} was changed since you were shown it; nothing is answered",
+        hint="read it as it is now, then answer that",
+        gate_id=gate.id,
+        content_hash=gate.content_hash,
+    )
+
+
+# -- shared -----------------------------------------------------------------------------------------------------------
+
+
+def _actor(visitor: Visitor) -> Actor:
+    return Actor(visitor.name, CHANNEL)
+
+
+def _know_runs(call: Call) -> None:
+    """What a run is read back into is made known where its documents are: one thread at a time learns a type."""
+    call.specs(call.here.repository)
+
+
+def _waiting(unit: UnitOfWork, gate_id: str) -> _Waiting:
+    gate = find_gate(unit, gate_id)
+    run = unit.get(PipelineRun, gate.workflow_id) if gate.kind == DECISION else None
+    handed_out = run.action_handed_out() if run is not None and gate.status == GATE_MACHINE.initial else None
+    asks = handed_out is not None and handed_out.type in QUESTIONS
+    return _Waiting(gate, run, handed_out if asks else None)
+
+
+WORK_ROUTES: tuple[Route, ...] = (
+    read("/api/home", get_home),
+    read("/api/needs", get_needs),
+    read("/api/gates/{gate}", get_gate, stored=False),
+    write("/api/gates/{gate}/decision", post_decision, stored=False),
+    write("/api/reviews/{gate}/close", post_review_closed),
+    read("/api/workflows/{workflow}", get_workflow),
+    read("/api/workflows/{workflow}/graph", get_graph),
+    read("/api/workflows/{workflow}/gates", get_workflow_gates),
+    read("/api/tasks/{task}", get_task),
+    read("/api/tasks/{task}/diff", get_task_diff, stored=False),
+)

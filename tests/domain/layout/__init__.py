@@ -1,0 +1,1 @@
+"""The layered drawing: every step of it, and whole drawings looked at as geometry."""

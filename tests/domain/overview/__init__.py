@@ -1,0 +1,1 @@
+"""Read models of the store, one a screen."""

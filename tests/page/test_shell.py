@@ -1,0 +1,255 @@
+"""The shell in a browser: home, search, the drawer, keys, Needs you, signing in; at a desk and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.page.conftest import PATIENCE_MS, Seen
+from tests.page.rich import Facts, build
+from tests.page.serving import Served, serving
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def text_of(page: Any, selector: str) -> str:
+    return str(page.locator(selector).first.text_content())
+
+
+def focused(page: Any) -> str:
+    return str(page.evaluate("document.activeElement.textContent.trim()"))
+
+
+def wait_for_text(page: Any, selector: str, text: str) -> None:
+    page.locator(selector).filter(has_text=text).first.wait_for()
+
+
+# -- looking around ---------------------------------------------------------------------------------------------------
+
+
+def test_home_shows_what_waits_and_filters_it(page: Any, rich: Facts) -> None:
+    page.goto("/")
+    page.locator(f'.flow[data-id="{rich.workflow}"]').wait_for()
+    wait_for_text(page, ".connection", "live")
+    assert page.title().startswith(f"({page.locator('.need').count()}) ")
+
+    page.get_by_role("button", name="Stuck").click()
+    page.locator(f'.flow[data-id="{rich.site}"]').wait_for(state="detached")
+    assert page.locator(".flow").count() == 1
+    assert "show=stuck" in page.url
+
+    page.get_by_role("button", name="All").click()
+    page.keyboard.press("/")
+    page.keyboard.type("the site")
+    page.locator(f'.flow[data-id="{rich.workflow}"]').wait_for(state="detached")
+    assert page.locator(f'.flow[data-id="{rich.site}"]').is_visible()
+
+
+def test_closed_workflows_are_shown_when_asked_for(page: Any, rich: Facts) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Show 1 closed").click()
+    page.locator(f'.flow[data-id="{rich.done}"]').wait_for()
+    page.get_by_role("button", name="Hide closed").click()
+    page.locator(f'.flow[data-id="{rich.done}"]').wait_for(state="detached")
+
+
+def test_search_finds_a_task_and_the_drawer_gives_the_focus_back(page: Any, rich: Facts) -> None:
+    page.goto(f"/#/w/{rich.workflow}/tasks")
+    wait_for_text(page, "h1", "Notes without a net")
+    page.keyboard.press("/")
+    page.keyboard.type("logical")
+    page.locator("#found [role=option]").first.wait_for()
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#drawer", "Logical clocks")
+    page.wait_for_function("document.activeElement.id === 'drawer'")
+    assert f"task={rich.tasks['Logical clocks']}" in page.url
+
+    page.keyboard.press("Escape")
+    page.locator("#drawer").wait_for(state="hidden")
+    assert page.evaluate("document.activeElement.id") == "search"
+
+
+def test_keys_lead_through_the_page(page: Any, rich: Facts) -> None:
+    page.goto(f"/#/w/{rich.workflow}/graph")
+    wait_for_text(page, "h1", "Notes without a net")
+    page.keyboard.press("3")
+    page.wait_for_url("**/tasks")
+    page.keyboard.press("g")
+    page.keyboard.press("h")
+    page.locator(".flow").first.wait_for()
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.className") == "flow"
+    page.keyboard.press("?")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+
+
+def test_an_unknown_workflow_is_said_and_the_way_back_shown(page: Any, seen: Seen) -> None:
+    seen.expected = ("404",)
+    page.goto("/#/w/wf_nothing/graph")
+    page.locator("#main").get_by_role("link", name="All workflows").click()
+    page.locator(".flow").first.wait_for()
+
+
+def test_the_theme_is_kept_and_given_back_to_the_system(page: Any) -> None:
+    page.goto("/")
+    page.get_by_label("Light or dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.get_by_label("Light or dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") is None
+
+
+def test_text_of_agents_stays_text(page: Any, rich: Facts) -> None:
+    page.goto(f"/#/w/{rich.workflow}/tasks")
+    wait_for_text(page, "#needs", HOSTILE)
+    assert page.locator("img").count() == 0
+
+
+def test_on_a_phone_nothing_scrolls_sideways(phone: Any, rich: Facts) -> None:
+    phone.goto(f"/#/w/{rich.workflow}/graph")
+    phone.locator("#tabs a").first.wait_for()
+    for tab in [str(link.get_attribute("href")) for link in phone.locator("#tabs a").all()]:
+        phone.goto("/" + tab)
+        phone.locator("#tabs a[aria-current]").wait_for()
+        assert phone.evaluate("document.documentElement.scrollWidth") == 390, tab
+    buttons = phone.locator("#needs .button").all()
+    assert buttons
+    assert all(button.bounding_box()["height"] >= 40 for button in buttons)
+
+
+# -- deciding ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_alone_decides_nothing_and_a_rejection_needs_a_reason(page: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    page.goto("/")
+    page.locator('[data-answer="reject"]').first.wait_for()
+    page.keyboard.press("a")
+    assert focused(page) == "Approve…"
+    page.keyboard.press("d")
+    assert focused(page) == "Reject…"
+    page.keyboard.press("Enter")
+    reject = page.get_by_role("dialog").get_by_role("button", name="Reject", exact=True)
+    assert reject.is_disabled()
+    assert "reason is required" in text_of(page, "#said-why")
+    page.get_by_role("dialog").get_by_role("textbox").fill("No.")
+    assert reject.is_enabled()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert focused(page) == "Reject…"
+    assert asked == []
+
+
+class Desk:
+    """A store of one test's own, served, and a signed-in page on it."""
+
+    def __init__(self, page: Any, facts: Facts, served: Served) -> None:
+        self.page = page
+        self.facts = facts
+        self.served = served
+
+    def document(self) -> Path:
+        return self.facts.project / str(self.read(f"/api/gates/{self.facts.gate}")["path"])
+
+    def read(self, path: str) -> Any:
+        return self.page.request.get(self.served.url.rstrip("/") + path).json()
+
+
+@pytest.fixture
+def desk(browser: Any, tmp_path: Path) -> Iterator[Desk]:
+    facts = build(tmp_path)
+    with serving(facts.project, tmp_path / "home") as served:
+        context = browser.new_context(base_url=served.url)
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        page.goto(served.link)
+        page.locator(f'[data-gate="{facts.gate}"]').wait_for()
+        yield Desk(page, facts, served)
+        context.close()
+
+
+def test_approving_takes_a_second_step_opens_the_gate_and_reaches_every_tab(desk: Desk) -> None:
+    page, gate = desk.page, desk.facts.gate
+    other = page.context.new_page()  # takes the feed over, and tells the first
+    other.goto("/")
+    other.locator(f'[data-gate="{gate}"]').wait_for()
+    wait_for_text(other, ".connection", "live")
+    page.locator(f'[data-gate="{gate}"] [data-answer="approve"]').click()
+    dialog = page.get_by_role("dialog")
+    known = desk.read(f"/api/gates/{gate}")
+    assert known["content_hash"][:8] in str(dialog.text_content())
+    assert known["path"] in str(dialog.text_content())
+    dialog.get_by_role("button", name="Approve", exact=True).click()
+    page.locator(f'[data-gate="{gate}"]').wait_for(state="detached")
+    other.locator(f'[data-gate="{gate}"]').wait_for(state="detached")
+    other.close()
+    wait_for_text(page, ".connection", "live")
+    answered = desk.read(f"/api/gates/{gate}")
+    assert (answered["answer"], answered["channel"]) == ("approve", "page")
+
+
+def test_a_document_that_changed_is_shown_again_with_what_was_written(desk: Desk) -> None:
+    page, gate = desk.page, desk.facts.gate
+    document = desk.document()
+    document.write_text(document.read_text() + "\n```sh and what else stands here\nls\n```\n")
+    page.locator(f'[data-gate="{gate}"]').get_by_role("button", name="Ask for changes").click()
+    send = page.get_by_role("dialog").get_by_role("button", name="Ask for changes")
+    page.locator(".paper-line").nth(2).wait_for()
+    assert send.is_disabled()
+    shown = page.locator(".paper-line > span").all()
+    assert all(line.is_visible() for line in shown if str(line.text_content()).strip()), (
+        "what is approved is shown whole"
+    )
+    page.locator(".paper-line").nth(2).click()
+    page.keyboard.type("Which change?")
+
+    document.write_text(document.read_text() + "\nOne more line.\n")
+    send.click()
+    wait_for_text(page, "dialog .notice", "Nothing was answered")
+    wait_for_text(page, ".paper", "One more line.")
+    remark = page.get_by_label("Remark on all of it")
+    assert str(remark.input_value()).startswith("line 3: Which change?")
+
+    send.click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.locator('[data-kind="decision"]').wait_for(state="detached")
+    gates = desk.read(f"/api/workflows/{desk.facts.run}/gates")["gates"]
+    (answered,) = [row for row in gates if row["answer"] == "reject"]
+    assert answered["feedback"].startswith("line 3: Which change?")
+
+
+# -- signing in -------------------------------------------------------------------------------------------------------
+
+
+def test_who_is_not_signed_in_sees_only_the_form(browser: Any, served: Served, seen: Seen) -> None:
+    seen.expected = ("401", "403")
+    context = browser.new_context(base_url=served.url)
+    page = context.new_page()
+    seen.watch(page)
+    page.goto("/")
+    page.get_by_label("Code or token").fill("a wrong one")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").locator(".notice").wait_for()
+    assert page.locator("#needs").is_hidden()
+    assert page.locator("#tabs").is_hidden()
+    context.close()
+
+
+def test_another_device_gets_a_link_that_works_once(browser: Any, page: Any, served: Served) -> None:
+    page.goto("/")
+    page.locator(".flow").first.wait_for()
+    page.keyboard.press("?")
+    page.get_by_role("button", name="Sign in another device").click()
+    link = page.get_by_label("Sign-in link").input_value()
+    other = browser.new_context()
+    there = other.new_page()
+    there.goto(link)
+    there.locator(".flow").first.wait_for()
+    other.close()
