@@ -93,7 +93,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     http: Annotated[str, Meta(description="HOST:PORT where `up` serves; port 0 takes a free one.")] = "127.0.0.1:8765"
     allow_hosts: Annotated[
         tuple[str, ...],
-        Meta(description="Host names clients may use beside the loopback ones."),
+        Meta(
+            description="Host names clients may use beside the loopback ones: NAME, or NAME:PORT for that port alone."
+        ),
     ] = ()
 
 

@@ -26,10 +26,11 @@ READY = "In another shell"
 class Terminal:
     """A started `handrail up` whose standard output is a terminal, and what it has printed so far."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, home: Path | None = None, typed: bytes = b"") -> None:
         ours, theirs = pty.openpty()
+        os.write(ours, typed)
         command = [sys.executable, "-m", "handrail", "up", "--http", "127.0.0.1:0", "--token", "T", *options]
-        environment = {**os.environ, "HOME": str(folder), "LOGNAME": "ann", "TERM": "dumb", "COLUMNS": "200"}
+        environment = {**os.environ, "HOME": str(home or folder), "LOGNAME": "ann", "TERM": "dumb", "COLUMNS": "200"}
         self.process = subprocess.Popen(
             command,
             cwd=folder,
@@ -83,8 +84,9 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def up_on_a_terminal(folder: Path, *options: str) -> Iterator[Terminal]:
-    terminal = Terminal(folder, *options)
+def up_on_a_terminal(folder: Path, *options: str, home: Path | None = None, typed: bytes = b"") -> Iterator[Terminal]:
+    """`typed` is what the person at it answers to what it asks first."""
+    terminal = Terminal(folder, *options, home=home, typed=typed)
     try:
         yield terminal
     finally:

@@ -346,3 +346,20 @@ def test_on_postgresql_it_is_the_same(tmp_path: Path) -> None:
             assert terminal.interrupt() == 0
         assert store not in terminal.said
         assert "Traceback" not in terminal.said
+
+
+def test_who_starts_it_is_asked_once_who_may_decide(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    home.mkdir()
+    config = project / ".handrail" / "config.toml"
+    with up_on_a_terminal(project, home=home, typed=b"\n") as first:
+        assert "may only a person answer them" in first.said
+        assert 'approvals = "human"' in config.read_text()
+        with Browser(first.url) as browser:
+            browser.sign_in(first.link)
+            assert browser.get(SESSION)["approvals"] == "human"
+        first.interrupt()
+    with up_on_a_terminal(project, home=home) as second:
+        assert "may only a person" not in second.said
+        second.interrupt()

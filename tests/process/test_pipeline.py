@@ -58,9 +58,11 @@ def mortal(tmp_path: Path) -> Iterator[Mortal]:
     client.kill()
 
 
-@pytest.mark.parametrize(("effort", "every"), [("S", 5), ("M", 5), ("L", 1)])
+@pytest.mark.parametrize(
+    ("effort", "every"), [("S", 5), ("M", 5), ("L", 4), pytest.param("L", 1, marks=pytest.mark.torture)]
+)
 def test_a_run_survives_kills(mortal: Mortal, tmp_path: Path, effort: str, every: int) -> None:
-    """After every action of the longest run, after some of the others."""
+    """After some of its actions; in the torture after every one of the longest run."""
     run = Orchestrator(mortal.call, tmp_path / "project", effort=effort)
     run.written["review-2.md"] = ["1\n## Verdict: FAIL\n", "2\n## Verdict: PASS\n"]
     run.written["review-design.md"] = ["1\n## Verdict: REVISE\n", "2\n## Verdict: APPROVE\n"]

@@ -18,7 +18,7 @@ from handrail.wiring import Place, ledger_at, settings_at
 from tests.store.server import ROOT, running, schema_of_its_own
 
 RIVALS = 3
-ROUNDS = 15
+ROUNDS = 6
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What the page can be asked: one record a route, and what a handler is given. No sockets; `routes.py` has the table."""
+"""What the page can be asked: one record a route, and what a handler is given. No sockets; no table of routes."""
 
 from __future__ import annotations
 
