@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.page.conftest import PATIENCE_MS, Seen
 from tests.page.rich import Facts, build
 from tests.page.serving import Served, serving
+from tests.process.peer import handrail_serve
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -253,3 +255,29 @@ def test_another_device_gets_a_link_that_works_once(browser: Any, page: Any, ser
     there.goto(link)
     there.locator(".flow").first.wait_for()
     other.close()
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_an_agent_that_waits_goes_on_the_moment_a_person_decides(desk: Desk, word: str) -> None:
+    page, facts = desk.page, desk.facts
+    path = str(desk.read(f"/api/gates/{facts.gate}")["path"])
+    call = {"workspace": path.rpartition("/")[0], "wait_ms": 25_000, "take_over": True}
+    with handrail_serve(facts.project, "--toolsets", "pipeline", env={"HOME": str(facts.home)}) as agent:
+        agent.initialize()
+        agent.send(
+            {
+                "jsonrpc": "2.0",
+                "id": 7,
+                "method": "tools/call",
+                "params": {"name": "pipeline_next_action", "arguments": call},
+            }
+        )
+        page.locator(f'[data-gate="{facts.gate}"] [data-answer="{word}"]').click()
+        dialog = page.get_by_role("dialog")
+        if word == "reject":
+            dialog.get_by_role("textbox").fill("Say how it fails.")
+        dialog.get_by_role("button", name=word.capitalize(), exact=True).click()
+        answered = agent.reply()["result"]["structuredContent"]
+    assert not answered.get("still_waiting")
+    told = msgspec.json.encode(answered).decode()
+    assert ("Say how it fails." in told) == (word == "reject"), "the next agent hears why"
