@@ -10,6 +10,7 @@ from handrail.domain.crew.token import Token
 from handrail.domain.crew.tokens import find, is_token
 from handrail.domain.overview.news import news
 from handrail.http_wiring import MCP_PATH, build_endpoint
+from handrail.kernel.errors import Refusal, StoreBusy
 from handrail.kernel.ledger import Actor
 from handrail.operation import HttpAddress
 from handrail.outside.revocations import REVOCATIONS, revocation_mark
@@ -39,7 +40,10 @@ class Deciders:
         return is_token(text)
 
     def find(self, text: str) -> tuple[Person, bool] | None:
-        token = self._ledger.run(self._actor, lambda unit: find(unit, text))
+        try:
+            token = self._ledger.run(self._actor, lambda unit: find(unit, text))
+        except Refusal as refusal:  # its words may name the database, and nobody knows yet who is asking
+            raise StoreBusy(f"tokens cannot be looked up now ({refusal.code})", hint="try again soon") from refusal
         return (Person(token.name, token.id), _decides(token)) if token is not None else None
 
     def still_decides(self, token_id: str) -> bool:
@@ -66,6 +70,7 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
         feed=Feed(looking, news),
         table=Table(ROUTES, OWN_PATHS),
         reading=reading,
+        look=looking.look,
         writing=assemble(place, settings, http=address, ledger=ledger).call,
         facts=PageFacts(
             version=__version__,

@@ -115,6 +115,10 @@ class LookingLedger(LazyLedger):
             left -= LOOK_AGAIN_S
         return self._ledger.wait(position, max(0.0, left), cancelled)
 
+    def look(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
+        """What `work` makes of a look that may take long: writers of this process do not wait for it."""
+        return self.open().look(actor, work)
+
     def _there(self) -> bool:
         self._made = self._made or self._is_there()
         return self._made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pty
 import subprocess
 import sys
 import threading
@@ -35,15 +36,19 @@ class Host(NamedTuple):
 
     def run(self, *argv: str) -> Any:
         command = [sys.executable, "-m", "handrail", *argv, *self.store, "--json"]
+        ours, theirs = pty.openpty()  # what only a person does is done at a terminal
         done = subprocess.run(
             command,
             cwd=self.project,
             env=self.environ,
+            stdin=theirs,
             capture_output=True,
             text=True,
             timeout=DEADLINE_S,
             check=False,
         )
+        os.close(ours)
+        os.close(theirs)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"
         return msgspec.json.decode(done.stdout)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -47,16 +48,20 @@ def stranger(terminal: Terminal) -> Iterator[Browser]:
 
 
 def handrail(folder: Path, *argv: str) -> Any:
-    """Another process at the same store."""
+    """Another process at the same store, with a person at its terminal."""
+    ours, theirs = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "handrail", *argv, "--json"],
         cwd=folder,
+        stdin=theirs,
         env={**os.environ, "HOME": str(folder), "LOGNAME": "ben"},
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
         check=False,
     )
+    os.close(ours)
+    os.close(theirs)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     return msgspec.json.decode(done.stdout)
 

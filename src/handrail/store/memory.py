@@ -126,7 +126,7 @@ class MemoryEngine:
         return EngineInfo("memory", "", "", LATEST)
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Reader]:
+    def reading(self, *, aside: bool = False) -> Iterator[Reader]:  # noqa: ARG002 - nobody waits here
         yield MemoryReader(self._state)
 
     def commit(self, writes: WriteSet) -> int:

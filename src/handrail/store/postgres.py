@@ -113,7 +113,7 @@ class PostgresEngine:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Reader]:
+    def reading(self, *, aside: bool = False) -> Iterator[Reader]:  # noqa: ARG002 - each has its own connection
         reader = PostgresReader(self, self._connections.take())
         try:
             yield reader

@@ -67,8 +67,9 @@ class Engine(Protocol):
 
     def info(self) -> EngineInfo: ...
 
-    def reading(self) -> AbstractContextManager[Reader]:
-        """A look that does not change while it is open."""
+    def reading(self, *, aside: bool = False) -> AbstractContextManager[Reader]:
+        """A look that does not change while it is open. `aside`: it may take long, and must not keep writers of this
+        process waiting."""
         ...
 
     def commit(self, writes: WriteSet) -> int:

@@ -164,11 +164,11 @@ class SqliteEngine:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Reader]:
+    def reading(self, *, aside: bool = False) -> Iterator[Reader]:
         self._check_process()
         connection = self._writer
         # The writer's own connection where nobody needs it: its pages are warm, another's would be read anew.
-        own = self._leader.acquire(blocking=False)
+        own = not aside and self._leader.acquire(blocking=False)
         try:
             if not own or connection.in_transaction:
                 connection = self._borrow()

@@ -53,6 +53,14 @@ class Store:
     def info(self) -> EngineInfo:
         return self.engine.info()
 
+    def look(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
+        """What `work` makes of a look that may take long. It records nothing."""
+        with self.engine.reading(aside=True) as reader:
+            unit = Unit(reader, actor=actor, now_ms=self._clock.now_ms(), ids=self._ids)
+            result = work(unit)
+        assert unit.writes() is None, "who only looks writes nothing"
+        return result
+
     def run(self, actor: Actor, work: Callable[[Unit], ResultT], *, writing: bool = False) -> ResultT:
         """Runs `work` and commits what it recorded, all or nothing; again from the top when somebody else was first.
 

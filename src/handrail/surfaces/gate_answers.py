@@ -84,8 +84,15 @@ def _check_still_next(run: PipelineRun, handed_out: Action, files: Mapping[str, 
 
 
 def check_there(asked: Asked, answer: str) -> None:
-    """Raises where the work would go on with a document that is gone."""
-    if asked.gone and answer not in (REJECT, ABANDON):
+    """Raises where the work would go on with a document that is gone, or that nobody can have read."""
+    if answer in (REJECT, ABANDON):
+        return
+    if asked.text is not None and not asked.text.strip():
+        raise IllegalTransition(
+            f"{asked.path} is empty, or too long to be read as a document, so there is nothing to answer {answer} to",
+            hint="`reject` has it written again; a document has at most 2 MiB",
+        )
+    if asked.gone:
         raise IllegalTransition(
             f"{asked.path} is not there any more, so there is nothing to answer {answer} to",
             hint="put it back; or `handrail reject` has it written again",

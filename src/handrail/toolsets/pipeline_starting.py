@@ -281,6 +281,7 @@ def _confirmed(
         source_type=source_type,
         source_url=request.source_url,
         source_id=request.source_id,
+        humans_decide=call.humans_decide,
         limits=_limits(call.budget, flags.limits),
     )
     state = state_from(flow, facts, prepared.files, flags.begin_at)

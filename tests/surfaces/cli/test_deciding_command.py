@@ -80,6 +80,19 @@ def test_where_people_decide_a_pipe_is_no_person(project: Path) -> None:
     assert call(project, "pipeline_next_action", workspace=workspace)["name"] == "checkpoint-a"
 
 
+def test_what_only_people_decided_when_a_run_began_no_agent_decides_later(project: Path) -> None:
+    config = project / ".handrail" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text('approvals = "human"\n', encoding="utf-8")
+    workspace = waiting(project)
+    config.write_text('approvals = "agent"\n', encoding="utf-8")
+    refused = run(project, "approve", "--yes")
+    assert (refused.exit_code, "NOT_ALLOWED" in refused.stderr) == (1, True)
+    arguments = msgspec.json.encode({"workspace": workspace, "user_response": "approve"}).decode()
+    assert "NOT_ALLOWED" in run(project, "call", "pipeline_next_action", arguments).output
+    assert call(project, "pipeline_next_action", workspace=workspace)["name"] == "checkpoint-a"
+
+
 def test_a_run_is_shown_phase_by_phase_and_given_up(project: Path) -> None:
     workspace = waiting(project)
     lines = run(project, "pipeline", "show", workspace).stdout
@@ -96,7 +109,7 @@ def test_a_run_is_shown_phase_by_phase_and_given_up(project: Path) -> None:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.surfaces.cli.deciding._is_terminal", lambda: True)
+    monkeypatch.setattr("handrail.surfaces.cli.deciding.sits_at_terminal", lambda: True)
 
 
 def edit(project: Path, workspace: str, text: str, name: str = "design.md") -> None:
@@ -150,7 +163,8 @@ def test_without_a_terminal_it_is_said_what_was_approved(project: Path) -> None:
     workspace = waiting(project)
     content = msgspec.json.decode(run(project, "approve", "--show", "--json").stdout)["content_hash"]
     done = run(project, "approve", COLUMNS="300")
-    assert f'Of "Fix the auth timeout", {workspace}: {workspace}/design.md, content {content}' in done.stdout
+    said = " ".join(done.stdout.split())
+    assert f'Of "Fix the auth timeout", {workspace}: {workspace}/design.md, content {content}' in said
 
 
 @pytest.mark.usefixtures("terminal")

@@ -226,7 +226,7 @@ def test_where_people_decide_a_person_does(project: Path, tmp_path: Path, monkey
     other, workspace = copied(project, tmp_path)
     for folder in (project, other):
         config(folder, HUMAN)
-    monkeypatch.setattr("handrail.surfaces.cli.deciding._is_terminal", lambda: True)
+    monkeypatch.setattr("handrail.surfaces.cli.deciding.sits_at_terminal", lambda: True)
     said(other, "import", workspace)
     said(project, "pause", workspace)
     said(project, "resume", workspace)
@@ -246,7 +246,7 @@ def test_where_people_decide_no_flow_that_asks_less_is_taken_over(
     document = msgspec.json.decode(state.read_bytes())
     document["flow"]["skip"].append("checkpoint-a")
     state.write_bytes(msgspec.json.encode(document))
-    monkeypatch.setattr("handrail.surfaces.cli.deciding._is_terminal", lambda: True)
+    monkeypatch.setattr("handrail.surfaces.cli.deciding.sits_at_terminal", lambda: True)
     assert "checkpoint-a (Human Reviews Design) is left out" in refused(other, "pipeline", "import", workspace)
     assert said(other, "list") == []
     config(other, f'{HUMAN}own_flows = ["light"]\n')
@@ -255,7 +255,7 @@ def test_where_people_decide_no_flow_that_asks_less_is_taken_over(
 
 def test_a_closed_standard_input_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    assert deciding._is_terminal() is False
+    assert deciding.sits_at_terminal() is False
 
 
 def test_a_run_shows_what_others_of_its_effort_took(project: Path) -> None:

@@ -66,7 +66,12 @@ def test_a_person_sees_the_token_and_how_it_is_used(project: Path) -> None:
     assert "Authorization: Bearer" in shown
 
 
-def test_a_token_that_only_decides_is_told_what_it_is_for(project: Path) -> None:
+def test_a_token_that_decides_is_made_by_a_person_at_a_terminal(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = run(project, "token", "create", "ann", "--rights", "decide")
+    assert refused.exit_code == 1
+    assert "NOT_ALLOWED" in refused.output
+    assert run_json(project, "token", "list")["tokens"] == []
+    monkeypatch.setattr("handrail.surfaces.cli.token.sits_at_terminal", lambda: True)
     shown = run(project, "token", "create", "ann", "--rights", "decide").stdout
     assert "signs its owner in to the page" in shown
     assert "Bearer" not in shown
@@ -74,16 +79,16 @@ def test_a_token_that_only_decides_is_told_what_it_is_for(project: Path) -> None
 
 def test_the_list_has_every_token_with_its_rights_and_its_end(project: Path) -> None:
     assert "handrail token create NAME" in run(project, "token", "list").stdout
-    for name, rights in (("ann", "read,write,decide"), ("bot", "read")):
+    for name, rights in (("ann", "read,write"), ("bot", "read")):
         run(project, "token", "create", name, "--rights", rights)
     run(project, "token", "revoke", "bot")
     ann, bot = run_json(project, "token", "list")["tokens"]
     assert set(ann) == {"id", "name", "rights", "agent_id", "created_at", "revoked_at"}
-    assert (ann["name"], ann["rights"], ann["revoked_at"]) == ("ann", ["read", "write", "decide"], None)
+    assert (ann["name"], ann["rights"], ann["revoked_at"]) == ("ann", ["read", "write"], None)
     assert bot["revoked_at"] >= bot["created_at"]
     head, *rows = run(project, "token", "list").stdout.splitlines()
     assert head.split() == ["id", "name", "rights", "agent", "made", "(UTC)", "revoked", "(UTC)"]
-    assert rows[0].split()[:4] == [ann["id"], "ann", "read,write,decide", "-"]
+    assert rows[0].split()[:4] == [ann["id"], "ann", "read,write", "-"]
     assert rows[0].endswith("-")
     assert rows[1].rstrip()[-1].isdigit()
 

@@ -79,6 +79,7 @@ class Site:
             feed=Feed(self.looking, lambda unit, events: {"position": events[-1].position}),
             table=Table(routes, OWN_PATHS),
             reading=msgspec.structs.replace(handrail.call, ledger=self.looking),
+            look=self.looking.look,
             writing=handrail.call,
             facts=PageFacts(version="1", approvals="human", project="/p/x", project_name="x", store="sqlite"),
             now_ms=lambda: 1_000,

@@ -189,3 +189,10 @@ def test_a_header_that_decides_must_not_come_twice(name: str) -> None:
 def test_a_cookie_is_found_by_its_exact_name_and_not_guessed_among_two(cookies: str, value: str) -> None:
     assert cookie_of({"cookie": cookies}, "handrail_1") == value
     assert cookie_of({}, "handrail_1") == ""
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("dest", ["image", "iframe", "script", "empty", "style"])
+def test_nothing_of_another_page_looks_though_its_browser_sends_our_cookie(site: str, dest: str) -> None:
+    assert status(DOOR, sec_fetch_site=site, sec_fetch_dest=dest) == 403
+    assert status(DOOR, sec_fetch_site="same-origin", sec_fetch_dest=dest) is None

@@ -20,7 +20,7 @@ from handrail.protocol.http.reply import Reply
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
 from handrail.surfaces.web import feed as module
-from handrail.surfaces.web.feed import Feed, Listener, pump
+from handrail.surfaces.web.feed import STREAMS, Feed, Listener, pump
 
 DEADLINE_S = 10.0
 ANN = Actor("ann", "test")
@@ -76,10 +76,10 @@ class Studio:
 class Visitor:
     """Somebody who reads one stream."""
 
-    def __init__(self, studio: Studio, after: int | None = None) -> None:
+    def __init__(self, studio: Studio, after: int | None = None, most: int = STREAMS) -> None:
         self._studio = studio
         self.listener = Listener(asyncio.get_running_loop())
-        self.joined = studio.feed.join(self.listener, after)
+        self.joined = studio.feed.join(self.listener, after, most)
         self.welcome = True
         self._sent: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
         self._leaving: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
@@ -358,17 +358,18 @@ def test_a_silent_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     studio.play(scene)
 
 
-def test_there_is_an_end_to_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STREAMS", 2)
+def test_there_is_an_end_to_streams() -> None:
     studio = Studio()
 
     async def scene() -> None:
         first, second = Visitor(studio), Visitor(studio)
         assert first.joined
         assert second.joined
-        assert not Visitor(studio).joined
+        assert not Visitor(studio, most=2).joined
+        assert Visitor(studio, most=3).joined, "who is signed in finds room where a token does not"
         studio.feed.leave(first.listener)
-        assert Visitor(studio).joined
+        studio.feed.leave(second.listener)
+        assert Visitor(studio, most=2).joined
 
     studio.play(scene)
 

@@ -21,6 +21,7 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
+DECIDE = "decide"
 DEFAULT_RIGHTS = ("read", "write")
 NAME = 100
 """Characters of a name."""
@@ -44,7 +45,7 @@ def issue(unit: UnitOfWork, name: str, rights: Iterable[str], secret: str, *, ag
     _check_name(unit, name)
     if agent_id is not None:
         find_agent(unit, agent_id)
-        if "decide" in given:
+        if DECIDE in given:
             raise InvalidParams(
                 "a token of an agent has no right to decide: agents do not approve work",
                 hint=f"leave out decide, or leave out the agent; rights: {', '.join(RIGHTS)}",
@@ -75,6 +76,11 @@ def checked_rights(rights: Iterable[str]) -> tuple[str, ...]:
         raise InvalidParams("a token without a right is good for nothing", hint=f"rights: {', '.join(RIGHTS)}")
     if "write" in given and "read" not in given:
         raise InvalidParams("whoever writes must read what is there", hint="rights: read,write")
+    if DECIDE in given and len(given) > 1:
+        raise InvalidParams(
+            "a token that may decide does nothing else: it would lie where agents read it",
+            hint="two tokens: --rights decide to sign in to the page, --rights read,write for calls",
+        )
     return tuple(right for right in RIGHTS if right in given)
 
 

@@ -17,7 +17,7 @@ from handrail.domain.pipeline.estimating import Cost
 from handrail.domain.pipeline.flow import Flow, Phase
 from handrail.domain.pipeline.handing_out import taken, task_states, text_hash
 from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, learn
-from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.run import FOR_PEOPLE, PipelineRun
 from handrail.domain.pipeline.state import Facts, RunState, TaskState, finish, is_left_out, outputs_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
@@ -50,6 +50,8 @@ class Request(NamedTuple):
     source_type: str = "text"
     source_url: str | None = None
     source_id: str | None = None
+    humans_decide: bool = False
+    """Whether only people open gates here."""
     limits: Mapping[str, float] = {}
     """What it may spend, as far as that was asked for. What holds here for every run is looked up at every turn."""
 
@@ -83,7 +85,7 @@ def begin(unit: UnitOfWork, request: Request, state: RunState, lessons: Lessons)
         effort=request.effort,
         branch=request.branch,
         flow=msgspec.to_builtins(request.flow),
-        flags=msgspec.to_builtins(request.flags),
+        flags={**msgspec.to_builtins(request.flags), **({FOR_PEOPLE: True} if request.humans_decide else {})},
         state=msgspec.to_builtins(state),
         task_ids={},
         dispatched=None,

@@ -19,7 +19,7 @@ def check_workflow(unit: UnitOfWork, workflow: Workflow, status: str, *, humans_
     run = _run_under_way(unit, workflow.id)
     if run is None:
         return
-    if humans_decide and workflow.status == "paused" and status == "in_progress":
+    if (humans_decide or run.for_people) and workflow.status == "paused" and status == "in_progress":
         raise NotAllowed(
             f"workflow {workflow.id} is the run of {run.workspace}, and here only a person lets it go on",
             hint=f"the person runs: handrail pipeline resume {run.workspace}",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -12,7 +13,6 @@ import msgspec
 from handrail.domain.gates.gate import GATE_MACHINE, Gate, answered_gate
 from handrail.domain.pipeline.answering import ABANDON, split_answer
 from handrail.domain.pipeline.engine import Action
-from handrail.domain.pipeline.handing_out import text_hash
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.kernel.errors import IllegalTransition, NotAllowed
 from handrail.kernel.ledger import Actor
@@ -20,6 +20,7 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 DECISION = "decision"
+HASH_DIGITS = 32
 
 
 class Answer(NamedTuple):
@@ -162,4 +163,7 @@ def check_shown(gate: Gate, handed_out: Action, files: Mapping[str, str]) -> Non
 
 
 def _content(action: Action, files: Mapping[str, str]) -> str:
-    return text_hash(f"{action.why or ''}\n{files.get(action.shows or '', '')}")
+    """What an answer is to. Longer than the hashes that only tell texts apart: whoever writes the document may be the
+    one who wants another approved in its place."""
+    shown = f"{action.why or ''}\n{files.get(action.shows or '', '')}"
+    return hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]

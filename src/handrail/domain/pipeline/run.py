@@ -11,6 +11,9 @@ from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.flow import Flow
 from handrail.domain.pipeline.state import Facts, RunState
 
+FOR_PEOPLE = "humans_decide"
+"""Among a run's flags: that only people open its gates."""
+
 
 class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run. Its id is its workflow's."""
@@ -69,10 +72,16 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
     def budget_limits(self) -> dict[str, float]:
         return {name: value for name, value in self.limits.items() if name in LIMITS}
 
+    @property
+    def for_people(self) -> bool:
+        """True where only people opened gates when it began: whoever changes the settings later changes no run that is
+        under way."""
+        return bool(self.flags.get(FOR_PEOPLE))
+
     def facts(self, *, humans_decide: bool) -> Facts:
         return Facts(
             source_type=self.source_type,
             auto=bool(self.flags.get("auto")),
             skip_pr=bool(self.flags.get("skip_pr")),
-            humans_decide=humans_decide,
+            humans_decide=humans_decide or self.for_people,
         )

@@ -148,7 +148,7 @@ def take_turn(
             said.append(f"{refusal.message}; {refusal.hint}")
     word: str | None = None
     if answer is not None:
-        decided = answer_of(unit, run, handed_out, answer, files, humans_decide=rules.humans_decide)
+        decided = answer_of(unit, run, handed_out, answer, files, humans_decide=rules.humans_decide or run.for_people)
         said.append(decided.known)
         if not decided.known:
             assert handed_out is not None, "an answer was to something"

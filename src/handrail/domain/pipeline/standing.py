@@ -77,6 +77,12 @@ def sentence_about(one: Standing) -> str:
     return f"{words}." if one.ended else f"{words}; its agent goes on with pipeline_next_action."
 
 
+def said_of(one: Standing) -> str:
+    """The same without commands, for a page that has buttons."""
+    words = f"The pipeline {one.flow} {_as_verb(one)}"
+    return f"{words}; its agent goes on." if not (one.waits_at or one.stopped or one.ended) else f"{words}."
+
+
 def run_sentence(unit: UnitOfWork, workflow_id: str) -> str | None:
     """The same about the run of a workflow; None for a workflow that is no run."""
     run = unit.get(PipelineRun, workflow_id)

@@ -17,6 +17,7 @@ from handrail.domain.setup.steps import CONFIG
 from handrail.domain.setup.writing import Step
 from handrail.kernel.errors import InvalidParams
 from handrail.outside.client_files import ClientFiles, this_machine
+from handrail.surfaces.cli.options import sits_at_terminal
 from handrail.wiring import Place
 
 QUESTION = "Gates in pipelines: may only a person answer them, at a terminal or the page?"
@@ -49,7 +50,11 @@ def settle_approvals(place: Place, options: dict[str, Any]) -> None:
     """Asks the person who starts a server, where nothing says yet who may answer gates, and writes the answer down.
     `init --remove` takes it back."""
     pairs = [pair.partition("=")[0].strip() for pair in options.get("settings", ())]
-    if "approvals" in pairs or "HANDRAIL_APPROVALS" in place.environ or not _is_terminal():
+    if (
+        "approvals" in pairs
+        or "HANDRAIL_APPROVALS" in place.environ
+        or not (sits_at_terminal() and sys.stdout.isatty())
+    ):
         return
     files = ClientFiles(place.project, this_machine(place.home, place.environ))
     if place.project == place.home.resolve() or said_approvals(files) is not None:
@@ -69,7 +74,3 @@ def write_changes(files: ClientFiles, known: Manifest, todo: Plan) -> None:
     files.keep(known)
     for change in todo.changes:
         files.apply(change)
-
-
-def _is_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

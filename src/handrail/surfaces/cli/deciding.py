@@ -13,12 +13,13 @@ from typing import Any
 import click
 
 from handrail.domain.pipeline.answering import REJECT
+from handrail.domain.pipeline.run import PipelineRun
 from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed
 from handrail.operation import Call
 from handrail.surfaces import gate_answers
 from handrail.surfaces.cli.asked import Asked, asked_about, asked_lines, document_of
 from handrail.surfaces.cli.columns import columns, wrapped
-from handrail.surfaces.cli.options import common_options
+from handrail.surfaces.cli.options import common_options, sits_at_terminal
 from handrail.surfaces.cli.plan import in_one_look
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.refusals import EXIT_REFUSED
@@ -77,7 +78,7 @@ def _decide(
     ask: bool,
     as_json: bool,
 ) -> None:
-    asking = ask and not as_json and _is_terminal()
+    asking = ask and not as_json and sits_at_terminal()
     seen = in_one_look(root, options, lambda call: asked_about(call, text)) if asking else None
     while seen is not None:
         _show(seen)
@@ -102,8 +103,8 @@ def _answer(
 
 def _answered(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any] | Asked:
     """What was answered; or, where nobody was shown what lies there now, the gate about that, open."""
-    check_person(call, "decides")
     asked = asked_about(call, text)
+    check_person(call, "decides", asked.run)
     answer = _word(asked, word)
     if asked.changed:
         return asked
@@ -148,13 +149,10 @@ def _say(done: dict[str, Any], *, as_json: bool) -> None:
             click.echo(line)
 
 
-def check_person(call: Call, does: str) -> None:
-    """Raises NotAllowed where only a person does this, and nobody sits at a terminal."""
-    if call.humans_decide and not _is_terminal():
+def check_person(call: Call, does: str, run: PipelineRun | None = None) -> None:
+    """Raises NotAllowed where only a person does this, here or by what the run began with, and nobody sits at a
+    terminal."""
+    if (call.humans_decide or (run is not None and run.for_people)) and not sits_at_terminal():
         raise NotAllowed(
             f"here only a person {does}, and this is no terminal", hint="run it yourself in a terminal of your own"
         )
-
-
-def _is_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()

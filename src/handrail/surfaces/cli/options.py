@@ -90,6 +90,11 @@ def place_of(root: Path | None) -> Place:
     return Place(project=project, folder=folder, home=home, environ=os.environ)
 
 
+def sits_at_terminal() -> bool:
+    """Whether somebody may be typing: what only a person does is done here alone."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def settings_of(place: Place, options: dict[str, Any]) -> Settings:
     """Settings from a command's options. An option left out leaves the setting to environment, file and default."""
     given: dict[str, Any] = {}

@@ -169,16 +169,16 @@ def _limit(text: str) -> tuple[str, float]:
 
 def _resumed(call: Call, workspace: str, going: Going) -> PipelineRun:
     """The run as it goes on. Raises IllegalTransition, and changes nothing, where it would stand where it stood."""
-    check_person(call, "lets a run go on, or go back")
     run = run_meant(call, workspace)
+    check_person(call, "lets a run go on, or go back", run)
     files = call.specs(run.repository_path).texts(run.workspace)
     return resumed(call.work, run, going, files, rules_of(call))
 
 
 def _forked(call: Call, workspace: str, phase: str, name: str | None, chosen: list[str]) -> dict[str, Any]:
     """The documents are there before the run is. A unit of work may be done over: it then keeps the place it chose."""
-    check_person(call, "takes answers along into another run")
     run = run_meant(call, workspace)
+    check_person(call, "takes answers along into another run", run)
     specs = call.specs(call.here.repository)
     if not chosen:
         chosen.append(_free_place(call, run.workspace, name))

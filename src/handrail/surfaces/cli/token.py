@@ -14,13 +14,14 @@ from typing import Any
 import click
 
 from handrail.domain.crew.token import RIGHTS, Token
-from handrail.domain.crew.tokens import DEFAULT_RIGHTS, checked_rights, issue, listed, meant
+from handrail.domain.crew.tokens import DECIDE, DEFAULT_RIGHTS, checked_rights, issue, listed, meant
 from handrail.domain.crew.tokens import revoke as take_back
+from handrail.kernel.errors import NotAllowed
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import ResultT
 from handrail.outside.revocations import note_revocation
 from handrail.surfaces.cli.columns import one_line
-from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
+from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, sits_at_terminal
 from handrail.surfaces.cli.render import echo_json, echo_table
 from handrail.wiring import Handrail, assemble
 
@@ -44,6 +45,12 @@ def token() -> None:
 def create(name: str, rights: str, agent_id: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
     """Make a token for NAME, a person or an agent. It is shown this once."""
     given = checked_rights(right.strip() for right in rights.split(","))
+    if DECIDE in given and not sits_at_terminal():
+        raise NotAllowed(
+            "who has the right to decide approves work in a person's name, so only a person makes such a token, at a "
+            "terminal",
+            hint="run it yourself in a terminal of your own",
+        )
     handrail = _handrail(root, options)
     secret = handrail.call.new_secret()
     made = _run(handrail, lambda unit: issue(unit, name, given, secret, agent_id=agent_id))

@@ -16,12 +16,16 @@ import click
 from handrail import __version__
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
-from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
+from handrail.surfaces.cli.options import (
+    common_options,
+    person,
+    place_of,
+    settings_of,
+    sits_at_terminal,
+    toolset_options,
+)
 from handrail.surfaces.cli.render import echo_json
 from handrail.wiring import Handrail, assemble
-
-OPENED_S = 60.0
-"""How long a browser that we start has to come for its link: others on this machine may see what it was told."""
 
 
 def command_path() -> str:
@@ -79,7 +83,7 @@ def team_line(settings: Settings) -> str:
 @click.command()
 @click.option("--http", "address", metavar="HOST:PORT", help="Where to serve.  [default: 127.0.0.1:8765]")
 @click.option("--token", envvar="HANDRAIL_TOKEN", help="The bearer token of HTTP calls.  [default: ~/.handrail/token]")
-@click.option("--open", "opens", is_flag=True, help="Open the page in a browser, signed in.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser; it asks for the code of the link.")
 @toolset_options
 @common_options
 def up(address: str | None, token: str | None, opens: bool, root: Path | None, as_json: bool, **options: Any) -> None:
@@ -105,11 +109,12 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
             selection = {"toolsets": handrail.selection.names, "missing": handrail.selection.missing}
             echo_json({"url": url, "token": secret, "version": __version__, **selection})
         else:
-            link = sign_in_link(url, new_code(START_CODE_S)) if sys.stdout.isatty() else None
+            shown = sits_at_terminal() and sys.stdout.isatty()
+            link = sign_in_link(url, new_code(START_CODE_S)) if shown else None
             told = (_about_page(url, link), _what_is_on(handrail), team_line(settings))
             click.echo(_welcome(url, secret, place.project, *told))
-        if opens:
-            _open(sign_in_link(url, new_code(OPENED_S)))
+        if opens:  # without the code: what a browser is started with, every program of this user can read
+            _open(f"{url.rpartition('/')[0]}/")
 
     run_page(place, settings, address=address or settings.http, token=secret, owner=person().name, when_ready=tell)
 

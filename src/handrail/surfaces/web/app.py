@@ -23,7 +23,7 @@ from handrail.protocol.http.guard import Rejection
 from handrail.protocol.http.reply import TOO_LARGE, Reply
 from handrail.surfaces.web.answering import Answer, Headers, answer_of, broken, failed, refused
 from handrail.surfaces.web.door import SAFE, Door, cookie_of, taken_apart
-from handrail.surfaces.web.feed import STREAMS, Feed, Listener, pump
+from handrail.surfaces.web.feed import GUEST_STREAMS, STREAMS, Feed, Listener, pump
 from handrail.surfaces.web.route import CHANNEL, Asked, Route, Visitor
 from handrail.surfaces.web.routes import Table
 from handrail.surfaces.web.sign_in import LINK_CODE_S, SESSION_S, Failed, Session, SignIn
@@ -34,9 +34,10 @@ ResultT = TypeVar("ResultT")
 BODY_BYTES = 1024 * 1024
 BODY_S = 30.0
 QUERY_FIELDS = 64
-WORKERS = 8
-AT_ONCE = 64
-"""Requests at work or waiting for a worker; more are sent away."""
+WORKERS, GUEST_WORKERS = 8, 2
+"""Threads for people who are signed in, and for tokens: agents that look all day must not keep a person waiting."""
+AT_ONCE, GUESTS_AT_ONCE = 64, 16
+"""Requests of each kind at work or waiting for a worker; more are sent away."""
 SESSION, SESSION_END, LINKS, FEED = "/api/session", "/api/session/end", "/api/links", "/api/feed"
 OWN_PATHS = (SESSION, SESSION_END, LINKS, FEED)
 AGENT = "agent"
@@ -80,10 +81,51 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     table: Table
     reading: Call
     """What handlers get that only look: looking makes no store."""
+    look: Callable[[Actor, Callable[[Any], Any]], Any]
+    """A look of one handler at the store, which keeps no writer waiting."""
     writing: Call
     facts: PageFacts
     now_ms: Callable[[], int]
     files: StaticFiles
+
+
+class _Workers:
+    """A few threads, and how much they have to do."""
+
+    def __init__(self, threads: int, most: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="handrail-page")
+        self._most = most
+        self._counting = threading.Lock()
+        self.running = 0
+        """At work, or waiting for a thread."""
+
+    @property
+    def is_crowded(self) -> bool:
+        return self.running >= self._most
+
+    async def run(self, work: Callable[[], ResultT]) -> ResultT:
+        """The result of `work`, which may take long. Raises what it raises."""
+
+        def counted() -> ResultT:
+            try:
+                return work()
+            finally:
+                self._count(-1)
+
+        self._count(1)
+        try:
+            doing = self._pool.submit(counted)
+        except RuntimeError:  # the process is leaving
+            self._count(-1)
+            raise
+        return await asyncio.wrap_future(doing)
+
+    def _count(self, step: int) -> None:
+        with self._counting:
+            self.running += step
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class PageApp:
@@ -96,9 +138,8 @@ class PageApp:
         self._endpoint = endpoint
         self._mcp_path = mcp_path
         self._cookie = f"handrail_{page.door.port}"  # cookies do not tell ports apart, so the name does
-        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="handrail-page")
-        self._counting = threading.Lock()
-        self._running = 0
+        self._workers = _Workers(WORKERS, AT_ONCE)
+        self._guest_workers = _Workers(GUEST_WORKERS, GUESTS_AT_ONCE)
 
     # -- the process ------------------------------------------------------------------------------------------------
 
@@ -121,32 +162,13 @@ class PageApp:
         self._endpoint.drain()
 
     def is_stuck(self) -> bool:
-        return self._running > 0 or self._endpoint.is_stuck()
+        return self._workers.running > 0 or self._guest_workers.running > 0 or self._endpoint.is_stuck()
 
     def close(self) -> None:
         self._feed.close()
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._workers.close()
+        self._guest_workers.close()
         self._endpoint.close()
-
-    async def _on_thread(self, work: Callable[[], ResultT]) -> ResultT:
-        """The result of `work`, which may take long. Raises what it raises."""
-
-        def counted() -> ResultT:
-            try:
-                return work()
-            finally:
-                with self._counting:
-                    self._running -= 1
-
-        with self._counting:
-            self._running += 1
-        try:
-            doing = self._workers.submit(counted)
-        except RuntimeError:  # the process is leaving
-            with self._counting:
-                self._running -= 1
-            raise
-        return await asyncio.wrap_future(doing)
 
     # -- what is asked ----------------------------------------------------------------------------------------------
 
@@ -237,7 +259,8 @@ class PageApp:
                 extra = ((b"allow", ", ".join(allowed).encode()),)
                 return failed(405, "METHOD_NOT_ALLOWED", f"this takes {', '.join(allowed)}", extra=extra)
             return failed(404, "NOT_FOUND", self._table.hint(request.path), "the page itself is at /")
-        if self._running >= AT_ONCE:
+        workers = self._workers if guest.session is not None else self._guest_workers
+        if workers.is_crowded:
             return failed(503, "BUSY", "too much is being asked at once", "try again soon")
         body = await _body_of(request) if request.method == "POST" else None
         if isinstance(body, Answer):
@@ -245,7 +268,7 @@ class PageApp:
         route, named = found
         asked = Asked(visitor=guest.visitor, path=named, query=request.query, body=body)
         accepts = request.headers.get("accept-encoding", "")
-        return await self._on_thread(lambda: self._handled(route, asked, accepts))
+        return await workers.run(lambda: self._handled(route, asked, accepts))
 
     def _handled(self, route: Route, asked: Asked, accepts: str) -> Answer:
         """Runs a handler. On a worker thread."""
@@ -259,7 +282,8 @@ class PageApp:
             def work(unit: Any) -> Any:
                 return route.handler(msgspec.structs.replace(call, unit=unit), asked)
 
-            return answer_of(call.ledger.run(actor, work, writing=writes), accepts)
+            found = call.ledger.run(actor, work, writing=True) if writes else self._page.look(actor, work)
+            return answer_of(found, accepts)
         except Refusal as refusal:
             return refused(refusal)
         except Exception as bug:  # noqa: BLE001 - nobody is left without an answer
@@ -295,7 +319,7 @@ class PageApp:
             return False
         if self.sign_in.is_believed(session):
             return True
-        return await self._on_thread(lambda: self.sign_in.look_again(session))
+        return await self._workers.run(lambda: self.sign_in.look_again(session))
 
     def _session_document(self, visitor: Visitor) -> dict[str, Any]:
         facts: dict[str, Any] = msgspec.to_builtins(self._page.facts)
@@ -310,7 +334,7 @@ class PageApp:
         text = body.get("token")
         if not isinstance(text, str) or not text.strip():
             raise InvalidParams("token is missing", hint='send {"token": "…"}: a code from the terminal, or a token')
-        opened = await self._on_thread(lambda: self.sign_in.by_text(text.strip()))
+        opened = await self._workers.run(lambda: self.sign_in.by_text(text.strip()))
         if isinstance(opened, Failed):
             return failed(opened.status, opened.code, opened.message, opened.hint)
         cookie, session = opened
@@ -343,8 +367,9 @@ class PageApp:
     async def _streamed(self, request: Request, guest: Guest) -> Answer | None:
         listener = Listener(asyncio.get_running_loop())
         after = _position_of(request)
-        if not await self._on_thread(lambda: self._feed.join(listener, after)):
-            why = "the server is leaving" if self._feed.draining else f"{STREAMS} pages are open already"
+        most = STREAMS if guest.session is not None else GUEST_STREAMS
+        if not await self._workers.run(lambda: self._feed.join(listener, after, most)):
+            why = "the server is leaving" if self._feed.draining else f"{most} pages are open already"
             return failed(503, "BUSY", why, "close a page that nobody looks at", extra=((b"retry-after", b"5"),))
         await pump(self._feed, listener, request.reply, SAFEGUARDS, self._welcome_of(request, guest))
         return None

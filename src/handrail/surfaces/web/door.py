@@ -16,7 +16,9 @@ from handrail.protocol.http.guard import ALLOWED_BY, LOOPBACK_NAMES, answers_to
 
 SAFE = ("GET", "HEAD")
 METHODS = (*SAFE, "POST")
-DECISIVE = ("host", "origin", "authorization", "cookie", "content-type", "content-length", "sec-fetch-site")
+FETCH_SITE, FETCH_DEST = "sec-fetch-site", "sec-fetch-dest"
+"""Where the page comes from that asks, and what for: a browser says so, and no script can say otherwise."""
+DECISIVE = ("host", "origin", "authorization", "cookie", "content-type", "content-length", FETCH_SITE, FETCH_DEST)
 """Headers that decide who may speak, or how: given twice, nobody can tell which one another program went by."""
 
 
@@ -54,7 +56,7 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
             allow = ((b"allow", ", ".join(METHODS).encode()),)
             message = f"the page takes {', '.join(METHODS)}"
             return TurnedAway(status=405, code="METHOD_NOT_ALLOWED", message=message, headers=allow)
-        return None if method in SAFE else _check_write(headers, origin)
+        return _check_read(headers) if method in SAFE else _check_write(headers, origin)
 
     def _is_own(self, origin: str, host: str) -> bool:
         """Whether an Origin is the page at this host. Only a host that was allowed by name may stand behind something
@@ -65,9 +67,18 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
         return scheme == "http" or (scheme == "https" and not answers_to(host, LOOPBACK_NAMES, self.port))
 
 
+def _check_read(headers: Mapping[str, str]) -> TurnedAway | None:
+    """A link may lead here from anywhere; nothing else of another page may look, though its browser sends our cookie:
+    other ports of this machine are the same site to it."""
+    foreign = headers.get(FETCH_SITE, "none") not in ("none", "same-origin")
+    if foreign and headers.get(FETCH_DEST, "document") != "document":
+        return _foreign("another site's page has asked for this")
+    return None
+
+
 def _check_write(headers: Mapping[str, str], origin: str | None) -> TurnedAway | None:
     """Browsers name the origin of everything that is not a plain look, so what comes without is no page of ours."""
-    if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+    if headers.get(FETCH_SITE, "same-origin") != "same-origin":
         return _foreign("another site's page has sent this")
     if origin is None:
         return _foreign("a change without an Origin does not come from the page")

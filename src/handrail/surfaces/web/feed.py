@@ -27,7 +27,8 @@ from handrail.surfaces.web.route import CHANNEL
 RING = 512
 RING_BYTES = 8 * 1024 * 1024
 """News that is kept for readers that are behind, or come back."""
-STREAMS = 32
+STREAMS, GUEST_STREAMS = 32, 16
+"""Streams at once; a token's stream is only opened while there are fewer, so that a person always finds room."""
 AT_ONCE = 500
 """Events that make one piece of news at most."""
 CATCH_UP = 2_000
@@ -93,11 +94,11 @@ class Feed:
 
     # -- listeners --------------------------------------------------------------------------------------------------
 
-    def join(self, listener: Listener, after: int | None) -> bool:
-        """Adds a stream that has seen everything up to `after`, or that begins now; False where there are too many.
+    def join(self, listener: Listener, after: int | None, most: int = STREAMS) -> bool:
+        """Adds a stream that has seen everything up to `after`, or that begins now; False where there are `most`.
         Asks the store: not for the event loop. Raises Refusal."""
         with self._lock:
-            if self.draining or len(self._listeners) >= STREAMS:
+            if self.draining or len(self._listeners) >= most:
                 return False
             self._listeners.add(listener)
         try:

@@ -120,13 +120,13 @@ class SignIn:
     def by_code(self, code: str) -> tuple[str, Session] | Failed:
         """Exchanges a code for a session and the cookie that proves it. A code works once."""
         with self._lock:
+            person = self._taken(code)  # first: a foreign page that tries wrong ones must not lock a person out
+            if person is not None:
+                return self._opened(person)
             if self._is_crowded():
                 return _TOO_MANY
-            person = self._taken(code)
-            if person is None:
-                self._wrong.append(self._now_s())
-                return _UNKNOWN
-            return self._opened(person)
+            self._wrong.append(self._now_s())
+            return _UNKNOWN
 
     def by_text(self, text: str) -> tuple[str, Session] | Failed:
         """The same for what somebody typed: a code, or a person's token that may decide. May take long."""
