@@ -19,7 +19,7 @@ import msgspec
 from tests.process.http_peer import DEADLINE_S, Open, Peer
 
 LINK = re.compile(r"http://[^\s/]+/\?token=[A-Za-z0-9_-]+")
-READY = "In another shell"
+READY = re.compile(rb"\?token=\S+\r?\n")
 """The end of what `up` says before it waits."""
 
 
@@ -53,7 +53,7 @@ class Terminal:
         with contextlib.suppress(OSError):  # how a terminal ends on Linux
             while chunk := os.read(self._ours, 65536):
                 self._said += chunk
-                if READY.encode() in self._said:
+                if READY.search(re.sub(rb"\x1b\[[0-9;]*m", b"", self._said)):
                     self._ready.set()
         self._ready.set()
 
@@ -100,6 +100,7 @@ class Browser:
         self.url = url
         self._peer = Peer(url)
         self.cookie: str | None = None
+        self.proof: str | None = None
 
     def __enter__(self) -> Browser:
         return self
@@ -110,12 +111,14 @@ class Browser:
     def open(self, method: str, path: str, body: Any = None, **headers: str | None) -> Open:
         given: dict[str, str | None] = {"Cookie": self.cookie}
         if method == "POST":
-            given |= {"Origin": self.url, "Sec-Fetch-Site": "same-origin"}
+            given |= {"Origin": self.url, "Sec-Fetch-Site": "same-origin", "X-Handrail-Proof": self.proof}
         peer = self._peer.at("/")
         peer.path = path  # with what stands after its question mark, and as it is written
         opened = peer.open(method, body, **{**given, **headers})
         if "set-cookie" in opened.headers:
             self.cookie = opened.headers["set-cookie"].partition(";")[0]
+        if "#proof=" in opened.headers.get("location", ""):
+            self.proof = opened.headers["location"].partition("#proof=")[2]
         return opened
 
     def status(self, method: str, path: str, body: Any = None, **headers: str | None) -> int:
@@ -129,7 +132,10 @@ class Browser:
 
     def post(self, path: str, body: Any, **headers: str | None) -> tuple[int, Any]:
         with self.open("POST", path, body, **headers) as response:
-            return response.status, msgspec.json.decode(response.body() or b"null")
+            answer = msgspec.json.decode(response.body() or b"null")
+        if isinstance(answer, dict) and "proof" in answer:  # signed in, by what was typed
+            self.proof = answer["proof"]
+        return response.status, answer
 
     def sign_in(self, link: str) -> int:
         """Follows a link; the status of its answer."""

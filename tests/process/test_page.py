@@ -100,10 +100,10 @@ def event(stream: Open) -> tuple[str, str | None, Any]:
 # -- signing in --------------------------------------------------------------------------------------------------------
 
 
-def test_the_link_comes_first_under_the_address_and_works_once(
+def test_the_link_comes_last_where_eyes_rest_and_works_once(
     terminal: Terminal, ann: Browser, stranger: Browser
 ) -> None:
-    assert terminal.said.index(terminal.link) < terminal.said.index("Paste one of these")
+    assert terminal.said.index("Paste one of these") < terminal.said.index(terminal.link)
     assert ann.get(SESSION)["name"] == "ann"
     with stranger.open("GET", terminal.link.removeprefix(terminal.url)) as again:
         assert again.status == 403
@@ -115,7 +115,7 @@ def test_the_link_leads_on_to_an_address_without_the_code(folder: Path) -> None:
     with up_on_a_terminal(folder) as other, Browser(other.url) as browser:
         with browser.open("GET", f"{other.link.removeprefix(other.url)}&theme=dark") as opened:
             assert opened.status == 303
-            assert opened.headers["location"] == "/?theme=dark"
+            assert opened.headers["location"].partition("#")[0] == "/?theme=dark"
             assert opened.headers["cache-control"] == "no-store"
             cookie = opened.headers["set-cookie"]
         port = other.url.rpartition(":")[2]
@@ -360,6 +360,8 @@ def test_who_starts_it_is_asked_once_who_may_decide(tmp_path: Path) -> None:
     config = project / ".handrail" / "config.toml"
     with up_on_a_terminal(project, home=home, typed=b"\n") as first:
         assert "may only a person answer them" in first.said
+        assert first.said.index("One question") < first.said.index("may only a person answer them")
+        assert "init.json" in (project / ".handrail" / ".gitignore").read_text()
         assert 'approvals = "human"' in config.read_text()
         with Browser(first.url) as browser:
             browser.sign_in(first.link)

@@ -29,7 +29,7 @@ from handrail.operation import Call, HttpAddress
 from handrail.page_wiring import Deciders
 from handrail.surfaces.web import app as module
 from handrail.surfaces.web.answering import GZIP_BYTES, Download, answer_of, refused, takes_gzip
-from handrail.surfaces.web.app import OWN_PATHS, Page, PageApp, PageFacts
+from handrail.surfaces.web.app import OWN_PATHS, PROOF, Page, PageApp, PageFacts
 from handrail.surfaces.web.door import Door
 from handrail.surfaces.web.feed import Feed
 from handrail.surfaces.web.route import Asked, Route, read, write
@@ -90,7 +90,8 @@ class Site:
         self.app = PageApp(page, build_endpoint(place, settings, address, guard, ledger=handrail.ledger), "/mcp")
         opened = self.sign_in.by_code(self.sign_in.new_code(START_CODE_S))
         assert isinstance(opened, tuple)
-        self.cookie = f"handrail_{PORT}={opened[0]}"
+        self.cookie = f"handrail_{PORT}={opened.cookie}"
+        self.proof = opened.proof
 
     def play(self, scene: Callable[[], Awaitable[None]]) -> None:
         async def main() -> None:
@@ -115,7 +116,7 @@ class Site:
     async def asked(self, method: str, target: str, body: Any = None, **headers: str | None) -> Said:
         given: dict[str, str | None] = {"host": HOST, "cookie": self.cookie}
         if method == "POST":
-            given |= {"origin": f"http://{HOST}", "content-type": "application/json"}
+            given |= {"origin": f"http://{HOST}", "content-type": "application/json", PROOF: self.proof}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         path, _, query = target.partition("?")
         scope = {
@@ -141,6 +142,14 @@ class Site:
 
 def echo(_: Call, asked: Asked) -> Any:
     return {"path": dict(asked.path), "query": dict(asked.query), "body": asked.body, "who": asked.visitor.name}
+
+
+def test_a_cookie_alone_reads_and_changes_nothing(tmp_path: Path) -> None:
+    """As every other port of this machine gets it from a browser that is signed in here."""
+    for proof in (None, "", "another"):
+        site = Site(tmp_path / str(proof or proof is None), read("/api/look", echo), write("/api/x", echo))
+        said = site.ask("POST", "/api/x", {}, x_handrail_proof=proof)
+        assert (said.status, said.code) == (403, "PROOF_MISSING")
 
 
 # -- routes ------------------------------------------------------------------------------------------------------------
@@ -295,7 +304,8 @@ def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path, monkeypatch
 
     async def scene() -> None:
         headers = {"host": HOST, "cookie": site.cookie, "origin": f"http://{HOST}", "content-type": "application/json"}
-        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+        proven = {**headers, PROOF: site.proof}
+        raw = [(name.encode(), value.encode()) for name, value in proven.items()]
         scope = {"type": "http", "method": "POST", "path": "/api/x", "headers": raw}
 
         async def send(message: MutableMapping[str, Any]) -> None:
@@ -379,7 +389,8 @@ def test_a_link_that_was_used_leads_who_is_signed_in_on_and_shows_others_the_for
         first = await site.asked(
             "GET", f"/?token={code}&theme=dark", cookie=None
         )  # looking at its head used nothing up
-        assert (first.status, first.headers["location"]) == (303, "/?theme=dark")
+        assert first.status == 303
+        assert first.headers["location"].startswith("/?theme=dark#proof=")
         again = await site.asked("GET", f"/?token={code}")
         assert (again.status, again.headers["location"]) == (303, "/")
         assert "set-cookie" not in again.headers

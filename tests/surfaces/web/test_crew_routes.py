@@ -15,6 +15,7 @@ from handrail.kernel.errors import (
     InvalidParams,
     MessageNotFound,
     NotAllowed,
+    NotFound,
     Refusal,
     RunNotFound,
     TaskNotFound,
@@ -285,3 +286,40 @@ def test_what_was_posted_must_fit(tmp_path: Path) -> None:
         ("/api/messages/msg_1/read", {"ack": "yes"}),
     ):
         assert isinstance(page.declined("POST", address, body), InvalidParams), address
+
+
+# -- documents --------------------------------------------------------------------------------------------------------
+
+
+def test_the_documents_of_a_run_are_listed_and_read_by_name_alone(tmp_path: Path) -> None:
+    page = Page(tmp_path, profile="", toolsets="pipeline,plan")
+    run = Orchestrator(page.call, tmp_path / "project")
+    run.run(lambda action: action["type"] == "checkpoint")
+    workspace = run.project / run.workspace
+    (workspace / "state.json").write_text("{}")
+    (tmp_path / "project" / "secret.md").write_text("not yours")
+    (workspace / "link.md").symlink_to(tmp_path / "project" / "secret.md")
+    listed = page.get(f"/api/workflows/{run.workflow}/pipeline")["documents"]
+    design = next(one for one in listed if one["name"] == "design.md")
+    text = (workspace / "design.md").read_text()
+    assert design == {"name": "design.md", "path": f"{run.workspace}/design.md", "size": len(text.encode())}
+    assert not {"link.md", "state.json", "secret.md"} & {one["name"] for one in listed}
+    shown = page.get(f"/api/workflows/{run.workflow}/documents/design.md")
+    assert (shown["text"], shown["cut"], shown["path"]) == (text, False, design["path"])
+    for name in ("link.md", "state.json", "..", "nothing.md", "%2e%2e%2fsecret.md"):
+        assert isinstance(page.declined("GET", f"/api/workflows/{run.workflow}/documents/{name}"), NotFound)
+    plan = page.plan({"name": "one"})
+    assert isinstance(page.declined("GET", f"/api/workflows/{plan}/documents/design.md"), RunNotFound)
+
+
+def test_events_of_one_task_and_a_kind_by_its_beginning(tmp_path: Path) -> None:
+    page = Page(tmp_path)
+    page.plan({"name": "one"}, {"name": "two"})
+    (anna,) = page.register("Anna")
+    page.claim(anna, "task_2")
+    assert [event["text"] for event in page.get("/api/events?task=task_2&kind=task")["events"]] == [
+        "began “two”",
+        "claimed “two”",
+    ]
+    assert isinstance(page.declined("GET", "/api/events?kind=nonsense"), InvalidParams)
+    assert isinstance(page.declined("GET", "/api/events?task=task_9"), TaskNotFound)

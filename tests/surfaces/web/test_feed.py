@@ -346,14 +346,14 @@ def test_nobody_hears_anything_before_it_is_known_that_they_may() -> None:
 
 def test_a_silent_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TICK_S", 0.01)
-    monkeypatch.setattr(module, "KEEP_ALIVE_S", 0.0)
+    monkeypatch.setattr(module, "BEAT_S", 0.0)
     studio = Studio()
 
     async def scene() -> None:
         ann = Visitor(studio).reads()
         assert (await ann._sent.get())["type"] == "http.response.start"
         assert b"retry: 1000\n" in (await ann._sent.get())["body"]
-        assert (await ann._sent.get())["body"] == b": keep-alive\n\n"
+        assert (await ann._sent.get())["body"] == b"event: beat\ndata: {}\n\n"
 
     studio.play(scene)
 

@@ -59,7 +59,7 @@ class Desk:
     def open(self, text: str) -> tuple[str, Session]:
         opened = self.sign_in.by_text(text)
         assert not isinstance(opened, Failed), opened
-        return opened
+        return opened.cookie, opened.session
 
     def refused(self, text: str) -> str:
         opened = self.sign_in.by_text(text)
@@ -224,3 +224,12 @@ def test_codes_and_sessions_do_not_grow_without_end(desk: Desk) -> None:
         last, _ = desk.open("hr_bea")
     assert desk.sign_in.session(oldest) is None
     assert desk.sign_in.session(last) is not None
+
+
+def test_a_session_is_proven_by_what_only_its_own_page_was_told(desk: Desk) -> None:
+    one, other = (desk.sign_in.by_code(desk.sign_in.new_code(LINK_CODE_S)) for _ in range(2))
+    assert not isinstance(one, Failed)
+    assert not isinstance(other, Failed)
+    assert desk.sign_in.proves(one.session, one.proof)
+    for wrong in ("", other.proof, one.cookie):
+        assert not desk.sign_in.proves(one.session, wrong)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from handrail.surfaces.web.static_files import FOLDER, SAFEGUARDS, StaticFiles, is_unchanged
+from tests.page.weights import (
+    FIRST_SCREENS,
+    IMPORTED,
+    IMPORTED_LATER,
+    MARKUP,
+    SCRIPTS,
+    begun,
+    first_paint,
+    needed_by,
+    shell,
+    weight,
+)
 
 
 @pytest.fixture
@@ -97,3 +110,43 @@ def test_the_page_itself_keeps_to_that_policy() -> None:
         for banned in (" style=", "<style", " onclick=", " onload=", "://", "javascript:"):
             assert banned not in text.replace("http://www.w3.org/", ""), f"{file.name}: {banned}"
         assert "<script>" not in text
+
+
+# -- how much of it there is ------------------------------------------------------------------------------------------
+
+FIRST_PAINT_BYTES = 60_000
+"""Scripts, as they are, that a browser needs before it shows a screen for the first time."""
+ALL_BYTES = 144_000
+"""All scripts together. A ceiling at what there is: it goes down, never up without a reason."""
+LONGEST = 300
+
+
+@pytest.mark.parametrize("screen", FIRST_SCREENS)
+def test_a_first_screen_needs_few_scripts(screen: str) -> None:
+    needed = shell() | needed_by([screen])
+    assert {"app.js", "dom.js", "live.js", screen} <= needed, "imports are followed"
+    assert first_paint(screen) <= FIRST_PAINT_BYTES, {name: weight([name]) for name in needed}
+
+
+def test_all_scripts_together_stay_below_their_ceiling() -> None:
+    assert weight(SCRIPTS) <= ALL_BYTES
+    assert [name for name, text in SCRIPTS.items() if len(text.splitlines()) > LONGEST] == []
+
+
+def test_what_the_page_loads_ahead_is_what_it_needs() -> None:
+    """A preload of what nobody imports is a waste, and one that is missing a step more before the first paint."""
+    preloaded = set(re.findall(r'rel="modulepreload" href="(\w+\.js)"', MARKUP))
+    assert preloaded == shell() - begun()
+    for screen, first in (("graph", "graph.js"), ("home", "home.js")):
+        named = re.search(rf'\["?{screen}"[^\]]*\]|push\("{screen}"[^)]*\)', SCRIPTS["ahead.js"])
+        assert named is not None
+        ahead = {f"{name}.js" for name in re.findall(r'"(\w+)"', named.group())}
+        assert ahead == needed_by([first]) - shell()
+
+
+def test_every_script_that_is_imported_is_there_and_every_one_is_used() -> None:
+    named = {name for text in SCRIPTS.values() for name in (*IMPORTED.findall(text), *IMPORTED_LATER.findall(text))}
+    assert named <= set(SCRIPTS)
+    tabs = set(re.findall(r"(\w+): \"[A-Z]", SCRIPTS["app.js"]))  # screens are imported by the name of their tab
+    by_tab = {f"{tab}.js" for tab in tabs} | {"lists.js"}
+    assert set(SCRIPTS) - named - shell() <= by_tab

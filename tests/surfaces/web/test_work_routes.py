@@ -70,6 +70,9 @@ def test_an_answer_lets_the_run_go_on_and_is_kept_with_name_and_channel(waiting:
     assert waiting.page.get("/api/needs")["items"] == []
     (kept,) = waiting.page.get(f"/api/workflows/{waiting.run.workflow}/gates")["gates"]
     assert (kept["answered_by"], kept["channel"], kept["waited_ms"]) == ("maria", "page", 0)
+    assert (kept["path"], kept["phase"]) == (waiting.need["path"], waiting.need["phase"])
+    shown = waiting.page.get(f"/api/gates/{waiting.gate}")
+    assert (shown["path"], shown["phase"], shown["text"]) == (waiting.need["path"], waiting.need["phase"], None)
 
 
 def test_a_call_that_waits_is_woken_by_the_answer(waiting: Waiting) -> None:
@@ -103,7 +106,10 @@ def test_a_second_decision_is_refused_and_told_who_was_first(waiting: Waiting) -
     refusal = waiting.refused("reject", feedback="No!")
     assert isinstance(refusal, IllegalTransition)
     assert "approve, by maria through page" in refusal.message
+    assert "decide" not in (refusal.hint or ""), "one fact is said once"
     assert refusal.details["gate_id"] == waiting.gate
+    assert refusal.details["path"] == waiting.need["path"]
+    assert refusal.message.startswith(waiting.need["phase"])
     assert waiting.stored()[0].answer == "approve"
 
 
@@ -111,7 +117,11 @@ def test_an_answer_without_what_was_shown_or_to_something_else_is_refused(waitin
     assert isinstance(waiting.refused("approve", content_hash=None), InvalidParams)
     refusal = waiting.refused("approve", content_hash="0" * 64)
     assert isinstance(refusal, IllegalTransition)
-    assert refusal.details == {"gate_id": waiting.gate, "content_hash": waiting.need["content_hash"]}
+    assert refusal.details == {
+        "gate_id": waiting.gate,
+        "content_hash": waiting.need["content_hash"],
+        "path": waiting.need["path"],
+    }
     assert waiting.stored()[0].status == "open"
 
 
@@ -121,9 +131,13 @@ def test_a_document_that_was_changed_is_asked_about_anew_and_nothing_is_answered
     assert isinstance(refusal, IllegalTransition)
     old, new = waiting.stored()
     assert (old.status, new.status) == ("withdrawn", "open")
-    assert refusal.details == {"gate_id": new.id, "content_hash": new.content_hash}
+    assert refusal.details == {"gate_id": new.id, "content_hash": new.content_hash, "path": waiting.need["path"]}
     again = waiting.refused("approve")
     assert (again.details["gate_id"], again.code) == (new.id, "ILLEGAL_TRANSITION")
+    assert again.message.startswith(waiting.need["path"])
+    rows = waiting.page.get(f"/api/workflows/{waiting.run.workflow}/gates")["gates"]
+    withdrawn = {row["id"]: row["withdrawn"] for row in rows}
+    assert withdrawn == {old.id: "the document was changed", new.id: None}
     shown = waiting.page.get(f"/api/gates/{new.id}")
     assert "# Another" in shown["text"]
     done = waiting.page.post(f"/api/gates/{new.id}/decision", answer="approve", content_hash=shown["content_hash"])
@@ -148,6 +162,17 @@ def test_nothing_goes_on_with_a_document_that_is_gone(waiting: Waiting) -> None:
     assert isinstance(waiting.page.refused(path, answer="approve", content_hash=hashed), IllegalTransition)
     done = waiting.page.post(path, answer="reject", feedback="Write it again.", content_hash=hashed)
     assert done["answer"] == "reject"
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "x" * (2 * 1024 * 1024 + 1)], ids=["empty", "blank", "longer than is read"]
+)
+def test_nothing_goes_on_with_a_document_that_nobody_can_have_read(waiting: Waiting, text: str) -> None:
+    (waiting.run.project / waiting.run.workspace / "design.md").write_text(text)
+    shown = waiting.page.get(f"/api/gates/{waiting.gate}")
+    path, hashed = f"/api/gates/{shown['id']}/decision", shown["content_hash"]
+    assert isinstance(waiting.page.refused(path, answer="approve", content_hash=hashed), IllegalTransition)
+    assert waiting.page.post(path, answer="reject", feedback="Too long.", content_hash=hashed)["answer"] == "reject"
 
 
 @pytest.mark.parametrize("answer", ["yes", "approve.", "APPROVE", "skip", ""])
@@ -263,3 +288,20 @@ def test_a_message_to_be_acknowledged_is_needed_last(waiting: Waiting) -> None:
     assert [item["kind"] for item in items] == ["review", "message"]
     assert (items[1]["question"], items[1]["title"], items[1]["sender"]) == (HOSTILE, "Key?", "Ada")
     assert page.get("/api/home")["unread"] == 2
+
+
+def test_messages_of_one_sender_in_one_thread_are_one_thing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    agent = desk.call("agent_register", name="Ada", role="worker", runtime="custom")["id"]
+    sent = {"sender_id": agent, "recipient_id": "human", "message_type": "query", "requires_ack": True}
+    first = desk.call("message_send", **sent, body="\n  Which key?\nOr none?")
+    desk.clock.advance(1000)
+    second = desk.call("message_send", **sent, body="Still waiting.", reply_to_id=first["id"])
+    other = desk.call("message_send", **sent, body="Something else", subject="Disk")
+    items = page_of(desk).get("/api/needs")["items"]
+    assert [(item["count"], item["headline"], item["subject"]) for item in items] == [
+        (2, "Still waiting.", None),
+        (1, "Disk", "Disk"),
+    ]
+    assert (items[0]["id"], items[0]["ids"]) == (second["id"], [first["id"], second["id"]])
+    assert items[1]["id"] == other["id"]

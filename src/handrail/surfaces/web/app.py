@@ -40,6 +40,8 @@ AT_ONCE, GUESTS_AT_ONCE = 64, 16
 """Requests of each kind at work or waiting for a worker; more are sent away."""
 SESSION, SESSION_END, LINKS, FEED = "/api/session", "/api/session/end", "/api/links", "/api/feed"
 OWN_PATHS = (SESSION, SESSION_END, LINKS, FEED)
+PROOF = "x-handrail-proof"
+"""The header with which the page shows, at every change, that it is the one that was signed in."""
 AGENT = "agent"
 """Who looks with the server's own token, which every agent here may carry."""
 
@@ -217,7 +219,10 @@ class PageApp:
         no_store = (b"cache-control", b"no-store")
         opened = self.sign_in.by_code(request.query["token"])
         if not isinstance(opened, Failed):
-            return Answer(status=303, headers=((b"location", clean.encode()), self._cookie_for(opened[0]), no_store))
+            proven = f"{clean}#proof={opened.proof}"  # what stands there is sent to no server, and our script takes it
+            return Answer(
+                status=303, headers=((b"location", proven.encode()), self._cookie_for(opened.cookie), no_store)
+            )
         if self._session(request) is not None:  # a link that was used here before: nothing is missing
             return Answer(status=303, headers=((b"location", clean.encode()), no_store))
         page = self._page.files.find("/")
@@ -239,6 +244,13 @@ class PageApp:
                 "NOT_ALLOWED",
                 "a bearer token reads; what changes something is done by a person who is signed in",
                 "open the page, sign in, and do it there",
+            )
+        if request.method == "POST" and not self._proves(request, guest):
+            return failed(
+                403,
+                "PROOF_MISSING",
+                "this browser is signed in, but the page that asks is not the one that was",
+                "sign in again, in the page itself",
             )
         match request.method, request.path:
             case "GET", "/api/session":
@@ -311,6 +323,9 @@ class PageApp:
             )
         return Guest(Visitor(name=session.person.name, decides=True), session)
 
+    def _proves(self, request: Request, guest: Guest) -> bool:
+        return guest.session is not None and self.sign_in.proves(guest.session, request.headers.get(PROOF, ""))
+
     def _session(self, request: Request) -> Session | None:
         return self.sign_in.session(cookie_of(request.headers, self._cookie))
 
@@ -337,9 +352,9 @@ class PageApp:
         opened = await self._workers.run(lambda: self.sign_in.by_text(text.strip()))
         if isinstance(opened, Failed):
             return failed(opened.status, opened.code, opened.message, opened.hint)
-        cookie, session = opened
-        visitor = Visitor(name=session.person.name, decides=True)
-        return answer_of(self._session_document(visitor), extra=(self._cookie_for(cookie),))
+        visitor = Visitor(name=opened.session.person.name, decides=True)
+        document = {**self._session_document(visitor), "proof": opened.proof}
+        return answer_of(document, extra=(self._cookie_for(opened.cookie),))
 
     async def _signed_out(self, request: Request, guest: Guest) -> Answer:
         body = await _body_of(request)

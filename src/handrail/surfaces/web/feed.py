@@ -41,7 +41,8 @@ AGAIN_S = 1.0
 """The pause after the store could not be read."""
 TICK_S = 1.0
 """How often a stream looks whether its visitor is still signed in."""
-KEEP_ALIVE_S = 15.0
+BEAT_S = 5.0
+"""How often a stream that has nothing to say says so: a page that hears nothing knows that it is cut off."""
 PATIENCE_S = 10.0
 """How long a reader may take to take what it was sent."""
 RETRY_MS = 1000
@@ -248,8 +249,8 @@ async def pump(
                 await _write(reply, b"id: %d\ndata: %b\n\n" % (position, data))
                 listener.position = position
                 said_at = loop.time()
-            if loop.time() - said_at >= KEEP_ALIVE_S:
-                await _write(reply, b": keep-alive\n\n")
+            if loop.time() - said_at >= BEAT_S:
+                await _write(reply, b"event: beat\ndata: {}\n\n")
                 said_at = loop.time()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK_S):

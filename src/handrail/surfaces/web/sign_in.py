@@ -66,8 +66,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     key: bytes
     """A hash of the cookie."""
+    proof: bytes
+    """A hash of the proof: what the page itself was told and keeps where only its own address, port included, can read
+    it. A browser sends the cookie to every port of a machine; without the proof it only reads."""
     person: Person
     ends_at_s: float
+
+
+class Opened(NamedTuple):
+    """A session that has just begun, with the two secrets that only the browser keeps."""
+
+    cookie: str
+    proof: str
+    session: Session
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +128,7 @@ class SignIn:
             self._codes[_hash(code)] = (person or self._owner, self._now_s() + lasting_s)
         return code
 
-    def by_code(self, code: str) -> tuple[str, Session] | Failed:
+    def by_code(self, code: str) -> Opened | Failed:
         """Exchanges a code for a session and the cookie that proves it. A code works once."""
         with self._lock:
             person = self._taken(code)  # first: a foreign page that tries wrong ones must not lock a person out
@@ -128,7 +139,7 @@ class SignIn:
             self._wrong.append(self._now_s())
             return _UNKNOWN
 
-    def by_text(self, text: str) -> tuple[str, Session] | Failed:
+    def by_text(self, text: str) -> Opened | Failed:
         """The same for what somebody typed: a code, or a person's token that may decide. May take long."""
         if not self._people.has_form(text):
             return self.by_code(text)
@@ -163,14 +174,15 @@ class SignIn:
 
     # -- sessions ---------------------------------------------------------------------------------------------------
 
-    def _opened(self, person: Person) -> tuple[str, Session]:
+    def _opened(self, person: Person) -> Opened:
         self._forget_old()
         if len(self._sessions) >= SESSIONS:
             del self._sessions[next(iter(self._sessions))]
-        cookie = self._new_secret()
-        session = Session(key=_hash(cookie), person=person, ends_at_s=self._now_s() + SESSION_S)
+        cookie, proof = self._new_secret(), self._new_secret()
+        ends_at_s = self._now_s() + SESSION_S
+        session = Session(key=_hash(cookie), proof=_hash(proof), person=person, ends_at_s=ends_at_s)
         self._sessions[session.key] = session
-        return cookie, session
+        return Opened(cookie, proof, session)
 
     def session(self, cookie: str) -> Session | None:
         """Whose cookie this is, as far as this process knows."""
@@ -182,6 +194,10 @@ class SignIn:
         if session is None or not hmac.compare_digest(session.key, given) or not self.is_open(session):
             return None
         return session
+
+    def proves(self, session: Session, proof: str) -> bool:
+        """Whether this is the session's proof."""
+        return bool(proof) and hmac.compare_digest(session.proof, _hash(proof))
 
     def is_open(self, session: Session) -> bool:
         """False once it has ended, or somebody has ended it."""
