@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.surfaces.cli import deciding, run_lines
+from handrail.surfaces.cli import options, run_lines
 from tests.surfaces.cli.test_deciding_command import call, run, waiting
 
 HUMAN = 'approvals = "human"\n'
@@ -255,7 +255,7 @@ def test_where_people_decide_no_flow_that_asks_less_is_taken_over(
 
 def test_a_closed_standard_input_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    assert deciding.sits_at_terminal() is False
+    assert options.sits_at_terminal() is False
 
 
 def test_a_run_shows_what_others_of_its_effort_took(project: Path) -> None:
