@@ -364,3 +364,9 @@ def test_a_client_is_found_by_its_signs_and_programs(client: Any, tmp_path: Path
 def test_a_users_file_is_where_its_system_has_it(platform: str, environ: dict[str, str], file: str) -> None:
     files = ClientFiles(Path("/p"), Machine(home="/h", platform=platform, environ=environ))
     assert files.file_of(next(client for client in CLIENTS if client.name == "claude-desktop")) == file
+
+
+def test_it_ends_with_a_word_about_the_page(desk: Desk) -> None:
+    assert (
+        desk.well("--client", "cursor", "--yes").rstrip().splitlines()[-1].startswith("`handrail up` serves the page")
+    )

@@ -59,3 +59,17 @@ def test_the_message_names_the_argument_and_what_would_be_right(name: str, argum
         parse_arguments(OPERATIONS[name], arguments)
     assert refused.value.message == message
     assert refused.value.hint.startswith(f"{name} takes")
+
+
+def test_inside_of_an_argument_the_names_that_stand_there_are_offered() -> None:
+    task = {"name": "a", "description": "", "sequence": 1}
+    for wrong, says in (
+        ("id", "unknown argument plan.tasks[0].id"),
+        ("nam", "unknown argument plan.tasks[0].nam; did"),
+    ):
+        plan = {"summary": "s", "approach": "a", "tasks": [{**task, wrong: "x"}]}
+        with pytest.raises(InvalidParams) as refused:
+            parse_arguments(OPERATIONS["workflow_set_plan"], {"id": "wf_1", "plan": plan})
+        assert refused.value.message.startswith(says)
+        assert "did you mean id?" not in refused.value.message
+        assert refused.value.hint.startswith("plan.tasks[0] takes: name, ")

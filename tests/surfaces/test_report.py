@@ -12,12 +12,16 @@ import pytest
 
 from handrail.domain.journal.keeping import LOOKING
 from handrail.domain.overview.report import Report, covered
+from handrail.domain.overview.report import report as make_report
+from handrail.domain.pipeline.running import Rules
 from handrail.kernel.errors import RunNotFound
 from handrail.operation import Call
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.report.making import report_data, report_html, report_markdown
 from handrail.surfaces.report.markdown import cell
 from handrail.surfaces.report.markup import Html, tag
+from handrail.surfaces.report.words import path_names, total_rows
+from tests.domain.overview.crewed import RULES, Crewed
 from tests.page import rich_texts as texts
 from tests.page.rich import Facts, build
 from tests.page.rich_stage import Stage
@@ -72,6 +76,10 @@ def test_the_totals_are_those_of_the_story(report: Report) -> None:
     assert totals.busy_ms <= totals.wall_ms
     assert totals.agent_ms >= totals.busy_ms
     assert totals.parallelism == round(totals.agent_ms / totals.busy_ms, 2)
+    assert (totals.asked, totals.reviews, totals.unanswered) == (0, 2, 1)
+    rows = {name: (value, note) for name, value, note in total_rows(report)}
+    assert rows["Asked of people"] == ("2", "2 looks that nothing waited for; 1 still open")
+    assert rows["Side by side"][0].endswith(" at once")
     assert totals.tokens is None, "nobody reported any outside of a run"
 
 
@@ -123,6 +131,26 @@ def test_a_run_tells_its_phases_its_tokens_and_how_long_it_waited(made: Made, ri
 )
 def test_time_that_several_share_counts_once(spans: list[tuple[int, int]], total: int) -> None:
     assert covered(spans) == total
+
+
+def test_the_time_at_work_of_a_lost_agent_ends_with_its_claim(tmp_path: Path) -> None:
+    desk = Crewed(tmp_path)
+    plan = desk.plan({"name": "one"})
+    (anna,) = desk.register("Anna")
+    desk.claim(anna, "task_1")
+    desk.wait(60)
+    found = desk.at(plan, lambda unit, workflow: make_report(unit, workflow, (), Rules()))
+    (bar,) = [bar for bar in found.timeline.bars if bar.kind == "work"]
+    assert (bar.until, bar.how) == (bar.since + RULES.lease_ms, "left")
+    assert found.totals.agent_ms == RULES.lease_ms
+    assert {name: value for name, value, _ in total_rows(found)}["Side by side"] == "one at a time"
+
+
+def test_of_a_long_critical_path_the_first_are_named(report: Report) -> None:
+    many = [task.row.id for task in report.tasks][:11]
+    named = path_names(msgspec.structs.replace(report, critical=many))
+    assert (len(named), named[-1]) == (9, "and 3 more")
+    assert max(map(len, named)) <= 60
 
 
 # -- HTML -------------------------------------------------------------------------------------------------------------
@@ -195,6 +223,10 @@ def test_the_plan_and_the_timeline_are_drawn(made: Made, rich: Facts) -> None:
     assert len(boxes) == 32
     assert any("critical" in str(box["class"]) for box in boxes)
     assert any(attributes.get("class") == "work" for name, attributes in parser.found if name == "rect")
+    assert "attempt 2: at work for" in parser.text
+    assert "✓ done" in parser.text
+    assert "▶ running" in parser.text
+    assert any(attributes.get("class") == "wide plan" for _, attributes in parser.found)
 
 
 def test_an_attribute_cannot_be_left() -> None:

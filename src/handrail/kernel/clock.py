@@ -22,3 +22,13 @@ class FixedClock:
 
     def advance(self, ms: int) -> None:
         self._now_ms += ms
+
+
+def spoken_time(ms: int) -> str:
+    """A span of time in words: `3 minutes`."""
+    seconds = max(0, ms) // 1000
+    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= (2 * size if size == 86_400 else size):
+            count = seconds // size
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return "a moment"

@@ -12,7 +12,7 @@ from handrail.kernel.errors import InvalidParams
 from handrail.known_types import make_known
 from handrail.operation import Operation
 from handrail.surfaces.schemas import request_schema
-from handrail.validator_words import explained
+from handrail.validator_words import explained, path_of
 
 
 def parse_arguments(operation: Operation[Any, Any], arguments: Mapping[str, Any]) -> Any:
@@ -21,23 +21,30 @@ def parse_arguments(operation: Operation[Any, Any], arguments: Mapping[str, Any]
     try:
         return msgspec.convert(arguments, operation.request)
     except msgspec.ValidationError as problem:
-        names = argument_names(operation)
-        takes = f"{operation.name} takes: {', '.join(names)}" if names else f"{operation.name} takes no arguments"
-        details = explained(str(problem), kind="argument", names=names, whole="the arguments")
-        raise InvalidParams(details, hint=_values_at(operation, str(problem)) or takes) from None
+        words = str(problem)
+        inner = _schema_at(operation, path_of(words)).get("properties") if path_of(words) else None
+        names, thing = (tuple(inner), path_of(words)) if inner else (argument_names(operation), operation.name)
+        takes = f"{thing} takes: {', '.join(names)}" if names else f"{thing} takes no arguments"
+        details = explained(words, kind="argument", names=names, whole="the arguments")
+        raise InvalidParams(details, hint=_values_at(operation, words) or takes) from None
 
 
 def _values_at(operation: Operation[Any, Any], problem: str) -> str:
     """The values that may stand where a wrong one stood; nothing where it is not one of a few."""
     if "enum value" not in problem:
         return ""
-    node: Any = request_schema(operation)
-    path = [part for part in re.split(r"[.\[]", problem.rpartition("`$")[2].rstrip("`")) if part]
-    for part in path:
-        node = node.get("items" if part.endswith("]") else "properties", {})
-        node = node if part.endswith("]") else node.get(part, {})
-    values = node.get("enum", ())
-    return f"{path[-1] if path else operation.name} is one of: {', '.join(map(str, values))}" if values else ""
+    where = path_of(problem)
+    values = _schema_at(operation, where).get("enum", ())
+    named = where.rpartition(".")[2] or operation.name
+    return f"{named} is one of: {', '.join(map(str, values))}" if values else ""
+
+
+def _schema_at(operation: Operation[Any, Any], where: str) -> dict[str, Any]:
+    """The schema of a place such as `plan.tasks[0]`; empty where the schema does not go so far."""
+    node: dict[str, Any] = request_schema(operation)
+    for part in filter(None, re.split(r"[.\[]", where)):
+        node = node.get("items", {}) if part.endswith("]") else node.get("properties", {}).get(part, {})
+    return node
 
 
 def argument_names(operation: Operation[Any, Any]) -> tuple[str, ...]:

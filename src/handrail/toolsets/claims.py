@@ -20,6 +20,7 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.keeping import BRANCHES, FOLDER, name_for, record_workspace
 from handrail.domain.workspaces.workspace import Workspace
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import (
     AgentNotFound,
     ClaimHeld,
@@ -186,8 +187,9 @@ def task_release(call: Call, request: ReleaseTask) -> Released:
         return Released(False, task.shown_status)
     stale = call.writer.fence not in (None, lease.fence)
     if stale or (lease.holder != agent.id and agent.role != "coordinator"):
+        held_for = spoken_time(call.work.now_ms() - lease.since_ms)
         raise ClaimHeld(
-            f'task "{task.name}" is held by {lease.holder} since {lease.since_ms}, under fence {lease.fence}',
+            f'task "{task.name}" is held by {lease.holder} for {held_for}, under fence {lease.fence}',
             hint="its holder gives it back, or an agent whose role is coordinator",
             task_id=task.id,
             held_by=lease.holder,

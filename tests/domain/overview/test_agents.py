@@ -18,7 +18,11 @@ def rows(desk: Crewed, workflow_id: str | None = None) -> dict[str, AgentRow]:
 
 def test_tiers_follow_from_presence(tmp_path: Path) -> None:
     desk = Crewed(tmp_path)
-    _, late, gone = desk.register("lost", "late", "gone")
+    desk.plan({"name": "one"}, {"name": "two"})
+    lost, late, gone, finished = desk.register("lost", "late", "gone", "finished")
+    desk.claim(lost, "task_1")
+    desk.claim(finished, "task_2")
+    desk.done(finished, "task_2")
     desk.as_agent(gone, "agent_unregister", id=gone)
     desk.wait(0.75)
     desk.as_agent(late, "agent_heartbeat", agent_id=late)
@@ -26,7 +30,8 @@ def test_tiers_follow_from_presence(tmp_path: Path) -> None:
     desk.register("fresh")
     shown = rows(desk)
     tiers = [(name, row.tier) for name, row in shown.items()]
-    assert tiers == [("fresh", "ok"), ("late", "late"), ("lost", "lost"), ("gone", "gone")]
+    assert tiers == [("fresh", "ok"), ("late", "late"), ("lost", "lost"), ("finished", "gone"), ("gone", "gone")]
+    assert shown["finished"].status == "gone", "who has done its work may go without a word"
     assert shown["late"].heartbeat_at == desk.clock.now_ms() - 54_000
     assert (shown["gone"].status, shown["fresh"].status, shown["lost"].status) == ("gone", "idle", "lost")
 

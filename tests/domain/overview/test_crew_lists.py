@@ -15,10 +15,12 @@ from handrail.domain.overview import decisions as decisions_module
 from handrail.domain.overview import events as events_module
 from handrail.domain.overview.boards import boards
 from handrail.domain.overview.decisions import decisions, task_decisions
-from handrail.domain.overview.events import Events, Wanted, events
+from handrail.domain.overview.events import Events, Wanted, events, kinds_meant
 from handrail.domain.overview.milestones import milestones
 from handrail.domain.overview.reviews import reviews
 from handrail.domain.overview.versions import versions
+from handrail.domain.work.task import Task
+from handrail.kernel.errors import InvalidParams
 from handrail.kernel.ledger import Only
 from tests.domain.overview.crewed import Crewed
 
@@ -103,6 +105,17 @@ def test_milestones_and_progress(tmp_path: Path) -> None:
         2,
         0,
     )
+
+
+def test_who_ended_a_task_is_told_with_the_milestone(tmp_path: Path) -> None:
+    desk = Crewed(tmp_path)
+    plan = desk.plan({"name": "one"})
+    (anna,) = desk.register("Anna")
+    desk.claim(anna, "task_1")
+    desk.as_agent(anna, "checkpoint_add", task_id="task_1", type="progress", summary="half")
+    desk.done(anna, "task_1")
+    found = desk.at(plan, milestones)
+    assert {row.by for row in found.milestones} == {"Anna"}
 
 
 def test_open_reviews_come_first(tmp_path: Path) -> None:
@@ -263,4 +276,49 @@ def test_an_actor_is_named(tmp_path: Path) -> None:
     desk.claim(anna, "task_1")
     page = listed(desk, only=Only(actors=(anna,)))
     assert {(row.actor, row.actor_name) for row in page.events} == {(anna, "Anna")}
-    assert page.events[0].text.startswith("task task_1: in progress")
+    assert [row.text for row in page.events][:2] == ["began “one”", "claimed “one”"]
+
+
+def test_events_name_what_they_are_about_and_not_its_number(tmp_path: Path) -> None:
+    desk = Crewed(tmp_path)
+    desk.plan({"name": "one"}, {"name": "two"})
+    anna, ben = desk.register("Anna", "Ben")
+    desk.claim(anna, "task_1")
+    desk.as_agent(anna, "task_release", task_id="task_1", agent_id=anna, reason="too hard")
+    desk.send(anna, ben, "hush")
+    texts = [row.text for row in listed(desk).events]
+    assert texts[0] == "wrote to Ben"
+    assert "gave back “one”: too hard" in texts
+    assert not [text for text in texts if "task_" in text or "ag_" in text or "wf_" in text]
+
+
+def test_only_what_is_about_one_task(tmp_path: Path) -> None:
+    desk = Crewed(tmp_path)
+    desk.plan({"name": "one"}, {"name": "two"})
+    anna, _ = desk.register("Anna", "Ben")
+    desk.claim(anna, "task_1")
+    desk.claim(anna, "task_2")
+    task = desk.look(lambda unit: unit.get(Task, "task_2"))
+    page = listed(desk, task=task)
+    assert [row.kind for row in page.events] == ["task.in_progress", "task.claimed"]
+    assert [row.kind for row in listed(desk, task=task, before=page.events[0].position).events] == ["task.claimed"]
+
+
+def test_part_of_a_kind_means_its_family_and_nothing_is_searched_for_in_vain() -> None:
+    assert kinds_meant(["task", "GATE.", "pip", "task.failed"]) == ("task.", "gate.", "pipeline.", "task.failed")
+    with pytest.raises(InvalidParams) as refused:
+        kinds_meant(["task.zzz"])
+    assert "kinds begin with agent" in refused.value.hint
+
+
+def test_one_look_goes_so_far_back_and_the_next_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, _ = crew(tmp_path)
+    for number in range(40):
+        desk.call("checkpoint_add", task_id="task_1", type="progress", summary=f"step {number}")
+    monkeypatch.setattr(events_module, "LOOK", 20)
+    rare = Only(kinds=("workflow.",))
+    page = listed(desk, only=rare)
+    assert (page.events, page.more, page.oldest) == ([], 1, desk.store.position() - 19)
+    while page.more:
+        page = listed(desk, only=rare, before=page.oldest)
+    assert [row.kind for row in page.events] == ["workflow.planned", "workflow.created"]

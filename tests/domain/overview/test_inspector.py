@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from handrail.domain.journal.file_changes import moves_once, totals
 from handrail.domain.overview.attempts import attempts_in
 from handrail.domain.overview.inspector import LINKED, NOTES, TaskDocument, find_task, task_document
 from tests.domain.overview.looking import asked_to_review, counted, look
@@ -135,3 +136,19 @@ def test_every_list_has_an_end(desk: Desk) -> None:
     assert (len(found.unlocks), len(found.checkpoints)) == (LINKED, NOTES)
     assert found.task.checkpoints == NOTES + 5
     assert sum(asked.values()) < 40, asked
+
+
+def test_what_it_changed_can_be_looked_at_where_a_snapshot_was_taken(desk: Desk) -> None:
+    desk.plan({"name": "a"})
+    assert seen(desk, "task_1").changes is False
+
+
+def test_a_moved_file_counts_once() -> None:
+    files = [
+        {"path": "old.py", "change": "deleted", "lines_added": 0, "lines_removed": 9},
+        {"path": "new.py", "change": "added", "lines_added": 10, "lines_removed": 0},
+        {"path": "b.py", "change": "modified", "lines_added": 1, "lines_removed": 1},
+    ]
+    found = totals(moves_once({"files": files, "renamed": [{"from": "old.py", "to": "new.py"}]}))
+    assert (found.files, found.lines_added, found.lines_removed) == (2, 1, 1)
+    assert totals(moves_once({"files": files})).files == 3

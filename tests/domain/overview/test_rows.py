@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.overview.home import SHOWN, home
-from handrail.domain.overview.rows import SILENT_MS, TaskRow, WorkflowRow, last_part
+from handrail.domain.overview.inspector import find_task
+from handrail.domain.overview.rows import TaskRow, WorkflowRow, last_part
+from handrail.domain.overview.standing import STANDINGS, Driven, Seen, standing_of
 from handrail.domain.overview.workflow import WorkflowDocument, find_workflow, workflow_document
+from handrail.domain.pipeline.holding import HELD_MS
+from handrail.domain.work.causes import SILENT_MS
+from handrail.domain.work.explaining import explain_task
 from handrail.kernel.errors import RunNotFound
 from tests.domain.overview.looking import asked_to_review, counted, look
 from tests.toolsets.orchestrator import Orchestrator
@@ -85,6 +90,27 @@ def test_who_is_lost_or_silent_is_stuck(desk: Desk) -> None:
     assert row(desk, key).stuck == 2
 
 
+def test_a_lost_agent_s_task_stands_still_and_is_free_to_take(desk: Desk) -> None:
+    key = desk.plan({"name": "a"}, {"name": "b", "depends_on": ["a"]})
+    claimed(desk)
+    assert '"Work" moves: "a" has been in progress' in row(desk, key).sentence
+    desk.clock.advance(5 * 60_000)
+    left = "stands still, left by Ada, who was last heard of 5 minutes ago; it is free to take, or give it back"
+    assert row(desk, key).sentence == f'"Work" stands still: "a" {left}.'
+    waits = look(desk, lambda unit: explain_task(unit, find_task(unit, "task_2")))
+    assert waits.sentence == f'"b" waits for "a", which {left}.'
+    assert look(desk, lambda unit: explain_task(unit, find_task(unit, "task_1"))).sentence == f'"a" {left}.'
+
+
+def test_of_what_nothing_is_heard_is_not_said_to_move(desk: Desk) -> None:
+    key = desk.plan({"name": "a"}, {"name": "b"})
+    desk.move("task_1", "in_progress")
+    desk.clock.advance(SILENT_MS)
+    assert row(desk, key).sentence.startswith('"Work" stands still: "a" has been in progress for 15 minutes; see')
+    desk.move("task_2", "in_progress")
+    assert row(desk, key).sentence.startswith('"Work" moves, but "a" has been in progress')
+
+
 def test_a_review_of_a_task_shows_on_its_row(desk: Desk) -> None:
     key = desk.plan({"name": "a"}, {"name": "b"})
     asked_to_review(desk, "task_2")
@@ -99,7 +125,61 @@ def test_a_run_says_its_phase_and_that_it_waits(tmp_path: Path) -> None:
     found = row(desk, run.workflow)
     assert found.waiting == 1
     assert found.phase
-    assert "waits for you at checkpoint-a" in found.sentence
+    assert found.sentence == "The pipeline standard waits for you at checkpoint-a."
+    assert found.standing == "waits_for_you"
+
+
+def test_a_run_is_running_while_whoever_drives_it_is_believed_to_be_there(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, profile="", toolsets="pipeline,plan")
+    run = Orchestrator(desk.call, tmp_path / "project")
+    run.run(lambda action: action["type"] == "spawn_agent")
+    found = row(desk, run.workflow)
+    assert (found.standing, "`" in found.sentence, "_" in found.sentence) == ("running", False, False)
+    desk.clock.advance(HELD_MS)
+    assert row(desk, run.workflow).standing == "stuck"
+    desk.call("workflow_update_status", id=run.workflow, status="paused")
+    assert row(desk, run.workflow).standing == "paused"
+
+
+def test_how_a_plan_stands_is_told_by_who_can_move_it(desk: Desk) -> None:
+    key = desk.plan({"name": "a"}, {"name": "b", "depends_on": ["a"]})
+    assert row(desk, key).standing == "ready"
+    claimed(desk)
+    assert row(desk, key).standing == "running"
+    desk.clock.advance(5 * 60_000)
+    assert row(desk, key).standing == "stuck"
+    desk.move("task_1", "failed")
+    assert row(desk, key).standing == "failed"
+    desk.move("task_1", "skipped")
+    desk.move("task_2", "in_progress", "completed")
+    assert row(desk, key).standing == "done_but_open"
+    desk.call("workflow_update_status", id=key, status="completed")
+    assert row(desk, key).standing == "completed"
+
+
+@pytest.mark.parametrize(
+    ("seen", "standing"),
+    [
+        (Seen("planning"), "ready"),
+        (Seen("in_progress", total=2, moving=1, stuck=1), "running"),
+        (Seen("in_progress", total=2, stuck=1, ready=1), "stuck"),
+        (Seen("in_progress", total=2, waiting=1), "waits_for_you"),
+        (Seen("in_progress", total=2, waiting=1, moving=1), "running"),
+        (Seen("in_progress", total=2, waiting=1, ready=1), "ready"),
+        (Seen("in_progress", total=2, paused=1), "paused"),
+        (Seen("in_progress", total=2, paused=1, failed=1), "failed"),
+        (Seen("in_progress", total=2), "stuck"),
+        (Seen("failed", total=2, moving=1), "failed"),
+        (Seen("in_progress", run=Driven(True, True, True, True)), "waits_for_you"),
+        (Seen("in_progress", run=Driven(False, True, True, True)), "paused"),
+        (Seen("in_progress", run=Driven(False, False, False, False)), "ready"),
+        (Seen("in_progress", total=1, finished=1, run=Driven(False, False, False, False, True)), "done_but_open"),
+        (Seen("abandoned", total=1, waiting=1), "abandoned"),
+    ],
+)
+def test_each_standing(seen: Seen, standing: str) -> None:
+    assert standing_of(seen) == standing
+    assert standing in STANDINGS
 
 
 def test_the_first_screen_has_the_open_ones_and_counts_the_others(desk: Desk) -> None:

@@ -16,14 +16,14 @@ from handrail.domain.gates.gate import Gate
 from handrail.domain.work.causes import LOOKED_AT, behind, can_move, legal_moves
 from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.editing import PlanEdit
-from handrail.domain.work.explaining import Explanation, explain_task, explain_workflow, spoken_time, why_before
+from handrail.domain.work.explaining import Explanation, explain_task, explain_workflow, why_before
 from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.moving import move_task
 from handrail.domain.work.planning import PlanTask
 from handrail.domain.work.tally import Tally, empty_tally
 from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.clock import FixedClock
+from handrail.kernel.clock import FixedClock, spoken_time
 from handrail.kernel.errors import InvalidPlan, Refusal
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
@@ -190,6 +190,12 @@ def test_every_state_has_its_sentence(statuses: tuple[str, ...], says: str) -> N
     plan.move("a", *statuses)
     plan.clock.advance(2 * MINUTE)
     assert plan.why("a").sentence == says
+
+
+def test_what_ends_with_a_full_stop_gets_no_second_one() -> None:
+    plan = Plan(draft("a"))
+    plan.move("a", "in_progress", "completed", outcome="It is done.")
+    assert plan.why("a").sentence == '"a" was completed a moment ago: "It is done."'
 
 
 def test_a_running_task_tells_when_it_last_gave_a_sign() -> None:

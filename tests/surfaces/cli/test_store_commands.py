@@ -63,6 +63,12 @@ def test_guides_need_no_store(project: Path) -> None:
     assert not (project / ".handrail").exists()
 
 
+def test_who_only_looks_makes_no_store(project: Path) -> None:
+    assert run_json(project, "log") == []
+    run_json(project, "watch")
+    assert not (project / ".handrail").exists()
+
+
 def test_the_first_write_makes_the_store_and_tells_git_to_ignore_it(project: Path) -> None:
     create(project)
     ignored = (project / ".handrail" / ".gitignore").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 from handrail.outside.revocations import REVOCATIONS, revocation_mark
 from handrail.settings import Settings
 from handrail.surfaces.cli.main import cli
-from handrail.surfaces.cli.up import client_url, team_line
+from handrail.surfaces.cli.up import client_url, team_line, welcome
 
 
 @pytest.fixture
@@ -164,3 +164,11 @@ def test_up_says_how_others_get_a_token_and_never_repeats_the_stores_address() -
     assert "password" not in told
     assert "db.example" not in told
     assert "--db" not in team_line(Settings())
+
+
+def test_what_up_says_fits_a_terminal_and_ends_with_the_page() -> None:
+    told = welcome(
+        "http://127.0.0.1:8765/mcp", "T" * 43, Path("/srv/notes"), "PAGE\n  LINK", "On: plan.", team_line(Settings())
+    )
+    assert told.endswith("PAGE\n  LINK")
+    assert sum(1 + len(line) // 100 for line in told.splitlines()) <= 24

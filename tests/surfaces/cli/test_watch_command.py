@@ -13,9 +13,13 @@ from handrail.domain.journal.keeping import LOOKING
 from handrail.surfaces.cli.columns import width
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.cli.status import Status
+from handrail.surfaces.cli.watch import looked, looking_call
 from handrail.surfaces.cli.watch_frame import Happened, Look, Size, Watcher, frame, look
+from handrail.wiring import Place
 from tests.page.rich import Facts, build
 from tests.page.rich_stage import Stage
+from tests.toolsets.orchestrator import Orchestrator
+from tests.toolsets.planned import Desk
 
 NOW = 1_700_000_000_000
 NOTHING = Status(workflows=(), questions=(), more_workflows=0, elsewhere=0)
@@ -106,6 +110,25 @@ def test_late_and_lost_are_told_in_words_too() -> None:
         "  and 2 more",
     ]
     assert lines[-1] == "  22:13:20  a [2J  task.completed  b c"
+
+
+def test_turns_of_a_run_are_folded_and_the_phase_is_said(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, profile="", toolsets="pipeline,plan")
+    run = Orchestrator(desk.call, tmp_path / "project")
+    run.run(lambda action: action["type"] == "checkpoint")
+    call = desk._handrail.call
+    seen = desk.store.run(LOOKING, lambda unit: look(msgspec.structs.replace(call, unit=unit), None, "here"))
+    turns = [event for event in seen.events if event.kind == "pipeline.moved"]
+    assert [event.times for event in turns] == [1, 4], "the question in between keeps its place"
+    assert turns[0].about.endswith(", at checkpoint-a")
+    assert "pipeline.moved ×4" in "\n".join(frame(seen, Size(110, 60), UTC))
+
+
+def test_live_it_makes_no_store_where_there_is_none(tmp_path: Path) -> None:
+    call = looking_call(Place(project=tmp_path, home=tmp_path, environ={}), {})
+    assert looked(call, None, "here").position == 0
+    assert not call.ledger.wait(0, 0.0, lambda: False)
+    assert not (tmp_path / ".handrail").exists()
 
 
 def test_in_a_pipe_it_is_printed_once(rich: Facts) -> None:

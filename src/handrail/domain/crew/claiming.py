@@ -15,6 +15,7 @@ from handrail.domain.crew.presence import CrewRules
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.moving import blocked, check_open, move_task, workflow_of
 from handrail.domain.work.task import RUNNING, Task
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import ClaimHeld, IllegalTransition
 from handrail.kernel.lease import Holding, acquire
 from handrail.kernel.records import UnitOfWork
@@ -135,11 +136,12 @@ def _held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: b
     if held:
         holder = unit.get(Agent, lease.holder or "")
         name = f"{holder.name} ({holder.id})" if holder is not None else lease.holder
+        since = f"for {spoken_time(unit.now_ms() - lease.since_ms)}"
         details |= {"held_by": lease.holder, "since": lease.since_ms, "expires_at": lease.expires_ms}
         if lease.holder == writer.agent_id:
-            message = f'task "{task.name}" is held under fence {lease.fence} since {lease.since_ms}, not {writer.fence}'
+            message = f'task "{task.name}" is held {since} under fence {lease.fence}, not {writer.fence}'
         else:
-            message = f'task "{task.name}" is held by {name} since {lease.since_ms}, under fence {lease.fence}'
+            message = f'task "{task.name}" is held by {name} {since}, under fence {lease.fence}'
         return ClaimHeld(message, hint="task_get_available shows what is free; message_send reaches them", **details)
     return ClaimHeld(
         f'fence {writer.fence} on task "{task.name}" is not yours, or not any more; it stands at {lease.fence}',

@@ -13,6 +13,7 @@ import msgspec
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.claiming import claim_of, holder_of
 from handrail.domain.work.task import RUNNING, Task
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
@@ -69,7 +70,17 @@ def whose(unit: UnitOfWork, task: Task) -> str | None:
     name = agent.name if agent is not None else task.assigned_agent_id
     if agent is None or task.is_finished or holder_of(unit, task) is not None:
         return f"with {name}"
-    return f"left by {name}, who is lost, and free to take"
+    return f"{left_by(unit, task)}, and free to take"
+
+
+def left_by(unit: UnitOfWork, task: Task) -> str:
+    """By whom a task was left whose claim has run out, and when that one was last heard of."""
+    lease = claim_of(unit, task)
+    key = lease.holder or task.assigned_agent_id or ""
+    agent = unit.get(Agent, key)
+    name = agent.name if agent is not None else key
+    heard = spoken_time(unit.now_ms() - (lease.renewed_ms or task.updated_at))
+    return f"left by {name}, who was last heard of {heard} ago"
 
 
 def offers(unit: UnitOfWork, workflow_id: str, agent: Agent) -> tuple[list[Offered], list[Task]]:
@@ -107,7 +118,8 @@ def _reason(unit: UnitOfWork, task: Task) -> str:
         lease = claim_of(unit, task)
         before = unit.get(Agent, lease.holder or "")
         name = f"{before.name} ({before.id})" if before is not None else lease.holder
-        return f"{name} began it and was last heard of at {lease.renewed_ms}: task_load_context shows how far; {needs}"
+        heard = spoken_time(unit.now_ms() - lease.renewed_ms)
+        return f"{name} began it and was last heard of {heard} ago: task_load_context shows how far; {needs}"
     if task.status == "failed":
         return f"it failed before: {(task.error or '')[:200]}; {needs}"
     return f"ready: {needs}"

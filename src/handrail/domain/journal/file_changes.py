@@ -29,6 +29,25 @@ def totals(files: Iterable[Mapping[str, Any]]) -> FileTotals:
     return FileTotals(count, added, removed, uncounted)
 
 
+def moves_once(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The changes of a report, a moved file told once, as `renamed` from its `old_path`: the report has it as one that
+    was deleted and one that was added."""
+    moved = {rename["to"]: rename["from"] for rename in report.get("renamed", ())}
+    left = set(moved.values())
+    there = {change["path"]: change for change in report.get("files", ())}
+    shown = []
+    for path, change in there.items():
+        if path in left and change["change"] == "deleted":
+            continue
+        old = moved.get(path)
+        if old is None or old not in there:
+            shown.append(change)
+            continue
+        # All its lines are added here and removed there: only the patch knows which of them differ.
+        shown.append({**change, "lines_added": 0, "lines_removed": 0, "change": "renamed", "old_path": old})
+    return shown
+
+
 def told(found: FileTotals) -> str:
     """The sum in words: `3 files, +120 −4`."""
     words = f"{found.files} {'file' if found.files == 1 else 'files'}"

@@ -16,10 +16,10 @@ from handrail.domain.journal.file_changes import lines_told, told, totals
 from handrail.domain.journal.markdown import code, inline, minute, quoted
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import CHUNK, tally_of
-from handrail.domain.work.explaining import spoken_time
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 

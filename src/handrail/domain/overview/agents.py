@@ -77,9 +77,10 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     """Its runtime."""
     role: str
     status: str
-    """working, idle or lost, by what is seen of it; gone once it has taken its leave."""
+    """working, idle or lost, by what is seen of it; gone as its tier is."""
     tier: str
-    """ok (heard of within a heartbeat's time), late, lost (its presence has run out), gone (it took its leave)."""
+    """ok (heard of within a heartbeat's time), late, lost (its presence has run out, and it has an unfinished task),
+    gone (it took its leave, or has nothing left to do: nobody waits for it)."""
     heartbeat_at: int | None
     expires_at: int | None
     last_action: LastAction | None
@@ -109,7 +110,8 @@ def agents(unit: UnitOfWork, rules: CrewRules, workflow_id: str | None = None) -
         found.sort(key=lambda agent: (agent.created_at, agent.id), reverse=True)
     list(found_by(unit, Lease, "id", (agent.id for agent in found)))  # seen once, so that none is asked for alone
     held = _held(unit, found)
-    tiers = {agent.id: tier_of(presence_of(unit, agent.id), unit.now_ms(), rules) for agent in found}
+    now = unit.now_ms()
+    tiers = {agent.id: tier_of(presence_of(unit, agent.id), now, rules, holds=agent.id in held) for agent in found}
     ordered = sorted(found, key=lambda agent: _rank(tiers[agent.id], held.get(agent.id, ())))
     shown = ordered[:SHOWN]
     return Agents(
@@ -119,12 +121,13 @@ def agents(unit: UnitOfWork, rules: CrewRules, workflow_id: str | None = None) -
     )
 
 
-def tier_of(presence: Lease, now_ms: int, rules: CrewRules) -> str:
-    """How sure it is that an agent is there, by its presence."""
+def tier_of(presence: Lease, now_ms: int, rules: CrewRules, *, holds: bool) -> str:
+    """How sure it is that an agent is there, by its presence. Silence is a loss only where an unfinished task is left
+    behind: whoever has done its work may go without a word."""
     if presence.holder is None:
         return "gone"
     if not presence.holding.is_held(now_ms):
-        return "lost"
+        return "lost" if holds else "gone"
     return "ok" if now_ms - presence.renewed_ms <= rules.heartbeat_ms else "late"
 
 

@@ -118,7 +118,7 @@ def authors_of(unit: UnitOfWork, workflow_id: str, keys: Iterable[str]) -> dict[
     """Who wrote these notes, by their ids, as far as the newest notes of the workflow tell."""
     wanted = set(keys)
     found: dict[str, str] = {}
-    for event in unit.newest(LOOKED_AT, Only(streams=(workflow_id,), kinds=("checkpoint.added",))):
+    for event in unit.newest(LOOKED_AT, Only(streams=(workflow_id,), kinds=("checkpoint.", "task."))):
         for change in event.changes:
             if change.table == "checkpoint" and change.key in wanted:
                 found[change.key] = event.actor

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from handrail.domain.gates.gate import Gate
 from handrail.domain.overview.messages import people
 from handrail.domain.overview.rows import cut, found_by
 from handrail.domain.registry.envelopes import RUN, task_of
@@ -19,6 +20,11 @@ from handrail.kernel.records import UnitOfWork
 QUOTED = 120
 """Characters of somebody's own words."""
 _VERBS = {
+    "agent.registered": "came",
+    "agent.returned": "came back",
+    "agent.updated": "said something new about itself",
+    "agent.left": "took its leave",
+    "agent.unproven": "was spoken for without its secret",
     "task.pending": "opened again",
     "task.planning": "began to plan",
     "task.in_progress": "began",
@@ -74,6 +80,7 @@ def told(unit: UnitOfWork, events: Iterable[Event]) -> dict[int, str]:
     workflows = {one.id: one.name for one in found_by(unit, Workflow, "id", runs)}
     written = {event.position: _recipients(event) for event in found if event.kind == "message.sent"}
     names = people(unit, (key for keys in written.values() for key in keys))
+    gates = _questions(unit, found)
     words = {}
     for event in found:
         task = about[event.position]
@@ -85,8 +92,28 @@ def told(unit: UnitOfWork, events: Iterable[Event]) -> dict[int, str]:
             thing = f"“{tasks.get(task, task)}”"
         else:
             thing = f"“{workflows[event.stream]}”" if event.stream in workflows else ""
-        words[event.position] = cut(f"{_verb(event.kind)} {thing}".strip() + _own_words(event), 2 * QUOTED) or ""
+        said = _own_words(event) or _asked(event, gates)
+        words[event.position] = cut(f"{_verb(event.kind)} {thing}".strip() + said, 2 * QUOTED) or ""
     return words
+
+
+def _questions(unit: UnitOfWork, events: Iterable[Event]) -> dict[str, Gate]:
+    """The questions that these events are about."""
+    keys = (change.key for event in events for change in event.changes if change.table == "gate")
+    return {gate.id: gate for gate in found_by(unit, Gate, "id", keys)}
+
+
+def _asked(event: Event, gates: Mapping[str, Gate]) -> str:
+    """What was asked, and what was answered, where an event is about a question; the phase that a run came to."""
+    if event.kind == "pipeline.moved":
+        return f", now at {event.data['phase']}" if event.data.get("phase") else ""
+    if not event.kind.startswith(("gate.", "review.")):
+        return ""
+    gate = next((gates[change.key] for change in event.changes if change.key in gates), None)
+    if gate is None:
+        return ""
+    answer = f": {gate.answer}" if gate.answer is not None and event.kind in ("gate.answered", "review.closed") else ""
+    return f", {cut(' '.join(gate.question.split()), QUOTED)}{answer}"
 
 
 def _verb(kind: str) -> str:
@@ -104,7 +131,8 @@ def _own_words(event: Event) -> str:
         for row in _rows(event, table):
             if event.kind in ("checkpoint.added", "task.failed") and row.get(column):
                 return f": {cut(' '.join(str(row[column]).split()), QUOTED)}"
-    return ""
+    reason = event.data.get("reason")
+    return f": {cut(' '.join(reason.split()), QUOTED)}" if isinstance(reason, str) and reason.strip() else ""
 
 
 def _rows(event: Event, table: str) -> Iterable[Mapping[str, Any]]:

@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from handrail.domain.overview.deeds import told
 from handrail.domain.overview.rows import agent_names
-from handrail.domain.registry.envelopes import bounded, category_of, level_of, line_of
+from handrail.domain.registry.envelopes import ABOUT_TASKS, KINDS, bounded, category_of, level_of, task_of
+from handrail.domain.work.task import Task
+from handrail.kernel.errors import InvalidParams
 from handrail.kernel.ledger import Change, Event, Only
 from handrail.kernel.records import UnitOfWork
 
@@ -25,6 +28,10 @@ CHANGES = 50
 PAGE = 500
 GROWS = 8
 """How much further back is looked each time too little was found."""
+LOOK = 200_000
+"""Positions that one question looks back over; whoever asks again before `oldest` looks further."""
+OF_TASK = 5000
+"""The newest events of a workflow that are looked through for those about one of its tasks."""
 _LEFT_OUT = {"agent": ("secret_hash",), "token": ("secret_hash",), "message": ("subject", "body")}
 
 
@@ -39,6 +46,8 @@ class Wanted(NamedTuple):
     limit: int = SHOWN
     changes: bool = False
     """True to see what each did to rows."""
+    task: Task | None = None
+    """Only what is about this one, as its workflow tells it."""
 
 
 class RowChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +72,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
     at: int
     text: str
-    """What happened, to what, by whom, in one line."""
+    """What was done, to what, in one line that names things; who did it is `actor_name`."""
     data: dict[str, Any]
     changes: list[RowChange] | UnsetType = UNSET
     changed: int | UnsetType = UNSET
@@ -75,6 +84,7 @@ class Events(msgspec.Struct, frozen=True, kw_only=True):
 
     events: list[EventRow]
     oldest: int | None
+    """Of the oldest event here, or where the look ended: what is asked for next comes before it."""
     newest: int | None
     more: int
     """1 where there are more: older ones, or, of those after a position, later ones."""
@@ -84,28 +94,54 @@ class Events(msgspec.Struct, frozen=True, kw_only=True):
 
 def events(unit: UnitOfWork, wanted: Wanted) -> Events:
     limit = min(max(1, wanted.limit), MOST)
-    if wanted.after is not None:
+    looked_to = 0
+    if wanted.task is not None:
+        found = _of_task(unit, wanted, wanted.task)
+    elif wanted.after is not None:
         found = unit.feed(wanted.after, limit + 1, wanted.only)
-        shown = found[:limit]
-    elif wanted.before is not None:
-        found = _before(unit, wanted.before, limit + 1, wanted.only)
-        shown = found[-limit:]
+    elif wanted.before is not None or wanted.only.kinds:
+        before = wanted.before if wanted.before is not None else unit.position() + 1
+        found, looked_to = _before(unit, before, limit + 1, wanted.only)
     else:
         found = unit.newest(limit + 1, wanted.only)
-        shown = found[-limit:]
+    shown = found[:limit] if wanted.after is not None else found[-limit:]
+    ended_early = bool(looked_to) and len(found) <= limit
     return Events(
         events=_rows(unit, shown[::-1], changes=wanted.changes),
-        oldest=shown[0].position if shown else None,
+        oldest=looked_to + 1 if ended_early else shown[0].position if shown else None,
         newest=shown[-1].position if shown else None,
-        more=int(len(found) > limit),
+        more=int(len(found) > limit or ended_early),
         position=unit.position(),
     )
 
 
-def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> list[Event]:
-    """The newest so many before a position. The ledger is read forwards, so ever larger stretches before it are looked
-    through until one holds enough."""
-    span, position = count, min(position, unit.position() + 1)
+def kinds_meant(given: Sequence[str]) -> tuple[str, ...]:
+    """How the kinds begin that somebody means who may have typed only a part: `task` or `tas` means `task.`. What no
+    event is called is refused: the whole ledger would be searched for it in vain."""
+    meant: list[str] = []
+    for part in given:
+        word = part.casefold()
+        fitting = [kind for kind in KINDS if kind.startswith(word)]
+        if not fitting:
+            families = dict.fromkeys(kind.partition(".")[0] for kind in KINDS)
+            raise InvalidParams(f"no event is called {part[:100]}", hint=f"kinds begin with {', '.join(families)}")
+        meant += [word] if "." in word else dict.fromkeys(f"{kind.partition('.')[0]}." for kind in fitting)
+    return tuple(dict.fromkeys(meant))
+
+
+def _of_task(unit: UnitOfWork, wanted: Wanted, task: Task) -> list[Event]:
+    """What the newest events of its workflow say about a task, the oldest first."""
+    only = Only((task.workflow_id,), wanted.only.actors, wanted.only.kinds or ABOUT_TASKS)
+    before = wanted.before if wanted.before is not None else unit.position() + 1
+    after = wanted.after or 0
+    newest = unit.newest(OF_TASK, only)
+    return [event for event in newest if after < event.position < before and task_of(event) == task.id]
+
+
+def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> tuple[list[Event], int]:
+    """The newest so many before a position, and the position that was looked back to. The ledger is read forwards, so
+    ever larger stretches before it are looked through until one holds enough, or is as long as may be."""
+    span, position = min(count, LOOK), min(position, unit.position() + 1)
     while True:
         low = max(0, position - 1 - span)
         found: list[Event] = []
@@ -117,13 +153,14 @@ def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> list[Eve
             if len(fitting) < PAGE:
                 break
             last = page[-1].position
-        if len(found) >= count or low == 0:
-            return found
-        span *= GROWS
+        if len(found) >= count or low == 0 or span >= LOOK:
+            return found, low
+        span = min(span * GROWS, LOOK)
 
 
 def _rows(unit: UnitOfWork, shown: Sequence[Event], *, changes: bool) -> list[EventRow]:
     names = agent_names(unit, (event.actor for event in shown))
+    texts = told(unit, shown)
     return [
         EventRow(
             position=event.position,
@@ -136,7 +173,7 @@ def _rows(unit: UnitOfWork, shown: Sequence[Event], *, changes: bool) -> list[Ev
             actor_name=names[event.actor],
             channel=event.channel,
             at=event.at_ms,
-            text=line_of(event),
+            text=texts[event.position],
             data=bounded(event.data),
             changes=[_change(change) for change in list(event.changes)[:CHANGES]] if changes else UNSET,
             changed=len(event.changes) if changes else UNSET,

@@ -5,10 +5,12 @@ asked. What a document says now is handed in; nothing is read from disk and noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.overview.pipeline import phase_asked_at
 from handrail.domain.overview.rows import found_by
 from handrail.domain.pipeline.answering import meanings
 from handrail.domain.pipeline.engine import Action
@@ -44,6 +46,12 @@ class GateRow(msgspec.Struct, frozen=True, kw_only=True):
     answered_at: int | None
     waited_ms: int
     """How long it waited for its answer, or has until now. What was taken back waited for nobody."""
+    phase: str | None = None
+    """The label of the phase that it is asked at, in a run."""
+    path: str | None = None
+    """The document that is shown with it, from the repository on."""
+    withdrawn: str | None = None
+    """Why it was taken back, where that is known."""
 
 
 class Gates(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +112,24 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     meanings: dict[str, str] = {}
 
 
+class AskedAt(NamedTuple):
+    """Where in its flow a run asks something."""
+
+    phase: str | None = None
+    path: str | None = None
+
+
+def asked_at(run: PipelineRun | None, gate: Gate) -> AskedAt:
+    """The phase of a run's question and the document it shows, by its flow: also of one that is over."""
+    flow = run.flow_followed() if run is not None and gate.kind == DECISION else None
+    if run is None or flow is None or not flow.knows(phase_asked_at(gate)):
+        return AskedAt()
+    phase = flow.phase(phase_asked_at(gate))
+    name = phase.shows if gate.question == phase.id else phase.output if gate.question.endswith("-limit") else None
+    known = name is not None and "{N}" not in name
+    return AskedAt(phase.label, f"{run.workspace}/{name}" if known else None)
+
+
 def find_gate(unit: UnitOfWork, gate_id: str) -> Gate:
     gate = unit.get(Gate, gate_id)
     if gate is None:
@@ -116,6 +142,8 @@ def gate_rows(unit: UnitOfWork, gates: Sequence[Gate]) -> list[GateRow]:
         task.id: task.name for task in found_by(unit, Task, "id", (gate.task_id for gate in gates if gate.task_id))
     }
     now = unit.now_ms()
+    runs = {run.id: run for run in found_by(unit, PipelineRun, "id", (gate.workflow_id for gate in gates))}
+    places = {gate.id: asked_at(runs.get(gate.workflow_id), gate) for gate in gates}
     return [
         GateRow(
             id=gate.id,
@@ -133,9 +161,23 @@ def gate_rows(unit: UnitOfWork, gates: Sequence[Gate]) -> list[GateRow]:
             created_at=gate.created_at,
             answered_at=gate.answered_at,
             waited_ms=_waited(gate, now),
+            phase=places[gate.id].phase,
+            path=places[gate.id].path,
+            withdrawn=_why_withdrawn(gate, gates, runs.get(gate.workflow_id)),
         )
         for gate in gates
     ]
+
+
+def _why_withdrawn(gate: Gate, gates: Sequence[Gate], run: PipelineRun | None) -> str | None:
+    """Why a question was taken back. Asked again about another content, its document was changed meanwhile."""
+    if gate.status != "withdrawn":
+        return None
+    for other in gates:
+        same = (other.workflow_id, other.question) == (gate.workflow_id, gate.question)
+        if same and other.content_hash != gate.content_hash and other.created_at >= gate.created_at:
+            return "the document was changed"
+    return "the run was ended" if run is not None and run.run_state().ended is not None else None
 
 
 def _waited(gate: Gate, now: int) -> int:
@@ -203,6 +245,7 @@ def gate_view(
     another's."""
     about = material_of(unit, gate)
     workflow, run = unit.get(Workflow, gate.workflow_id), unit.get(PipelineRun, gate.workflow_id)
+    place = asked_at(run, gate)
     task_id = gate.task_id or about.task_id
     task = unit.get(Task, task_id) if task_id is not None else None
     is_open = gate.status == GATE_MACHINE.initial
@@ -217,11 +260,11 @@ def gate_view(
         task_name=task.name if task is not None else None,
         question=gate.question,
         title=about.title,
-        phase=about.phase,
+        phase=about.phase or place.phase,
         why=about.why,
         options=gate.options,
         meanings=about.meanings,
-        path=about.path,
+        path=about.path or place.path,
         content_hash=gate.content_hash,
         created_at=gate.created_at,
         status=gate.status,

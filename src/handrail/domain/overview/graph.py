@@ -17,8 +17,7 @@ from handrail.domain.layout.directing import Edge
 from handrail.domain.layout.layered import Layout, Node, lay_out
 from handrail.domain.overview.critical import critical_path
 from handrail.domain.overview.grouping import MOST_BOXES, Group, groups_of
-from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.editing import CHUNK
+from handrail.domain.overview.rows import links
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
 from handrail.kernel.query import Query
@@ -140,12 +139,7 @@ def _read(unit: UnitOfWork, workflow_id: str) -> _Plan:
     """The tasks of a plan and what comes before what: that which a task waits for, and the parts of it."""
     tasks = unit.select(Task, Query((("workflow_id", workflow_id),), ("sequence",), TASKS))
     place = {task.id: number for number, task in enumerate(tasks)}
-    ids = list(place)
-    edges: set[Edge] = set()
-    for start in range(0, len(ids), CHUNK):
-        for link in unit.select(Dependency, Query((("task_id", tuple(ids[start : start + CHUNK])),))):
-            if link.needs_id in place:
-                edges.add((place[link.needs_id], place[link.task_id]))
+    edges = {(place[needs], place[task]) for task, needs, _ in links(unit, list(place)) if needs in place}
     for number, task in enumerate(tasks):
         if task.parent_task_id in place:
             edges.add((number, place[task.parent_task_id]))

@@ -12,7 +12,7 @@ from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
 from handrail.domain.gates.gate import Gate
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import totals
+from handrail.domain.journal.file_changes import moves_once, totals
 from handrail.domain.overview.attempts import Attempt, attempts_in
 from handrail.domain.overview.decisions import DecisionRow, task_decisions
 from handrail.domain.overview.gates import GateRow, gate_rows
@@ -88,7 +88,7 @@ class JournalView(msgspec.Struct, frozen=True, kw_only=True):
     started_at: int
     completed_at: int | None
     files: int | None
-    """None while nobody has looked at the end."""
+    """A moved one counts once. None while nobody has looked at the end."""
     added: int
     removed: int
     out_of_scope: list[str]
@@ -133,6 +133,8 @@ class TaskDocument(msgspec.Struct, frozen=True, kw_only=True):
     lease: LeaseView | None
     journal: JournalView | None
     workspace: WorkspaceView | None
+    changes: bool
+    """Whether what it changed can be looked at: false where no snapshot was taken when it began."""
 
 
 def find_task(unit: UnitOfWork, task_id: str) -> Task:
@@ -179,6 +181,7 @@ def task_document(unit: UnitOfWork, task: Task) -> TaskDocument:
         lease=_lease(lease, names) if lease is not None and not task.is_finished else None,
         journal=_journal(entry) if entry is not None else None,
         workspace=_workspace(workspace) if workspace is not None else None,
+        changes=entry is not None,
     )
 
 
@@ -248,7 +251,7 @@ def _workspace(workspace: Workspace) -> WorkspaceView:
 
 def _journal(entry: JournalEntry) -> JournalView:
     report = entry.report or {}
-    counted = totals(report.get("files", ()))
+    counted = totals(moves_once(report))
     found = report.get("verification", {})
     return JournalView(
         directory=entry.directory,

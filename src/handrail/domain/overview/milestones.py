@@ -33,6 +33,7 @@ class MilestoneRow(msgspec.Struct, frozen=True, kw_only=True):
     """How far the task is, 0 to 1, where its agent says so."""
     at: int
     by: str | None
+    """Who wrote it; of a very old note whoever has or had the task."""
     status: str
     """milestone, or the kind of the note: progress, complete, recovery."""
 
@@ -60,20 +61,20 @@ def milestones(unit: UnitOfWork, workflow: Workflow) -> Milestones:
         notes += unit.select(Checkpoint, Query(own, ("-created_at", "-id"), SHOWN))
         total += unit.count(Checkpoint, Query(own))
     notes = sorted(notes, key=lambda note: (note.created_at, note.sequence, note.id), reverse=True)[:SHOWN]
-    tasks = {task.id: task.name for task in found_by(unit, Task, "id", (note.task_id for note in notes))}
+    tasks = {task.id: task for task in found_by(unit, Task, "id", (note.task_id for note in notes))}
     authors = authors_of(unit, workflow.id, {note.id for note in notes}) if notes else {}
-    names = agent_names(unit, authors.values())
+    names = agent_names(unit, (*authors.values(), *(task.assigned_agent_id for task in tasks.values())))
     tally = tally_of(unit, workflow.id)
     return Milestones(
         milestones=[
             MilestoneRow(
                 id=note.id,
-                title=tasks.get(note.task_id, note.task_id),
+                title=tasks[note.task_id].name if note.task_id in tasks else note.task_id,
                 text=note.summary,
                 task_id=note.task_id,
                 progress=_share(note.detail.get("progress")),
                 at=note.created_at,
-                by=names.get(authors.get(note.id, "")),
+                by=names.get(authors.get(note.id) or _holder(tasks.get(note.task_id)) or ""),
                 status="milestone" if note.detail.get("milestone") else note.type,
             )
             for note in notes
@@ -81,6 +82,10 @@ def milestones(unit: UnitOfWork, workflow: Workflow) -> Milestones:
         progress=Progress(done=tally.finished, total=tally.total),
         more=total - len(notes),
     )
+
+
+def _holder(task: Task | None) -> str | None:
+    return task.assigned_agent_id if task is not None else None
 
 
 def _share(percent: Any) -> float | None:

@@ -27,6 +27,7 @@ LOOKED_AT = 500
 """Unread messages that are looked through for those to be acknowledged."""
 QUESTION = 1000
 """Characters of a question or message in the list; all of it is shown where it is opened."""
+HEADLINE = 160
 
 
 class NeedItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,14 @@ class NeedItem(msgspec.Struct, frozen=True, kw_only=True):
     content_hash: str = ""
     created_at: int
     sender: str | None = None
+    subject: str | None = None
+    """What a message is said to be about."""
+    headline: str = ""
+    """One line that tells it from others: a message's subject, else how it begins; what is asked of everything else."""
+    count: int = 1
+    """Messages of one sender in one thread that this stands for."""
+    ids: list[str] = []
+    """Their ids, the oldest first; `id` is the newest."""
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,12 +78,16 @@ def needs(unit: UnitOfWork) -> Needs:
     waiting = unit.select(Message, unread(HUMAN, unit.now_ms())._replace(limit=LOOKED_AT))
     letters = [message for message in waiting if message.ack_required]
     letters.sort(key=lambda message: (message.created_at, message.id))
-    more += max(0, len(letters) - SHOWN)
-    letters = letters[:SHOWN]
-    return Needs(items=_items(unit, asked, letters), more=more)
+    threads: dict[tuple[str, str], list[Message]] = {}
+    for letter in letters:
+        threads.setdefault((letter.sender_id, letter.thread_id), []).append(letter)
+    shown = list(threads.values())[:SHOWN]
+    more += len(threads) - len(shown)
+    return Needs(items=_items(unit, asked, shown), more=more)
 
 
-def _items(unit: UnitOfWork, asked: Sequence[Gate], letters: Sequence[Message]) -> list[NeedItem]:
+def _items(unit: UnitOfWork, asked: Sequence[Gate], threads: Sequence[Sequence[Message]]) -> list[NeedItem]:
+    letters = [thread[-1] for thread in threads]
     about = {gate.id: material_of(unit, gate) for gate in asked}
     tasks = {gate.id: gate.task_id or about[gate.id].task_id for gate in asked}
     tasks |= {letter.id: letter.task_id for letter in letters}
@@ -98,10 +111,12 @@ def _items(unit: UnitOfWork, asked: Sequence[Gate], letters: Sequence[Message]) 
             path=about[gate.id].path,
             content_hash=gate.content_hash,
             created_at=gate.created_at,
+            headline=_line(gate.question if gate.kind == REVIEW else about[gate.id].phase or gate.question),
         )
         for gate in asked
     ]
-    for letter in letters:
+    for thread, letter in zip(threads, letters, strict=True):
+        subject = next((one.subject for one in reversed(thread) if one.subject), None)
         items.append(
             NeedItem(
                 id=letter.id,
@@ -111,12 +126,21 @@ def _items(unit: UnitOfWork, asked: Sequence[Gate], letters: Sequence[Message]) 
                 task_id=letter.task_id,
                 task_name=task_names.get(letter.task_id or ""),
                 question=cut(_text(letter.body), QUESTION) or "",
-                title=letter.subject or "Message",
-                created_at=letter.created_at,
+                title=subject or "Message",
+                created_at=thread[0].created_at,
                 sender=senders[letter.sender_id],
+                subject=subject,
+                headline=_line(subject or _text(letter.body)),
+                count=len(thread),
+                ids=[one.id for one in thread],
             )
         )
     return items
+
+
+def _line(text: str) -> str:
+    """The first line of a text that says anything."""
+    return cut(next((line.strip() for line in text.splitlines() if line.strip()), ""), HEADLINE) or ""
 
 
 def _text(body: Any) -> str:

@@ -14,13 +14,13 @@ import msgspec
 
 from handrail.domain.gates.gate import Gate
 from handrail.domain.overview.rows import agent_names
-from handrail.domain.pipeline.budget import UNITS, exceeded, spent, warning_about
+from handrail.domain.pipeline.budget import UNITS, Spent, exceeded, spent, warning_about
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.flow import Flow, Phase
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import Rules, limits_of
-from handrail.domain.pipeline.standing import Standing, sentence_about, standing
+from handrail.domain.pipeline.standing import Standing, said_of, standing
 from handrail.domain.pipeline.state import RunState, is_left_out
 from handrail.domain.pipeline.stopping import stop_told
 from handrail.kernel.ledger import Event, Only
@@ -36,10 +36,10 @@ ANSWERS = 500
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """What was spent, as agents reported it."""
 
-    tokens: int
-    minutes: float
+    tokens: int | None
+    minutes: float | None
     money: float | None
-    """None where no prices are set."""
+    """None where no prices are set; each is None where nobody reported any."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
@@ -69,7 +69,10 @@ class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
     started_at: int | None
     ended_at: int | None
     elapsed_ms: int | None
-    """Time at work; what the run stood still in between does not count."""
+    """Time at work, or that it took until a person had answered; what the run stood still in between does not count.
+    None for a question that still waits."""
+    waiting_ms: int | None
+    """How long it has waited for a person, while it does."""
     tokens: int
     answer: str | None
     """What was answered last at its gate, or where agents had tried it often enough."""
@@ -83,6 +86,16 @@ class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None
     """The role that does it."""
     output: str | None
+
+
+class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One document of a run."""
+
+    name: str
+    path: str
+    """From the repository on."""
+    size: int
+    """Bytes."""
 
 
 class PipelineView(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +117,8 @@ class PipelineView(msgspec.Struct, frozen=True, kw_only=True):
     go_on_with: str | None
     """What a person runs to let it go on, where it stands still."""
     gate_id: str | None
-    spent: Spending
+    spent: Spending | None
+    """None where nobody reported anything."""
     budget: dict[str, float] | None
     """How much of each unit may be spent: the limit that stops it, else the one that warns."""
     limits: dict[str, float]
@@ -115,6 +129,8 @@ class PipelineView(msgspec.Struct, frozen=True, kw_only=True):
     """What of the budget is reached."""
     driven_by: str | None
     phases: list[PhaseView]
+    documents: list[DocumentRow] = []
+    """Those in its workspace, where somebody looked: they are no part of the store."""
 
 
 def pipeline_view(unit: UnitOfWork, workflow_id: str, rules: Rules) -> PipelineView | None:
@@ -135,20 +151,26 @@ def pipeline_view(unit: UnitOfWork, workflow_id: str, rules: Rules) -> PipelineV
         under_way=one.under_way,
         ended=one.ended,
         stopped=one.stopped,
-        sentence=sentence_about(one),
+        sentence=said_of(one),
         go_on_with=_command(run, one, rules),
         gate_id=one.gate_id,
-        spent=Spending(
-            tokens=have.tokens,
-            minutes=round(have.minutes, 1),
-            money=round(have.money, 2) if rules.prices else None,
-        ),
+        spent=_spent(have, priced=bool(rules.prices)),
         budget=_budget(limits) or None,
         limits=limits,
         until=run.limits.get("until"),
         warning=over or None,
         driven_by=_driver(unit, run),
         phases=_phases(unit, run, one),
+    )
+
+
+def _spent(have: Spent, *, priced: bool) -> Spending | None:
+    if not (have.tokens or have.minutes or have.money):
+        return None
+    return Spending(
+        tokens=have.tokens or None,
+        minutes=round(have.minutes, 1) or None,
+        money=round(have.money, 2) if priced else None,
     )
 
 
@@ -187,19 +209,23 @@ def _phases(unit: UnitOfWork, run: PipelineRun, one: Standing) -> list[PhaseView
         done = phase.id in state.done
         answer = answers.get(phase.id)
         turns = sum(entry.get("times", 1) for entry in log)
+        stands = "failed" if phase.id == gave_up else _state(phase, state, one, left_out)
+        elapsed = sum((span.until or now) - span.since for span in spans) if spans else None
+        waits = phase.kind == "gate" and stands == "waits"
         shown.append(
             PhaseView(
                 id=phase.id,
                 label=phase.label,
                 kind=phase.kind,
-                state="failed" if phase.id == gave_up else _state(phase, state, one, left_out),
+                state=stands,
                 gate=phase.kind == "gate",
                 tries=_tries(phase, state, turns),
                 sent_back=state.tries.get(phase.id, 0),
                 turns=turns,
                 started_at=min((span.since for span in spans), default=None),
                 ended_at=max((span.until or now for span in spans), default=None) if done else None,
-                elapsed_ms=sum((span.until or now) - span.since for span in spans) if spans else None,
+                elapsed_ms=None if waits else elapsed,
+                waiting_ms=elapsed if waits else None,
                 tokens=sum(entry["tokens"] for entry in log),
                 answer=answer.answer if answer is not None else None,
                 answered_by=names.get(answer.answered_by or "") if answer is not None else None,

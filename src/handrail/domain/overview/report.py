@@ -11,6 +11,8 @@ from itertools import chain
 
 import msgspec
 
+from handrail.domain.gates.gate import GATE_MACHINE
+from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.journal.file_changes import FileTotals, totals
 from handrail.domain.overview.decisions import DecisionRow, decisions
@@ -57,6 +59,10 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """How often work waited for a person."""
     person_ms: int
     """How long that was, added up."""
+    reviews: int
+    """Looks that people were asked for; nothing waited for those."""
+    unanswered: int
+    """Questions of both kinds that are still open."""
     critical_ms: int
     """Time at work on the tasks of the critical path."""
     tokens: int | None
@@ -254,9 +260,11 @@ def _totals(
         retries=sum(max(0, count - 1) for count in attempts),
         asked=len(waits),
         person_ms=sum(gate.waited_ms for gate in waits),
+        reviews=sum(gate.kind == REVIEW and gate.status != "withdrawn" for gate in gates),
+        unanswered=sum(gate.status == GATE_MACHINE.initial for gate in gates),
         critical_ms=sum(task.worked_ms for task in tasks if task.row.id in on_path),
-        tokens=run.spent.tokens if run is not None else None,
-        money=run.spent.money if run is not None else None,
+        tokens=run.spent.tokens if run is not None and run.spent is not None else None,
+        money=run.spent.money if run is not None and run.spent is not None else None,
         files=changed.files,
         lines_added=changed.lines_added,
         lines_removed=changed.lines_removed,

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.lease import Lease
+from handrail.domain.crew.presence import is_present
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.overview.standing import Driven, Seen, standing_of
 from handrail.domain.pipeline.gatekeeping import DECISION
+from handrail.domain.pipeline.holding import HELD_MS
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.standing import sentence_about, standing
+from handrail.domain.pipeline.standing import Standing, said_of, standing
+from handrail.domain.work.causes import SILENT_MS
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import CHUNK
 from handrail.domain.work.explaining import explain_workflow
@@ -28,9 +32,6 @@ from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.query import Query
 from handrail.kernel.records import RecordT, UnitOfWork
 
-SILENT_MS = 15 * 60_000
-"""Without a word about a task for so long, whoever has it is taken for stuck. A heartbeat is no word: it says that
-somebody is there, not that anything moves."""
 LOOKED_AT = 2000
 """Tasks under way and open questions of a few hundred workflows that are looked at."""
 ERROR = 200
@@ -68,6 +69,9 @@ class WorkflowRow(msgspec.Struct, frozen=True, kw_only=True):
     """Agents that are there and hold a task of it."""
     phase: str | None
     sentence: str
+    """Why it stands where it stands, without commands: a page has buttons."""
+    standing: str
+    """Who can move it now, in a word: one of `standing.STANDINGS`."""
     plan_version: int = 0
     """Another number whenever the plan itself changed."""
 
@@ -130,12 +134,25 @@ def workflow_rows(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Workf
     tallies = _tallies(unit, keys)
     ready = _ready(unit, keys)
     asked = _asked(unit, keys)
-    stuck, agents = _at_work(unit, [workflow.id for workflow in workflows if workflow.status not in CLOSED])
+    at_work = _at_work(unit, [workflow.id for workflow in workflows if workflow.status not in CLOSED], asked)
     runs = {run.id: run for run in found_by(unit, PipelineRun, "id", keys)}
     rows = []
     for workflow in workflows:
-        tally = tallies[workflow.id]
-        phase, sentence = _told(unit, workflow, runs.get(workflow.id))
+        tally, run = tallies[workflow.id], runs.get(workflow.id)
+        one = standing(unit, run) if run is not None else None
+        waiting = asked.get((workflow.id, DECISION), 0)
+        seen = Seen(
+            status=workflow.status,
+            total=tally.total,
+            finished=tally.finished,
+            moving=at_work.moving[workflow.id],
+            stuck=at_work.stuck[workflow.id],
+            ready=ready.get(workflow.id, 0),
+            paused=tally.counts["paused"],
+            failed=tally.counts["failed"],
+            waiting=waiting,
+            run=_driven(unit, run, one) if run is not None and one is not None else None,
+        )
         rows.append(
             WorkflowRow(
                 id=workflow.id,
@@ -149,16 +166,17 @@ def workflow_rows(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Workf
                 finished=tally.finished,
                 running=sum(tally.counts[status] for status in UNDER_WAY),
                 failed=tally.counts["failed"],
-                ready=ready.get(workflow.id, 0),
+                ready=seen.ready,
                 blocked=tally.counts["blocked"],
                 paused=tally.counts["paused"],
                 skipped=tally.counts["skipped"],
-                waiting=asked.get((workflow.id, DECISION), 0),
+                waiting=waiting,
                 reviews=asked.get((workflow.id, REVIEW), 0),
-                stuck=stuck[workflow.id],
-                agents=len(agents[workflow.id]),
-                phase=phase,
-                sentence=sentence,
+                stuck=seen.stuck,
+                agents=len(at_work.agents[workflow.id]),
+                phase=one.label if one is not None else None,
+                sentence=said_of(one) if one is not None else explain_workflow(unit, workflow).sentence,
+                standing=standing_of(seen),
                 plan_version=tally.version,
             )
         )
@@ -201,11 +219,24 @@ def _asked(unit: UnitOfWork, keys: Sequence[str]) -> dict[tuple[str, str], int]:
     return counted
 
 
-def _at_work(unit: UnitOfWork, keys: Sequence[str]) -> tuple[Counter[str], Mapping[str, set[str]]]:
-    """How many tasks of each workflow are stuck, and which agents are there and have one."""
+class _AtWork(NamedTuple):
+    """Who is at work, by workflow."""
+
+    moving: Counter[str]
+    """Tasks that are really under way: neither stuck, nor waiting for a person's answer."""
+    stuck: Counter[str]
+    agents: Mapping[str, set[str]]
+    """Those that are there and have a task."""
+
+
+def _at_work(unit: UnitOfWork, keys: Sequence[str], asked: Mapping[tuple[str, str], int]) -> _AtWork:
+    moving: Counter[str] = Counter()
     stuck: Counter[str] = Counter()
     agents: dict[str, set[str]] = defaultdict(set)
     now = unit.now_ms()
+    questioned = [key for key in keys if (key, DECISION) in asked]
+    open_decisions = (("status", GATE_MACHINE.initial), ("kind", DECISION))
+    waits = {gate.task_id for gate in found_by(unit, Gate, "workflow_id", questioned, more=open_decisions)}
     for start in range(0, len(keys), CHUNK):
         own = ("workflow_id", tuple(keys[start : start + CHUNK]))
         tasks = unit.select(Task, Query((own, ("status", UNDER_WAY)), ("id",), LOOKED_AT))
@@ -217,11 +248,13 @@ def _at_work(unit: UnitOfWork, keys: Sequence[str]) -> tuple[Counter[str], Mappi
         presences = found_by(unit, Lease, "id", holders.values())
         there = {lease.id for lease in presences if lease.holding.is_held(now)}
         for task in tasks:
-            stuck[task.workflow_id] += _is_stuck(task, now, held=task.id in holders)
+            is_stuck = _is_stuck(task, now, held=task.id in holders)
+            stuck[task.workflow_id] += is_stuck
+            moving[task.workflow_id] += not (is_stuck or task.open_children or task.id in waits)
         for task in held:
             if (holder := holders.get(task.id)) in there:
                 agents[task.workflow_id].add(holder)
-    return stuck, agents
+    return _AtWork(moving, stuck, agents)
 
 
 def _is_stuck(task: Task, now: int, *, held: bool) -> bool:
@@ -231,12 +264,18 @@ def _is_stuck(task: Task, now: int, *, held: bool) -> bool:
     return lost or now - task.updated_at >= SILENT_MS
 
 
-def _told(unit: UnitOfWork, workflow: Workflow, run: PipelineRun | None) -> tuple[str | None, str]:
-    """The label of the phase that a run is at, and in one sentence why the workflow stands where it stands."""
-    if run is not None:
-        one = standing(unit, run)
-        return one.label, sentence_about(one)
-    return None, explain_workflow(unit, workflow).sentence
+def _driven(unit: UnitOfWork, run: PipelineRun, one: Standing) -> Driven:
+    """A run by who drives it. An agent is there while its presence lasts; anybody else is believed to be for as long as
+    a second orchestrator would be refused."""
+    driver = (run.holder or {}).get("agent_id")
+    there = is_present(unit, driver) if isinstance(driver, str) else unit.now_ms() - run.updated_at < HELD_MS
+    return Driven(
+        waits=one.waits_at is not None,
+        stopped=one.stopped is not None,
+        under_way=one.under_way,
+        driver_there=there,
+        ended=one.ended is not None,
+    )
 
 
 # -- tasks ------------------------------------------------------------------------------------------------------------
@@ -245,10 +284,9 @@ def _told(unit: UnitOfWork, workflow: Workflow, run: PipelineRun | None) -> tupl
 def task_rows(unit: UnitOfWork, tasks: Sequence[Task]) -> list[TaskRow]:
     """A row for each, in the same order."""
     needs: dict[str, list[str]] = defaultdict(list)
-    with_needs = (task.id for task in tasks if task.depends_on)
-    for link in found_by(unit, Dependency, "task_id", with_needs):
-        if not link.inherited:
-            needs[link.task_id].append(link.needs_id)
+    for task_id, needs_id, inherited in links(unit, [task.id for task in tasks if task.depends_on]):
+        if not inherited:
+            needs[task_id].append(needs_id)
     names = agent_names(unit, (task.assigned_agent_id for task in tasks))
     lost = _lost(unit, tasks)
     asked = asked_tasks(unit, dict.fromkeys(task.workflow_id for task in tasks))
@@ -278,6 +316,16 @@ def task_rows(unit: UnitOfWork, tasks: Sequence[Task]) -> list[TaskRow]:
         )
         for task in tasks
     ]
+
+
+def links(unit: UnitOfWork, keys: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
+    """What these tasks wait for: the task, what it waits for, whether that is only inherited. Asked as a count, which
+    makes no record of each: a plan has more of them than tasks."""
+    columns = ("task_id", "needs_id", "inherited")
+    for start in range(0, len(keys), CHUNK):
+        query = Query((("task_id", tuple(keys[start : start + CHUNK])),))
+        for task_id, needs_id, inherited in sorted(unit.count_by(Dependency, query, columns)):
+            yield task_id, needs_id, bool(inherited)
 
 
 def _lost(unit: UnitOfWork, tasks: Sequence[Task]) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.crew.lease import Lease
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.overview.folding import Attempts, Stretch
 from handrail.domain.overview.pipeline import phase_asked_at, phase_spans
@@ -163,10 +164,13 @@ def _unseen(unit: UnitOfWork, workflow: Workflow, folded: Attempts) -> list[Stre
 def _drawn(unit: UnitOfWork, folded: Attempts, stretches: Sequence[Stretch], end: int | None) -> list[Bar]:
     tasks = {task.id: task for task in found_by(unit, Task, "id", (one.task_id for one in stretches))}
     names = agent_names(unit, (one.agent_id for one in stretches))
+    left = _left_at(unit, [one for one in stretches if one.until is None and one.kind == "work"])
     bars = []
     for one in stretches:
         task = tasks.get(one.task_id)
         name = task.name if task is not None else folded.name_of(one.task_id)
+        goes_on = one.until is None and one.kind == "work"
+        until = left.get(one.task_id, end) if goes_on else one.until if one.until is not None else end
         bars.append(
             Bar(
                 id=f"{one.task_id}/{one.kind}/{one.since}",
@@ -179,12 +183,19 @@ def _drawn(unit: UnitOfWork, folded: Attempts, stretches: Sequence[Stretch], end
                 attempt=one.attempt,
                 kind=one.kind,
                 since=one.since,
-                until=one.until if one.until is not None else end,
+                until=max(until, one.since) if until is not None else None,
                 status=one.status,
-                how=one.how or one.status,
+                how=one.how or ("left" if goes_on and one.task_id in left else one.status),
             )
         )
     return bars
+
+
+def _left_at(unit: UnitOfWork, stretches: Iterable[Stretch]) -> dict[str, int]:
+    """When the claims on these tasks ran out, of those that have: whoever is lost is at work no longer than that."""
+    now = unit.now_ms()
+    leases = found_by(unit, Lease, "id", (one.task_id for one in stretches))
+    return {lease.id: lease.expires_ms for lease in leases if lease.holder and not lease.holding.is_held(now)}
 
 
 def _rows(bars: Iterable[Bar], flow: Flow | None) -> TimelineRows:

@@ -68,9 +68,13 @@ def steps_for(wanted: Wanted) -> list[Step]:
     if wanted.approvals is not None:
         file = f"{wanted.project}/{CONFIG}"
         steps.append(Step(file, "who may answer a gate", writing.key("approvals", wanted.approvals)))
-    ignoring = writing.lines(IGNORED, ("init.json",))
-    steps.append(Step(f"{wanted.project}/{IGNORE}", "what is this machine's alone", ignoring))
+    steps.append(ignoring_step(wanted.project))
     return steps
+
+
+def ignoring_step(project: str) -> Step:
+    """Beside whatever is written into the folder: what of it no team commits."""
+    return Step(f"{project}/{IGNORE}", "what is this machine's alone", writing.lines(IGNORED, ("init.json",)))
 
 
 def _server(client: Client, wanted: Wanted, *, is_named: bool) -> Put:

@@ -26,6 +26,9 @@ _AT_ONCE = 50
 
 UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
 STARTED = ("planning", "in_progress")
+SILENT_MS = 15 * 60_000
+"""Without a word about a task for so long, whoever has it is taken for stuck. A heartbeat is no word: it says that
+somebody is there, not that anything moves."""
 URGENCY = ("failed", "paused", "pending", *STARTED)
 """What needs somebody comes before what moves by itself."""
 

@@ -11,13 +11,26 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from handrail.domain.crew.offering import whose
+from handrail.domain.crew.claiming import holder_of
+from handrail.domain.crew.lease import Lease
+from handrail.domain.crew.offering import left_by, whose
 from handrail.domain.gates.gate import Gate
-from handrail.domain.work.causes import FEW, LOOKED_AT, STARTED, URGENCY, behind, can_move, legal_moves, movable
-from handrail.domain.work.editing import places_taken, tally_of
+from handrail.domain.work.causes import (
+    FEW,
+    LOOKED_AT,
+    SILENT_MS,
+    STARTED,
+    URGENCY,
+    behind,
+    can_move,
+    legal_moves,
+    movable,
+)
+from handrail.domain.work.editing import CHUNK, places_taken, tally_of
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
@@ -126,16 +139,6 @@ def why_before(first: Ranked, second: Ranked) -> str:
     return "equal to the next"
 
 
-def spoken_time(ms: int) -> str:
-    """A span of time in words: `3 minutes`."""
-    seconds = max(0, ms) // 1000
-    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
-        if seconds >= (2 * size if size == 86_400 else size):
-            count = seconds // size
-            return f"{count} {unit}{'' if count == 1 else 's'}"
-    return "a moment"
-
-
 def _scene(unit: UnitOfWork, workflow: Workflow) -> _Scene:
     open_here = (("workflow_id", workflow.id), ("status", "open"), ("kind", "decision"))
     asked = unit.select(Gate, Query(open_here, ("-created_at", "-id"), OPEN_QUESTIONS))
@@ -147,7 +150,7 @@ def _standing(scene: _Scene, task: Task) -> str:
     running, most = places_taken(scene.unit, scene.workflow.id), scene.workflow.max_parallel_tasks
     if task.status == "pending" and scene.workflow.status != "paused" and running >= most:
         return f"is ready and waits for a free place: {running} under way, and {most} may run at once"
-    if task.status == "in_progress" and task.id not in scene.questions:
+    if task.status == "in_progress" and task.id not in scene.questions and not _is_stuck(scene, task):
         return f"{_state(scene, task)}; nothing blocks it"
     return f"{_state(scene, task)}; {_move(scene, task)}"
 
@@ -189,9 +192,10 @@ def _explain_standing(scene: _Scene) -> Explanation:
     if not causes:
         return _of_workflow(scene.workflow, f"stands still: {_STUCK}")
     lead = "stands still:"
-    if any(cause.status in STARTED for cause in causes):
+    moving = [cause.id for cause in causes if cause.status in STARTED and not _is_stuck(scene, cause)]
+    if moving:
         causes.sort(key=lambda cause: cause.status == "pending")  # that more could be started is no trouble
-        lead = "moves:" if causes[0].status in STARTED else "moves, but"
+        lead = "moves:" if causes[0].id in moving else "moves, but"
     first = causes[0]
     words = f"{lead} {_quoted(first.name)} {_state(scene, first)}; {_move(scene, first)}"
     if len(causes) > 1:
@@ -200,8 +204,32 @@ def _explain_standing(scene: _Scene) -> Explanation:
 
 
 def _most_urgent(scene: _Scene, tasks: Iterable[Task]) -> list[Task]:
-    """What needs somebody first; among equals the order they were found in."""
-    return sorted(tasks, key=lambda task: -1 if task.id in scene.questions else URGENCY.index(task.status))
+    """What needs somebody first; among equals the order they were found in. What stands still because its agent is not
+    heard of comes right after what failed: both need somebody, however much is under way by name."""
+    found = list(tasks)
+    claimed = [task.id for task in found if task.status in STARTED and task.assigned_agent_id is not None]
+    for start in range(0, len(claimed), CHUNK):  # seen once, so that none is asked for alone
+        scene.unit.select(Lease, Query((("id", tuple(claimed[start : start + CHUNK])),)))
+
+    def rank(task: Task) -> float:
+        if task.id in scene.questions:
+            return -1
+        return 0.5 if _is_stuck(scene, task) else URGENCY.index(task.status)
+
+    return sorted(found, key=rank)
+
+
+def _is_deserted(scene: _Scene, task: Task) -> bool:
+    """Whether somebody began it under a claim that has run out."""
+    claimed = task.status in STARTED and task.assigned_agent_id is not None
+    return claimed and holder_of(scene.unit, task) is None
+
+
+def _is_stuck(scene: _Scene, task: Task) -> bool:
+    """Whether it is under way by name alone: its agent is lost, or nothing was heard of it for long."""
+    if task.status not in STARTED or task.open_children:
+        return False
+    return scene.now - task.updated_at >= SILENT_MS or _is_deserted(scene, task)
 
 
 def _chain(path: Sequence[Task]) -> str:
@@ -229,6 +257,8 @@ def _state(scene: _Scene, task: Task) -> str:
         return f"failed {_ago(scene, task.updated_at)}{again}{_told(task.error)}"
     if task.status == "pending":
         return "is ready"
+    if _is_deserted(scene, task):
+        return f"stands still, {left_by(scene.unit, task)}"
     if task.status == "in_progress":
         return f"has been in progress for {_since(scene, task.started_at)}{_heard(scene, task)}"
     word = "in planning" if task.status == "planning" else "paused"
@@ -247,6 +277,10 @@ def _move(scene: _Scene, task: Task) -> str:
     """What can be done about a task that can move."""
     if task.id in scene.questions:
         return "answer it"
+    if _is_deserted(scene, task):
+        return "it is free to take, or give it back"
+    if _is_stuck(scene, task):
+        return "see whether it still moves, or give it back"
     if task.status == "in_progress":
         return "wait for it"
     if scene.workflow.status == "paused":
@@ -267,6 +301,8 @@ def _listed(scene: _Scene, tasks: Sequence[Task], *, counted: bool) -> str:
 def _word(scene: _Scene, task: Task) -> str:
     if task.id in scene.questions:
         return "asks something"
+    if _is_stuck(scene, task):
+        return "stands still"
     return _shown(task).replace("_", " ")
 
 
@@ -297,6 +333,11 @@ def _quoted(text: str, most: int = NAME) -> str:
     return f'"{line}"' if len(line) <= most else f'"{line[: most - 1]}…"'
 
 
+def _sentence(words: str) -> str:
+    """With its full stop, unless somebody's own words at its end have one."""
+    return words if words.endswith(('."', '!"', '?"', '…"')) else f"{words}."
+
+
 def _about(
     scene: _Scene,
     task: Task,
@@ -310,7 +351,7 @@ def _about(
         id=task.id,
         name=task.name,
         status=_shown(task),
-        sentence=f"{_quoted(task.name)} {words}.",
+        sentence=_sentence(f"{_quoted(task.name)} {words}"),
         causes=tuple(_cause(scene, cause) for cause in causes[:NAMED_CAUSES]),
         path=path,
         whole=whole,
@@ -318,7 +359,7 @@ def _about(
 
 
 def _of_workflow(workflow: Workflow, words: str, causes: Sequence[Cause] = ()) -> Explanation:
-    sentence = f"{_quoted(workflow.name)} {words}."
+    sentence = _sentence(f"{_quoted(workflow.name)} {words}")
     return Explanation(
         id=workflow.id, name=workflow.name, status=workflow.status, sentence=sentence, causes=tuple(causes)
     )

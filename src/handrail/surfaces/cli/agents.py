@@ -11,8 +11,8 @@ import click
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.claiming import claim_of, give_up
 from handrail.domain.crew.posting import HUMAN, post_released
-from handrail.domain.work.explaining import spoken_time
 from handrail.domain.work.task import Task
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import NotFound
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, said, wrapped

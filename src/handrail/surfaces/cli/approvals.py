@@ -13,13 +13,14 @@ import click
 from handrail.domain.setup import toml_editing, writing
 from handrail.domain.setup.edits import NotUnderstood
 from handrail.domain.setup.planning import Manifest, Plan, plan, recorded
-from handrail.domain.setup.steps import CONFIG
+from handrail.domain.setup.steps import CONFIG, ignoring_step
 from handrail.domain.setup.writing import Step
 from handrail.kernel.errors import InvalidParams
 from handrail.outside.client_files import ClientFiles, this_machine
 from handrail.surfaces.cli.options import sits_at_terminal
 from handrail.wiring import Place
 
+INTRODUCTION = "Handrail starts here for the first time. One question, and it is kept in .handrail/config.toml."
 QUESTION = "Gates in pipelines: may only a person answer them, at a terminal or the page?"
 
 
@@ -59,9 +60,11 @@ def settle_approvals(place: Place, options: dict[str, Any]) -> None:
     files = ClientFiles(place.project, this_machine(place.home, place.environ))
     if place.project == place.home.resolve() or said_approvals(files) is not None:
         return
+    click.echo(INTRODUCTION)
     word = approvals_wanted(None, None, asks=True)
     assert word is not None, "who asks gets an answer"
-    todo = plan([approvals_step(str(place.project), word)], files.read)
+    project = str(place.project)
+    todo = plan([approvals_step(project, word), ignoring_step(project)], files.read)
     write_changes(files, files.manifest(), todo)
     for left in todo.left:
         click.echo(f"{left.file} is left alone: {left.why}", err=True)

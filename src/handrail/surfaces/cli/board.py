@@ -15,7 +15,7 @@ from handrail.domain.board.keys import check_board, key_of
 from handrail.domain.board.searching import BoardSize, Found, Sought, boards, search
 from handrail.domain.board.snapshot import snapshot
 from handrail.domain.crew.agent import Agent
-from handrail.domain.work.explaining import spoken_time
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import NotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call

@@ -131,7 +131,8 @@ def _leave(ground: Ground, *, keep: bool) -> None:
 
     if keep:
         click.echo(f"The folder is kept: {ground.folder}")
-        click.echo(f"See it on the page with `handrail up --root {ground.project}`, or here with `handrail watch`.")
+        root = f"--root {ground.project}"
+        click.echo(f"See it on the page with `handrail up {root}`, or here with `handrail watch {root}`.")
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -177,6 +177,7 @@ def _tell_next(chosen: list[Client], *, wrote: bool) -> None:
         if client.note:
             click.echo(f"{client.title}: {client.note}.")
     click.echo("`handrail doctor` tries everything; `handrail init --remove` takes it back.")
+    click.echo("`handrail up` serves the page: what your agents do, and what waits for you.")
 
 
 def _tell_json(todo: Plan, chosen: list[Client], *, wrote: bool) -> None:

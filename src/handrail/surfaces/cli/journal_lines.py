@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from handrail.domain.journal.file_changes import LETTERS, lines_told, told, totals
 from handrail.domain.journal.timeline import Moment
-from handrail.domain.work.explaining import spoken_time
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
+from handrail.kernel.clock import spoken_time
 from handrail.surfaces.cli.columns import bold, dim, fit, mark, pad, paint, said, widest, width, wrapped
 
 FEW_FILES, MANY_FILES = 5, 200

@@ -14,7 +14,7 @@ from handrail.store.unit import Unit
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_table
-from handrail.wiring import assemble
+from handrail.wiring import assemble, looking_ledger
 
 
 @click.command()
@@ -25,7 +25,7 @@ from handrail.wiring import assemble
 def log(stream: str | None, actor: str | None, limit: int, root: Path | None, as_json: bool, **options: Any) -> None:
     """Show who did what, when, through which channel. Newest last."""
     place = place_of(root)
-    store = assemble(place, settings_of(place, options)).ledger.open()
+    store = looking_ledger(place, settings_of(place, options)).open()  # who only looks makes no store
     events = store.newest(limit, stream=stream, actor=actor)
     if as_json:
         echo_json([_document(event) for event in events])

@@ -14,7 +14,7 @@ from handrail.domain.crew.addressing import recipient
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.message import PRIORITIES, Message
 from handrail.domain.crew.posting import HUMAN, SYSTEM
-from handrail.domain.work.explaining import spoken_time
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import AgentNotFound, MessageNotFound, SeveralOpen
 from handrail.kernel.limits import WAIT_MS
 from handrail.kernel.query import Query

@@ -10,7 +10,8 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.work.explaining import explain_workflow, spoken_time, why_before
+from handrail.domain.work.explaining import explain_workflow, why_before
+from handrail.kernel.clock import spoken_time
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, mark, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options

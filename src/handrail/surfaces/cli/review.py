@@ -14,9 +14,9 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.work.explaining import spoken_time
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import InvalidParams, NotFound, SeveralOpen
 from handrail.kernel.query import Query
 from handrail.operation import Call

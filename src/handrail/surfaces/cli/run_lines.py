@@ -16,7 +16,7 @@ from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import AUTO, Rules, limits_of
 from handrail.domain.pipeline.state import is_left_out
 from handrail.domain.pipeline.stopping import stop_told
-from handrail.domain.work.explaining import spoken_time
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import bold, dim, fit, one_line, width, wrapped

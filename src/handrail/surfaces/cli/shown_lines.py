@@ -9,10 +9,10 @@ import msgspec
 
 from handrail.domain.work.causes import can_move
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.explaining import spoken_time
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
+from handrail.kernel.clock import spoken_time
 from handrail.surfaces.cli.columns import bar, bold, dim, fit, mark, one_line, pad, paint, said, width, wrapped
 
 SHOWN_FILES = 50

@@ -18,9 +18,10 @@ from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.causes import STARTED
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
-from handrail.domain.work.explaining import OPEN_QUESTIONS, explain_workflow, spoken_time
+from handrail.domain.work.explaining import OPEN_QUESTIONS, explain_workflow
 from handrail.domain.work.task import RUNNING, SHOWN_STATES, Task
 from handrail.domain.work.workflow import OPEN, Workflow
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call

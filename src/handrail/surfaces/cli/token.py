@@ -23,7 +23,7 @@ from handrail.outside.revocations import note_revocation
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, sits_at_terminal
 from handrail.surfaces.cli.render import echo_json, echo_table
-from handrail.wiring import Handrail, assemble
+from handrail.wiring import Handrail, assemble, looking_ledger
 
 
 @click.group()
@@ -68,7 +68,8 @@ def create(name: str, rights: str, agent_id: str | None, root: Path | None, as_j
 @common_options
 def list_(root: Path | None, as_json: bool, **options: Any) -> None:
     """List every token, also those that were revoked. No secrets: nobody has them but their owners."""
-    found = _run(_handrail(root, options), listed)
+    place = place_of(root)
+    found = looking_ledger(place, settings_of(place, options)).run(person(), listed)
     if as_json:
         echo_json({"tokens": [_document(one) for one in found]})
     elif not found:

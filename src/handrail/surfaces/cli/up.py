@@ -28,11 +28,6 @@ from handrail.surfaces.cli.render import echo_json
 from handrail.wiring import Handrail, assemble
 
 
-def command_path() -> str:
-    """The absolute path of the `handrail` command in this environment: clients start servers without a shell's PATH."""
-    return str(Path(sys.executable).parent / "handrail")
-
-
 def http_lines(url: str, token: str) -> dict[str, tuple[str, str]]:
     """For each client: where to paste, and what."""
     bearer = f"Authorization: Bearer {token}"
@@ -41,16 +36,6 @@ def http_lines(url: str, token: str) -> dict[str, tuple[str, str]]:
     return {
         "Claude Code": ("in a shell", f"claude mcp add --transport http handrail {url} --header {shlex.quote(bearer)}"),
         "Codex": ("into ~/.codex/config.toml", codex),
-        "Cursor": ("into .cursor/mcp.json", encode(cursor).decode()),
-    }
-
-
-def stdio_lines(command: str) -> dict[str, tuple[str, str]]:
-    """The same for clients that start Handrail themselves."""
-    cursor = {"mcpServers": {"handrail": {"command": command, "args": ["serve"]}}}
-    return {
-        "Claude Code": ("in a shell", f"claude mcp add handrail -- {shlex.quote(command)} serve"),
-        "Codex": ("in a shell", f"codex mcp add handrail -- {shlex.quote(command)} serve"),
         "Cursor": ("into .cursor/mcp.json", encode(cursor).decode()),
     }
 
@@ -74,10 +59,7 @@ def sign_in_link(url: str, code: str) -> str:
 def team_line(settings: Settings) -> str:
     """How others get a token of their own. The store's address is not repeated: it may hold a password."""
     store = " --global" if settings.global_store else " --db …, as here," if settings.db else ""
-    return (
-        f"The token above is yours alone. For each other person or agent: handrail token create NAME{store} makes\n"
-        "one of its own, to paste in its place. --rights read lets it only look; handrail token revoke NAME ends it.\n"
-    )
+    return f"The token is yours alone; handrail token create NAME{store} makes one for somebody else."
 
 
 @click.command()
@@ -112,7 +94,7 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
             shown = sits_at_terminal() and sys.stdout.isatty()
             link = sign_in_link(url, new_code(START_CODE_S)) if shown else None
             told = (_about_page(url, link), _what_is_on(handrail), team_line(settings))
-            click.echo(_welcome(url, secret, place.project, *told))
+            click.echo(welcome(url, secret, place.project, *told))
         if opens:  # without the code: what a browser is started with, every program of this user can read
             _open(f"{url.rpartition('/')[0]}/")
 
@@ -122,11 +104,11 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
 def _about_page(url: str, link: str | None) -> str:
     """How to sign in: by a link that works once, or where that must not be shown, by a token."""
     if link is not None:
-        return f"The page, signed in (this link works once):\n  {click.style(link, bold=True)}\n"
+        return f"The page, signed in (this link works once):\n  {click.style(link, bold=True)}"
     page = f"{url.rpartition('/')[0]}/"
     return (
         f"The page is at {page} Its sign-in link is shown on a terminal only; "
-        "without one: handrail token create NAME --rights decide\n"
+        "without one: handrail token create NAME --rights decide"
     )
 
 
@@ -151,19 +133,19 @@ def _what_is_on(handrail: Handrail) -> str:
     return f"{text} Others: --profile or --toolsets; `handrail tools` lists them."
 
 
-def _welcome(url: str, token: str, project: Path, page: str, on: str, team: str) -> str:
+def welcome(url: str, token: str, project: Path, page: str, on: str, team: str) -> str:
+    """What is said once it serves. The page comes last: there eyes rest, and a terminal of 24 rows has scrolled."""
     lines = [
         f"Handrail {__version__} gives coding agents steps to hold on to. It serves {project}",
-        f"at {click.style(url, bold=True)} until you press Ctrl-C.\n",
-        page,
-        f"{on}\n",
-        "Paste one of these:\n",
+        f"at {click.style(url, bold=True)} until you press Ctrl-C.",
+        on,
+        "\nPaste one of these:",
     ]
     for client, (where, text) in http_lines(url, token).items():
-        lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}\n")
-    lines.append(team)
-    lines.append("Or let the client start Handrail itself, one process each, with no server running:\n")
-    for client, (where, text) in stdio_lines(command_path()).items():
-        lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}\n")
-    lines.append("Then ask your agent to use it. In another shell: handrail guide list · handrail tools")
+        lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}")
+    lines += [
+        team,
+        "Clients that start Handrail themselves need no server: `handrail init` sets them up.",
+        f"\n{page}",
+    ]
     return "\n".join(lines)

@@ -23,7 +23,7 @@ from handrail.surfaces.cli.plan import in_one_look
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.cli.screen import Screen, own_screen
 from handrail.surfaces.cli.watch_frame import Look, Size, frame, look
-from handrail.wiring import assemble
+from handrail.wiring import Place, assemble, looking_ledger
 
 BETWEEN_S = 0.2
 """Frames are at least so far apart: five a second are enough to see, and calm."""
@@ -53,8 +53,8 @@ def watch(workflow: str | None, once: bool, root: Path | None, as_json: bool, **
         for line in frame(newest, Size(_columns(), ONCE_ROWS)):
             click.echo(line)
         return
-    call = assemble(place, settings_of(place, options)).call
-    _looked(call, workflow, title)  # what cannot be shown is refused before the screen is taken
+    call = looking_call(place, options)
+    looked(call, workflow, title)  # what cannot be shown is refused before the screen is taken
     try:
         with own_screen(_write) as screen:
             _follow(call, screen, workflow, title)
@@ -62,18 +62,24 @@ def watch(workflow: str | None, once: bool, root: Path | None, as_json: bool, **
         pass
 
 
+def looking_call(place: Place, options: dict[str, Any]) -> Call:
+    """A call for who only looks: where nothing is stored yet, that makes no store."""
+    settings = settings_of(place, options)
+    return assemble(place, settings, ledger=looking_ledger(place, settings)).call
+
+
 def _follow(call: Call, screen: Screen, workflow: str | None, title: str) -> None:
     """Looks and draws until the person leaves."""
     while not screen.left.is_set():
         screen.stirred.clear()
         began_s = time.monotonic()
-        found = _looked(call, workflow, title)
+        found = looked(call, workflow, title)
         screen.draw(frame(found, _size()))
         screen.left.wait(max(0.0, BETWEEN_S - (time.monotonic() - began_s)))
         call.ledger.wait(found.position, LOOK_ANYWAY_S, screen.stirred.is_set)
 
 
-def _looked(call: Call, workflow: str | None, title: str) -> Look:
+def looked(call: Call, workflow: str | None, title: str) -> Look:
     return call.ledger.run(person(), lambda unit: look(msgspec.structs.replace(call, unit=unit), workflow, title))
 
 

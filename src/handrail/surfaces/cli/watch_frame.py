@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,9 +15,9 @@ import msgspec
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.presence import claims_of
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.work.explaining import spoken_time
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
+from handrail.kernel.clock import spoken_time
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
@@ -26,12 +27,14 @@ from handrail.surfaces.cli.status import Active, OpenWorkflow, Question, Status
 from handrail.surfaces.cli.status import look as look_at_status
 from handrail.toolsets.agent import ListAgents, agent_list
 
-EVENTS = 50
-"""Newest events that are read: as many as a tall terminal shows."""
+EVENTS = 200
+"""Newest events that are read: folded, as many as a tall terminal shows."""
 AGENTS = 50
 LATE_AFTER = 2
 """Heartbeats without a sign after which an agent is late; after three it is lost."""
 BAR = 12
+MOVED = "pipeline.moved"
+"""A run's turn: the one kind of event that comes in rows, and that says where its run is."""
 _TIERS = {"ok": ("●", "completed"), "late": ("◐", "paused"), "lost": ("✗", "failed")}
 """For each tier its mark, and the state whose colour it has."""
 
@@ -50,9 +53,12 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """One event in words."""
 
     at: int
+    """Of several alike the newest."""
     who: str
     kind: str
     about: str
+    times: int = 1
+    """How many alike came one after the other."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +106,7 @@ def look(call: Call, workflow: str | None, title: str) -> Look:
         status=status,
         agents=tuple(sorted(shown, key=lambda agent: (agent.tier != "lost", agent.task is None, agent.name))),
         agents_in_all=len(shown) + max(0, found.total - len(found.agents)),
-        events=tuple(_happened(unit, event) for event in reversed(unit.newest(EVENTS, only))),
+        events=tuple(_folded(unit, unit.newest(EVENTS, only))),
         position=unit.position(),
     )
 
@@ -125,6 +131,19 @@ def _left_behind(unit: UnitOfWork, agent_id: str) -> str | None:
     return task.name if task is not None else None
 
 
+def _folded(unit: UnitOfWork, events: Sequence[Event]) -> Iterator[Happened]:
+    """Events in words, the newest first. Of those alike that follow each other the newest stands for all: a run that
+    takes turn after turn would push out everything else."""
+
+    def alike(event: Event) -> tuple[str, str, str]:
+        about = event.stream if event.kind == MOVED else _about(unit, event)
+        return event.actor, event.kind, about
+
+    for _, group in groupby(reversed(events), alike):
+        newest, *older = group
+        yield msgspec.structs.replace(_happened(unit, newest), times=1 + len(older))
+
+
 def _happened(unit: UnitOfWork, event: Event) -> Happened:
     agent = unit.get(Agent, event.actor)
     return Happened(
@@ -136,13 +155,14 @@ def _happened(unit: UnitOfWork, event: Event) -> Happened:
 
 
 def _about(unit: UnitOfWork, event: Event) -> str:
-    """The name of what an event is about: a task of it, else what its stream belongs to."""
+    """The name of what an event is about: a task of it, else what its stream belongs to; of a run's turn the phase."""
     for change in event.changes:
-        if change.table == "task" and (task := unit.get(Task, change.key)) is not None:
+        if event.kind != MOVED and change.table == "task" and (task := unit.get(Task, change.key)) is not None:
             return task.name
     workflow = unit.get(Workflow, event.stream)
     if workflow is not None:
-        return workflow.name
+        phase = event.data.get("phase") if event.kind == MOVED else None
+        return f"{workflow.name}, at {phase}" if phase else workflow.name
     inbox = event.stream.removeprefix("inbox:")
     agent = unit.get(Agent, inbox)
     return agent.name if agent is not None else inbox
@@ -299,14 +319,18 @@ def _agent(agent: Watcher, now: int, names: int, room: int) -> str:
 def _events(look: Look, room: int, zone: tzinfo | None) -> _Section:
     left = room - len(_clock(look.now, zone)) - 4
     who = widest((event.who for event in look.events), max(4, left // 5))
-    kind = widest((event.kind for event in look.events), min(left - who - 2, max(8, left // 3)))
+    kind = widest((_times(event) for event in look.events), min(left - who - 2, max(8, left // 3)))
     left -= who + kind + 4
     lines = [
-        f"  {dim(_clock(event.at, zone))}  {pad(event.who, who)}  {pad(event.kind, kind)}"
+        f"  {dim(_clock(event.at, zone))}  {pad(event.who, who)}  {pad(_times(event), kind)}"
         + (f"  {fit(event.about, left)}" if left > 0 else "")
         for event in look.events
     ]
     return _Section("Newest", lines, least=3)
+
+
+def _times(event: Happened) -> str:
+    return event.kind if event.times == 1 else f"{event.kind} ×{event.times}"
 
 
 def _clock(at_ms: int, zone: tzinfo | None) -> str:

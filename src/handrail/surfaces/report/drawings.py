@@ -9,9 +9,9 @@ from itertools import pairwise
 from handrail.domain.overview.graph import GraphEdge, GraphNode, GraphView
 from handrail.domain.overview.report import ReportTask
 from handrail.domain.overview.timeline import Bar, Timeline
-from handrail.domain.work.explaining import spoken_time
+from handrail.kernel.clock import spoken_time
 from handrail.surfaces.report.markup import Html, readable, tag
-from handrail.surfaces.report.words import MARKS
+from handrail.surfaces.report.words import MARKS, word
 
 MARGIN = 8.0
 LABEL = 25
@@ -23,6 +23,8 @@ ROW, NAMES, CHART, BESIDE = 20.0, 250.0, 680.0, 80.0
 TICKS = 6
 LEAST = 2.0
 """Pixels of the shortest bar, so that it can be seen."""
+APART = 1.5
+"""Pixels between two bars, so that one attempt is not taken for a part of the next."""
 _KINDS = {"queue": "queue", "paused": "pause", "approval": "person"}
 
 
@@ -87,7 +89,7 @@ def _standing(node: GraphNode, tasks: Mapping[str, ReportTask]) -> tuple[str, st
         task = tasks.get(node.id)
         if task is None:
             return "pending", "not told of here"
-        words = task.row.status.replace("_", " ")
+        words = word(task.row.status)
         return task.row.status, f"{words}, {task.row.agent}" if task.row.agent else words
     states = [tasks[key].row.status for key in node.tasks if key in tasks]
     finished = sum(state in ("completed", "skipped") for state in states)
@@ -189,7 +191,7 @@ def _row(name: str, bars: Sequence[Bar], number: int, line: Timeline, place: Cal
                     class_=_KINDS.get(bar.kind, "work"),
                     x=left,
                     y=top + (8 if thin else 4),
-                    width=max(LEAST, right - left),
+                    width=max(LEAST, right - left - APART),
                     height=4.0 if thin else 12.0,
                     rx="2",
                 ),
@@ -202,4 +204,5 @@ def _row(name: str, bars: Sequence[Bar], number: int, line: Timeline, place: Cal
 def _told(bar: Bar, until: int) -> str:
     who = f", {bar.agent}" if bar.agent else ""
     doing = {"queue": "could be begun", "paused": "paused", "approval": "waited for a person"}.get(bar.kind, "at work")
-    return f"{bar.name}{who}: {doing} for {spoken_time(until - bar.since)}, {bar.how}"
+    again = f", attempt {bar.attempt}" if bar.attempt > 1 and bar.kind == "work" else ""
+    return f"{bar.name}{who}{again}: {doing} for {spoken_time(until - bar.since)}, {word(bar.how)}"

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from handrail.domain.journal.markdown import minute
 from handrail.domain.overview.graph import GraphView
 from handrail.domain.overview.report import Report, ReportTask
-from handrail.domain.work.explaining import spoken_time
+from handrail.kernel.clock import spoken_time
 from handrail.surfaces.report import drawings
 from handrail.surfaces.report.markup import Html, Part, joined, tag
 from handrail.surfaces.report.style import SHEET
-from handrail.surfaces.report.words import lines_of, state, total_rows
+from handrail.surfaces.report.words import lines_of, path_names, state, total_rows
 
 BOXES = 1500
 """Boxes beyond which a plan is not drawn: nobody reads it on paper."""
@@ -47,7 +47,7 @@ def _sections(report: Report, plan: GraphView) -> Iterable[Part]:
     yield _head(report)
     yield _section("What it took", tag("dl", [_fact(*row) for row in total_rows(report)], class_="facts"))
     if 0 < len(plan.nodes) <= BOXES:
-        yield _section("Plan", tag("div", drawings.graph(plan, tasks), class_="wide"), _path(report, tasks))
+        yield _section("Plan", tag("div", drawings.graph(plan, tasks), class_="wide plan"), _path(report))
     bars = drawings.timeline(report.timeline)
     if bars is not None:
         yield _section("Timeline", tag("div", bars, class_="wide"))
@@ -85,8 +85,8 @@ def _pill(status: str) -> Html:
     return tag("span", state(status), class_=f"pill s-{status}")
 
 
-def _path(report: Report, tasks: dict[str, ReportTask]) -> Html | None:
-    names = [tasks[key].row.name for key in report.critical if key in tasks]
+def _path(report: Report) -> Html | None:
+    names = path_names(report)
     return tag("p", "Critical path: ", " → ".join(names), class_="muted") if names else None
 
 

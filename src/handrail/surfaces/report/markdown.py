@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from handrail.domain.journal.markdown import code, inline, minute, quoted
 from handrail.domain.overview.report import Report, ReportTask
-from handrail.domain.work.explaining import spoken_time
-from handrail.surfaces.report.words import lines_of, state, total_rows
+from handrail.kernel.clock import spoken_time
+from handrail.surfaces.report.words import ON_PATH, PHASES, lines_of, path_names, state, total_rows
 
 
 def markdown(report: Report) -> str:
@@ -66,9 +66,8 @@ def _more(count: int, what: str) -> Iterator[str]:
 
 
 def _path(report: Report) -> Iterator[str]:
-    names = {task.row.id: task.row.name for task in report.tasks}
-    for number, key in enumerate(report.critical, 1):
-        yield f"{number}. {inline(names.get(key, key))}"
+    for number, name in enumerate(path_names(report), 1):
+        yield f"{number}. {inline(name)}" if number <= ON_PATH else f"\n{name}"
 
 
 def _phases(report: Report) -> Iterator[str]:
@@ -82,7 +81,7 @@ def _phases(report: Report) -> Iterator[str]:
         (
             (
                 phase.label,
-                phase.state,
+                PHASES.get(phase.state, phase.state),
                 spoken_time(phase.elapsed_ms) if phase.elapsed_ms else "",
                 str(phase.tries or ""),
                 " by ".join(filter(None, (phase.answer, phase.answered_by))),

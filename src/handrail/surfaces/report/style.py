@@ -32,6 +32,7 @@ color:var(--state);background:var(--state-soft)}
 .facts dd{margin:0;font-size:18px;font-weight:600}
 .facts dd+dd{font-size:12px;font-weight:400;color:var(--muted)}
 .wide{overflow-x:auto;border:1px solid var(--line);border-radius:6px;background:var(--panel);padding:12px}
+.plan svg{max-width:100%;height:auto}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:6px 10px 6px 0;border-bottom:1px solid var(--line)}
 th{color:var(--muted);font-size:12px;font-weight:600;white-space:nowrap}

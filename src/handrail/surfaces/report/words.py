@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handrail.domain.overview.report import FileChange, Report, Totals
-from handrail.domain.work.explaining import spoken_time
+from handrail.kernel.clock import spoken_time
 
 MARKS = {
     "completed": "✓",
@@ -23,8 +23,30 @@ MARKS = {
 """A mark for each state; the state is always said in words too."""
 
 
+_WORDS = {"in_progress": "running", "completed": "done"}
+"""States that people call otherwise, as the page does."""
+PHASES = {"now": "running", "waits": "waits for a person"}
+"""States of a phase that are said otherwise."""
+ON_PATH = 8
+"""Tasks of the critical path that are named."""
+PATH_NAME = 60
+
+
+def word(status: str) -> str:
+    """A state as people call it."""
+    return _WORDS.get(status, status.replace("_", " "))
+
+
 def state(status: str) -> str:
-    return f"{MARKS.get(status, '·')} {status.replace('_', ' ')}"
+    return f"{MARKS.get(status, '·')} {word(status)}"
+
+
+def path_names(report: Report) -> list[str]:
+    """The first tasks of the critical path by name, long names cut; the last entry counts those that are left out."""
+    known = {task.row.id: " ".join(task.row.name.split()) for task in report.tasks}
+    names = [known[key] for key in report.critical if key in known]
+    shown = [name if len(name) <= PATH_NAME else f"{name[: PATH_NAME - 1]}…" for name in names[:ON_PATH]]
+    return [*shown, f"and {len(names) - ON_PATH} more"] if len(names) > ON_PATH else shown
 
 
 def counted(count: int, word: str) -> str:
@@ -44,8 +66,8 @@ def total_rows(report: Report) -> Sequence[tuple[str, str, str]]:
     rows = [
         ("Wall time", spoken_time(totals.wall_ms), until),
         ("Agents at work", spoken_time(totals.agent_ms), "added up over all of them"),
-        ("At once", f"{totals.parallelism or 0:g}", "on average, while anybody was at work"),
-        ("Waits for a person", f"{totals.asked}", _waited(totals)),
+        ("Side by side", _side_by_side(totals.parallelism or 0), "on average, while anybody was at work"),
+        ("Asked of people", f"{totals.asked + totals.reviews}", _waited(totals)),
     ]
     if row.total:
         retries = f"{totals.retries} {'retry' if totals.retries == 1 else 'retries'}"
@@ -66,8 +88,24 @@ def total_rows(report: Report) -> Sequence[tuple[str, str, str]]:
     return rows
 
 
+def _side_by_side(parallelism: float) -> str:
+    """How many were at work at once, in words: nobody needs hundredths of an agent."""
+    count = round(parallelism, 1)
+    if not count:
+        return "nobody yet"
+    return "one at a time" if count <= 1 else f"{count:g} at once"
+
+
 def _waited(totals: Totals) -> str:
-    return f"{spoken_time(totals.person_ms)} in all" if totals.asked else "nobody was asked"
+    """What people were asked, and how long work waited for it."""
+    parts = []
+    if totals.asked:
+        parts.append(f"{counted(totals.asked, 'decision')} waited {spoken_time(totals.person_ms)} in all")
+    if totals.reviews:
+        parts.append(f"{counted(totals.reviews, 'look')} that nothing waited for")
+    if totals.unanswered:
+        parts.append(f"{totals.unanswered} still open")
+    return "; ".join(parts) or "nobody was asked"
 
 
 def _files(totals: Totals) -> str:

@@ -17,7 +17,7 @@ from handrail.domain.crew.posting import HUMAN, Letter, post, post_released
 from handrail.domain.overview.agents import Agents, agents
 from handrail.domain.overview.boards import Boards, boards
 from handrail.domain.overview.decisions import Decisions, decisions
-from handrail.domain.overview.events import MOST, SHOWN, Events, Wanted, events
+from handrail.domain.overview.events import MOST, SHOWN, Events, Wanted, events, kinds_meant
 from handrail.domain.overview.messages import MessageRow, ThreadPage, Threads, message_rows, thread_page, threads
 from handrail.domain.overview.milestones import Milestones, milestones
 from handrail.domain.overview.pipeline import PipelineView, pipeline_view
@@ -33,6 +33,7 @@ from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call
 from handrail.surfaces.run_steering import resumed
+from handrail.surfaces.web.documents import DocumentText, document_text, listed
 from handrail.surfaces.web.route import CHANNEL, Asked, Route, read, write
 from handrail.toolsets.here import find_task, find_workflow
 from handrail.toolsets.message import message_mark_read, message_send
@@ -161,18 +162,33 @@ def _messages(call: Call, asked: Asked) -> Threads | ThreadPage:
 
 
 def _pipeline(call: Call, asked: Asked) -> PipelineView:
-    _runs_known(call)
-    workflow = find_workflow(call.work, asked.path["workflow"])
-    found = pipeline_view(call.work, workflow.id, rules_of(call))
+    """The run, with the documents that lie in its workspace now: those are looked for while no unit is open."""
+    run = _run_looked_at(call, asked)
+    documents = listed(call, run)
+    found = call.ledger.run(_actor(asked), lambda unit: pipeline_view(unit, run.id, rules_of(call)))
     if found is None:
-        raise _no_run(workflow.id, workflow.name)
-    return found
+        raise _no_run(run.id, run.title)
+    return msgspec.structs.replace(found, documents=documents)
+
+
+def _document(call: Call, asked: Asked) -> DocumentText:
+    return document_text(call, _run_looked_at(call, asked), asked.path["name"])
+
+
+def _run_looked_at(call: Call, asked: Asked) -> PipelineRun:
+    _runs_known(call)
+    return call.ledger.run(_actor(asked), lambda unit: _run_meant(unit, asked))
+
+
+def _actor(asked: Asked) -> Actor:
+    return Actor(asked.visitor.name, CHANNEL)
 
 
 def _events(call: Call, asked: Asked) -> Events:
     actors = _several(asked, "actor")
     streams = (*_several(asked, "workflow"), *_several(asked, "stream"))
-    only = Only(streams, _with_namesakes(call.work, actors), _several(asked, "kind"))
+    only = Only(streams, _with_namesakes(call.work, actors), kinds_meant(_several(asked, "kind")))
+    task = asked.query.get("task")
     limit = _number(asked, "limit")
     if limit is not None and not 1 <= limit <= MOST:
         raise InvalidParams(f"limit is 1 to {MOST}", hint=f"{SHOWN} where it is left out")
@@ -182,6 +198,7 @@ def _events(call: Call, asked: Asked) -> Events:
         after=_number(asked, "after"),
         limit=limit or SHOWN,
         changes=asked.query.get("changes") == "1",
+        task=find_task(call.work, task) if task else None,
     )
     if wanted.before is not None and wanted.after is not None:
         raise InvalidParams("before and after are two questions", hint="give one of them")
@@ -369,7 +386,8 @@ CREW_ROUTES: tuple[Route, ...] = (
     read("/api/workflows/{workflow}/decisions", _decisions),
     read("/api/workflows/{workflow}/milestones", _milestones),
     read("/api/workflows/{workflow}/reviews", _reviews),
-    read("/api/workflows/{workflow}/pipeline", _pipeline),
+    read("/api/workflows/{workflow}/pipeline", _pipeline, stored=False),
+    read("/api/workflows/{workflow}/documents/{name}", _document, stored=False),
     read("/api/workflows/{workflow}/versions", _versions),
     read("/api/agents", _agents),
     read("/api/messages", _messages),

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import totals
+from handrail.domain.journal.file_changes import moves_once, totals
 from handrail.domain.journal.paths import path_bytes
 from handrail.domain.journal.scope import judge, read_areas
 from handrail.domain.journal.tracking import Snapshot
@@ -124,7 +124,7 @@ def _sentence(refusal: Refusal) -> str:
 
 
 def _shown(meant: Journalled, found: Difference, file: str | None) -> TaskDiff:
-    every = _changes(found)
+    every = moves_once(found.report)
     listed = [change for change in every if file is None or change["path"] == file]
     if file is not None and not listed:
         raise NotFound("the task changed no file of that name", hint="ask without file= for all of them")
@@ -161,24 +161,6 @@ def _shown(meant: Journalled, found: Difference, file: str | None) -> TaskDiff:
         note=" ".join(note if note.endswith(".") else f"{note}." for note in notes) or None,
         more=len(listed) - len(shown),
     )
-
-
-def _changes(found: Difference) -> list[dict[str, Any]]:
-    """The changed files as the report has them, a moved one told once."""
-    moved = {rename["to"]: rename["from"] for rename in found.report.get("renamed", ())}
-    left = set(moved.values())
-    there = {change["path"]: change for change in found.report["files"]}
-    shown = []
-    for path, change in there.items():
-        if path in left and change["change"] == "deleted":
-            continue
-        old = moved.get(path)
-        if old is None or old not in there:
-            shown.append(change)
-            continue
-        # All its lines are added here and removed there: only the patch knows which of them differ.
-        shown.append({**change, "lines_added": 0, "lines_removed": 0, "change": "renamed", "old_path": old})
-    return shown
 
 
 # -- patches ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.overview.gates import Gates, GateView, find_gate, gate_view, is_shown, workflow_gates
+from handrail.domain.overview.gates import Gates, GateView, asked_at, find_gate, gate_view, is_shown, workflow_gates
 from handrail.domain.overview.graph import GraphView, Layouts
 from handrail.domain.overview.home import Home, home
 from handrail.domain.overview.inspector import TaskDocument, find_task, task_document
@@ -223,19 +223,27 @@ def _check_open(unit: UnitOfWork, gate: Gate) -> None:
     """Raises where a question is not asked any more, with the one that is asked now."""
     if gate.status == GATE_MACHINE.initial:
         return
+    place = asked_at(unit.get(PipelineRun, gate.workflow_id), gate)
+    name = place.phase or gate.question
     if gate.answer is not None:
         raise IllegalTransition(
-            f"{gate.question} was answered already: {gate.answer}, by {gate.answered_by} through {gate.channel}",
-            hint="nothing is left to decide here",
+            f"{name} was answered before you: {gate.answer}, by {gate.answered_by} through {gate.channel}",
+            hint="the workflow's screens show how it went on",
             gate_id=gate.id,
             answer=gate.answer,
+            path=place.path,
+            phase=place.phase,
         )
     now = open_gate(unit, gate.workflow_id)
     if now is None:
         raise IllegalTransition(
-            f"{gate.question} is not asked any more", hint="its run goes on without an answer", gate_id=gate.id
+            f"{name} is not asked any more",
+            hint="its run goes on without an answer",
+            gate_id=gate.id,
+            path=place.path,
+            phase=place.phase,
         )
-    raise _stale(now, None)
+    raise _stale(now, asked_at(unit.get(PipelineRun, now.workflow_id), now).path)
 
 
 def _stale(gate: Gate, path: str | None) -> IllegalTransition:
@@ -244,6 +252,7 @@ def _stale(gate: Gate, path: str | None) -> IllegalTransition:
         hint="read it as it is now, then answer that",
         gate_id=gate.id,
         content_hash=gate.content_hash,
+        path=path,
     )
 
 
