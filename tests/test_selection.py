@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from handrail.catalog import ANNOUNCED, CATALOG, ENABLE_FLAGS, PROFILES, TOOLSETS
+from handrail.catalog import ANNOUNCED, ENABLE_FLAGS, PROFILES, TOOLSETS, whole_catalog
 from handrail.kernel.errors import ToolsetUnknown
 from handrail.operation import Operation, Toolset
 from handrail.selection import Selection, published, select
@@ -91,23 +92,24 @@ def test_dynamic_adds_its_two_tools_at_the_end() -> None:
     assert names[-2:] == ["toolset_list", "toolset_enable"]
 
 
-def two_with_one_name() -> tuple[Toolset, Toolset, tuple[Operation[Any, Any], ...]]:
-    guide = next(operation for operation in CATALOG if operation.name == "workflow_list")
+def two_with_one_name() -> tuple[Toolset, Toolset, Callable[[str], list[Operation[Any, Any]]]]:
+    guide = next(operation for operation in whole_catalog() if operation.name == "workflow_list")
     plan = Toolset(name="workflow", family="plan", purpose="plans")
-    return guide.toolset, plan, (guide, msgspec.structs.replace(guide, toolset=plan))
+    of = {"guide": [guide], "workflow": [msgspec.structs.replace(guide, toolset=plan)]}
+    return guide.toolset, plan, of.__getitem__
 
 
 def test_the_toolset_listed_first_keeps_a_shared_name() -> None:
-    guide, plan, catalog = two_with_one_name()
-    assert [entry.name for entry in published(Selection((guide, plan)), catalog)] == [
+    guide, plan, operations = two_with_one_name()
+    assert [entry.name for entry in published(Selection((guide, plan)), operations)] == [
         "workflow_list",
         "plan_workflow_list",
     ]
-    assert [entry.name for entry in published(Selection((plan, guide)), catalog)] == [
+    assert [entry.name for entry in published(Selection((plan, guide)), operations)] == [
         "workflow_list",
         "guide_workflow_list",
     ]
-    assert [entry.name for entry in published(Selection((plan,)), catalog)] == ["workflow_list"]
+    assert [entry.name for entry in published(Selection((plan,)), operations)] == ["workflow_list"]
 
 
 def test_an_unknown_module_and_the_dynamic_toolset_by_name_are_refused() -> None:

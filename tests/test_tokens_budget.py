@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rs_bpe.bpe import openai
 
-from handrail.catalog import CATALOG, PROFILES, TOOLSETS
+from handrail.catalog import PROFILES, TOOLSETS, whole_catalog
 from handrail.kernel.tokens import estimate_tokens
 from handrail.selection import Selection, published, select
 from handrail.surfaces.mcp.tools import tool_of
@@ -83,7 +83,7 @@ def test_instructions_name_tools_that_are_on_and_miss_no_toolset(profile: str) -
     selection = select(profile=profile, toolsets=(), enable=(), dynamic=False)
     told = instructions(selection)
     on = {entry.name for entry in published(selection)}
-    known = {operation.name for operation in CATALOG}
+    known = {operation.name for operation in whole_catalog()}
     assert (set(re.findall(r"[a-z_]+", told)) & known) <= on
     assert len(told.splitlines()) == sum(bool(toolset.instructions) for toolset in selection.toolsets)
 

@@ -32,9 +32,10 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.agent import AGENT, ANNA, BEN
+from handrail.toolsets.agent import ANNA, BEN
 from handrail.toolsets.here import find_task, find_workflow, open_workflows
 from handrail.toolsets.shown import cut, shown_task
+from handrail.toolsets.vocabulary import AGENT
 from handrail.toolsets.workflow import PLANNED
 
 WORKFLOWS = 20

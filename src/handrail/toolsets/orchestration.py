@@ -22,17 +22,11 @@ from handrail.domain.workspaces.reserving import shortened
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import task_here, workflow_here
 from handrail.toolsets.shown import cut
+from handrail.toolsets.vocabulary import ORCHESTRATION
 from handrail.toolsets.workflow import PLANNED
-
-ORCHESTRATION = Toolset(
-    name="orchestration",
-    family="plan",
-    purpose="What is next, what is blocked, how far the work is.",
-    instructions="workflow_next_tasks says what is next.",
-)
 
 SHOWN_RUNNING = 20
 SHOWN_GROUP = 8

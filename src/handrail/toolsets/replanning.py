@@ -24,7 +24,8 @@ from handrail.kernel.errors import (
 )
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_workflow, task_to_write
-from handrail.toolsets.workflow import HELD, PLANNED, WORKFLOW
+from handrail.toolsets.vocabulary import WORKFLOW
+from handrail.toolsets.workflow import HELD, PLANNED
 
 Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 Tasks = Annotated[list[PlanTask], Meta(min_length=1, max_length=MOST_TASKS)]

@@ -20,16 +20,11 @@ from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, RunNotFound, TasksOpen, WorkflowClosed
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import SHOWN, find_workflow
 from handrail.toolsets.repository import repository_at
 from handrail.toolsets.shown import brief_task, shown_task, shown_workflow
-
-WORKFLOW = Toolset(
-    name="workflow",
-    family="plan",
-    purpose="Durable workflows: what is to be done, its plan and its tasks.",
-)
+from handrail.toolsets.vocabulary import WORKFLOW
 
 AtOnce = Annotated[int, Meta(ge=1, le=100, description="1 is one after the other")]
 WorkflowStatus = Literal["planning", "ready", "in_progress", "paused", "completed", "failed", "abandoned"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.domain.graphs.differing import difference, summary_of
-from handrail.domain.graphs.graph import Edge, Graph, Node, document_of, graph_from
+from handrail.domain.graphs.graph import Edge, Graph, Node, Scalar, document_of, graph_from
 from handrail.domain.graphs.invariants import a_cycle, broken_rules, check_invariants
 from handrail.domain.graphs.json_patch import patched
 from handrail.domain.graphs.mutations import Applied, Mutated, Mutation, mutate
@@ -23,7 +24,7 @@ def changed(graph: Graph, *operations: dict[str, Any]) -> Mutated:
 
 def chain(*names: str) -> Graph:
     nodes = {name: Node(label=name.upper()) for name in names}
-    edges = {f"{one}->{two}": Edge(source=one, target=two) for one, two in zip(names, names[1:], strict=False)}
+    edges = {f"{one}->{two}": Edge(source=one, target=two) for one, two in pairwise(names)}
     return Graph(name="a chain", nodes=nodes, edges=edges)
 
 
@@ -164,7 +165,7 @@ def test_a_cycle_is_named() -> None:
 # -- differences ------------------------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["a", "b", "c/d", "e~f"])
-VALUES = st.sampled_from([True, 1, 0, 1.5, "x"])
+VALUES: st.SearchStrategy[Scalar] = st.sampled_from([True, 1, 0, 1.5, "x"])
 ATTRIBUTES = st.dictionaries(st.sampled_from(["k", "a/b"]), VALUES, max_size=2)
 
 
