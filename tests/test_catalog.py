@@ -26,7 +26,7 @@ CASES = [
 ]
 
 
-PLAN_TOOLSETS = ",".join(toolset.name for toolset in TOOLSETS if toolset.family in ("plan", "journal"))
+PLAN_TOOLSETS = ",".join([toolset.name for toolset in TOOLSETS if toolset.family in ("plan", "journal")] + ["locks"])
 
 
 def world_for(operation: Operation[Any, Any], folder: Path) -> World:

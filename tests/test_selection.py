@@ -50,16 +50,15 @@ def test_a_family_names_its_toolsets_together() -> None:
     assert list(registry.names) == [toolset.name for toolset in TOOLSETS if toolset.family == "registry"]
     assert list(registry.missing) == list(ANNOUNCED["registry"])
     with pytest.raises(ToolsetUnknown) as refused:
-        chosen(toolsets=("registry", "tx"))
-    assert refused.value.details["missing"] == ["tx"]
+        chosen(toolsets=("registry", "bt"))
+    assert refused.value.details["missing"] == ["bt"]
 
 
-def test_only_the_modules_that_were_asked_for_by_name_are_missed_by_name() -> None:
-    selection = chosen(enable=("tx", "mcp-introspection", "tx", "bulk"))
-    assert selection.missing_modules == ("tx", "bulk")
-    assert selection.missing[-2:] == ("tx", "bulk")
-    assert selection.with_toolsets(["workflow"]).missing_modules == ("tx", "bulk")
-    assert chosen(profile="all").missing_modules == ()
+@pytest.mark.parametrize("flag", ENABLE_FLAGS)
+def test_every_module_that_a_flag_names_is_there(flag: str) -> None:
+    selection = chosen(toolsets=("guide",), enable=(flag, flag))
+    assert selection.names == ("guide", ENABLE_FLAGS[flag])
+    assert selection.missing_modules == ()
 
 
 @pytest.mark.parametrize(("name", "says"), [("bt", "bt is not in this version"), ("gide", "did you mean guide?")])

@@ -37,6 +37,13 @@ BUDGETS = {
     "idempotency": 5,
     "cancellation": 160,
     "children": 450,
+    "plan-lifecycle": 510,
+    "values": 805,
+    "assist": 570,
+    "tx": 765,
+    "diff-patch": 450,
+    "locks": 200,
+    "bulk": 400,
 }
 """o200k tokens of each toolset's `tools/list` entries."""
 

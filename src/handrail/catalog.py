@@ -34,6 +34,13 @@ TOOLSETS: tuple[Toolset, ...] = (
     vocabulary.IDEMPOTENCY,
     vocabulary.CANCELLATION,
     vocabulary.CHILDREN,
+    vocabulary.PLAN_LIFECYCLE,
+    vocabulary.VALUES,
+    vocabulary.TX,
+    vocabulary.DIFF_PATCH,
+    vocabulary.LOCKS,
+    vocabulary.BULK,
+    vocabulary.ASSIST,
     vocabulary.DYNAMIC,
 )
 
@@ -67,6 +74,13 @@ MODULES: dict[str, tuple[str, ...]] = {
     "idempotency": ("idempotency",),
     "cancellation": ("cancellation",),
     "children": ("children",),
+    "plan-lifecycle": ("plan_lifecycle",),
+    "values": ("values",),
+    "tx": ("tx",),
+    "diff-patch": ("diff_patch",),
+    "locks": ("locks",),
+    "bulk": ("bulk",),
+    "assist": ("assist",),
     "dynamic": ("dynamic",),
 }
 """The modules of `handrail.toolsets` that have each toolset's operations, in listing order."""
@@ -87,13 +101,6 @@ def whole_catalog() -> tuple[Operation[Any, Any], ...]:
 
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "registry": (
-        "tx",
-        "bulk",
-        "locks",
-        "diff-patch",
-        "plan-lifecycle",
-        "values",
-        "assist",
         "bt",
     ),
 }

@@ -34,7 +34,9 @@ from handrail.toolsets.here import find_workflow
 from handrail.toolsets.vocabulary import EVENTS
 from handrail.toolsets.workflow import PLANNED
 
-Category = Literal["child", "scheduler", "graph", "bb", "op", "journal", "gate", "pipeline", "workspace", "store"]
+Category = Literal[
+    "child", "scheduler", "graph", "bb", "op", "journal", "gate", "pipeline", "workspace", "store", "values"
+]
 Level = Literal["info", "warn", "error"]
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]

@@ -129,6 +129,48 @@ CHILDREN = Toolset(
     purpose="Children are the registered agents: their state, role and limits. Starting processes comes later.",
     flag="--enable-child-ops-fine",
 )
+PLAN_LIFECYCLE = Toolset(
+    name="plan-lifecycle",
+    family="registry",
+    purpose="A run's life: how it stands, pause and resume, and a dry run of what is left or only planned.",
+    flag="--enable-plan-lifecycle",
+)
+VALUES = Toolset(
+    name="values",
+    family="registry",
+    purpose="What a team holds to, weighed against what a plan does: which part of it breaks which value.",
+    flag="--enable-values-explain",
+)
+TX = Toolset(
+    name="tx",
+    family="registry",
+    purpose="Graphs, and changes to them and to plans in transactions: tried first, then made all at once.",
+    flag="--enable-tx",
+)
+DIFF_PATCH = Toolset(
+    name="diff-patch",
+    family="registry",
+    purpose="What differs between versions of a graph or plan, and patches to it (RFC 6902, RFC 7386).",
+    flag="--enable-diff-patch",
+)
+LOCKS = Toolset(
+    name="locks",
+    family="registry",
+    purpose="Locks on graphs and plans that end by themselves.",
+    flag="--enable-locks",
+)
+BULK = Toolset(
+    name="bulk",
+    family="registry",
+    purpose="Many changes at once, all or none: entries of boards, operations on a graph or plan.",
+    flag="--enable-bulk",
+)
+ASSIST = Toolset(
+    name="assist",
+    family="registry",
+    purpose="Facts, plans made of what was done before, and what led to an outcome.",
+    flag="--enable-assist",
+)
 DYNAMIC = Toolset(
     name="dynamic",
     family="dynamic",

@@ -61,6 +61,9 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metadata: dict[str, Scalar] = {}
 
 
+msgspec.json.Decoder(Graph)  # known from here on, before several threads convert
+
+
 def edge_id(source: str, target: str, label: str = "") -> str:
     """The id of an edge to which nobody gave another."""
     return f"{source}{ARROW}{target}#{label}" if label else f"{source}{ARROW}{target}"

@@ -5,7 +5,7 @@ A change that cannot be done refuses the whole: the graph that was given is as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -147,6 +147,36 @@ Mutation = (
 )
 
 
+msgspec.json.Decoder(Mutation)  # known from here on, before several threads convert
+
+
+def mutation_from(document: Any) -> Mutation:
+    """The change that an object describes. Raises GraphInvalid where it describes none."""
+    try:
+        read: Mutation = msgspec.convert(document, Mutation)
+    except msgspec.ValidationError as wrong:
+        named = document.get("op") if isinstance(document, dict) else None
+        hint = _FORMS.get(named, "") if isinstance(named, str) else ""
+        raise GraphInvalid(
+            f"this is no change: {wrong}", hint=hint or f"op is one of {', '.join(_FORMS)}", rule="operation"
+        ) from None
+    return read
+
+
+_FORMS = {
+    "add_node": "add_node {id, label, attributes}",
+    "remove_node": "remove_node {id}",
+    "rename_node": "rename_node {id, label, new_id}",
+    "add_edge": "add_edge {from, to, label, id, weight, attributes}",
+    "remove_edge": "remove_edge {from, to, label}, or {id}",
+    "set_node_attribute": "set_node_attribute {id, key, value}; null takes it away",
+    "set_edge_attribute": "set_edge_attribute {from, to, key, value}, or {id, key, value}; null takes it away",
+    "patch_metadata": "patch_metadata {set, unset}",
+    "rewrite": "rewrite {rule: split_parallel | inline_subgraph | reroute_avoid, node, parts, edges}",
+}
+"""How each change is written."""
+
+
 def mutate(graph: Graph, mutations: Sequence[Mutation]) -> Mutated:
     """The graph after these changes, in their order. Raises GraphInvalid and says which of them cannot be done."""
     draft = _Draft(graph)
@@ -166,6 +196,24 @@ def mutate(graph: Graph, mutations: Sequence[Mutation]) -> Mutated:
     if result != graph:
         check_sound(result)
     return Mutated(result, applied)
+
+
+def failures_among(graph: Graph, mutations: Mapping[int, Mutation]) -> dict[int, GraphInvalid]:
+    """Those of several changes, by their numbers, that cannot be done, each tried after those before it that can."""
+    failed: dict[int, GraphInvalid] = {}
+    done: list[Mutation] = []
+    draft = _Draft(graph)
+    for number, mutation in mutations.items():
+        try:
+            _DOES[type(mutation)](draft, mutation)
+        except GraphInvalid as refusal:
+            failed[number] = refusal
+            draft = _Draft(graph)  # it may have been done in part
+            for one in done:
+                _DOES[type(one)](draft, one)
+        else:
+            done.append(mutation)
+    return failed
 
 
 Done = tuple[str, bool]

@@ -126,6 +126,10 @@ class PlanEdit:
         """True while the task is in the plan as this edit leaves it."""
         return self._tasks.get(task_id, task_id) is not None
 
+    def outcome(self) -> dict[str, Task | None]:
+        """Every task that this edit has touched, as it leaves it; None where it is gone."""
+        return dict(self._tasks)
+
     def _settle(self, finished: Task) -> None:
         for link in self.dependents_of(finished.id):
             waiting = self.task(link.task_id)
