@@ -26,7 +26,7 @@ from handrail.store.memory import MemoryEngine
 from handrail.store.reading import Engine
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
-from tests.toolsets.graph_model import Doc, Wrong, broken, failing, merged, mutated, patched, read, same, shown
+from tests.toolsets.graph_model import Doc, Op, Wrong, broken, failing, merged, mutated, patched, read, same, shown
 from tests.toolsets.graph_moves import changes, merges, patches
 from tests.toolsets.graphs import Graphs
 from tests.toolsets.plan_model import DONE, Entry, Hold, PlanModel, planned
@@ -300,16 +300,21 @@ class GraphMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), who=actors, expected=expectations, fence=fences)
     def change_at_once(self, data: st.DataObject, who: Who, expected: str | None, fence: str | None) -> None:
-        self.try_change(data, self.graph_drawn(data), who, expected, fence)
+        graph = self.graph_drawn(data)
+        self.try_change(graph, self.changes_drawn(data, graph), who, expected, fence)
 
     @rule(data=st.data(), who=st.sampled_from(CREW), fence=st.sampled_from([None, "right", "old"]))
     def change_under_a_lock(self, data: st.DataObject, who: Who, fence: str | None) -> None:
         graph = self.graph_drawn(data)
         self.try_lock(graph, who, 40)
-        self.try_change(data, graph, who, None, fence)
+        self.try_change(graph, self.changes_drawn(data, graph), who, None, fence)
 
-    def try_change(self, data: st.DataObject, graph: str, who: Who, expected: str | None, fence: str | None) -> None:
-        operations = data.draw(changes(self.document(graph), plan=self.is_plan, most=4))
+    def changes_drawn(self, data: st.DataObject, graph: str) -> list[Op]:
+        return data.draw(changes(self.document(graph), plan=self.is_plan, most=4))
+
+    def try_change(
+        self, graph: str, operations: list[Op], who: Who, expected: str | None = None, fence: str | None = None
+    ) -> None:
         wanted, given = self.wanted(graph, expected), self.fence(graph, fence)
         more = {
             **({} if wanted is None else {"expected_version": wanted}),
@@ -563,8 +568,27 @@ class Plans(GraphMachine):
     @rule(data=st.data(), agent=st.sampled_from(AGENTS), start=st.booleans())
     def claim(self, data: st.DataObject, agent: str, start: bool) -> None:
         key = self.task_drawn(data)
-        if key is None:
+        if key is not None:
+            self.try_claim(key, agent, start)
+
+    @rule(data=st.data(), who=st.sampled_from(CREW), fails=st.booleans(), start=st.booleans())
+    def change_what_somebody_has_tried(self, data: st.DataObject, who: Who, fails: bool, start: bool) -> None:
+        """A task that an agent has just claimed, or has failed at, is changed by somebody."""
+        ready = sorted(self.plan.ready(self.now_ms))
+        if not ready:
             return
+        key = data.draw(st.sampled_from(ready))
+        self.try_claim(key, "ag_1", start or fails)
+        if fails:
+            self.try_move(key, "failed", Who("ag_1"))
+        ways: list[Op] = [
+            {"op": "set_node_attribute", "id": key, "key": "priority", "value": 7},
+            {"op": "rename_node", "id": key, "label": "another name"},
+            {"op": "remove_node", "id": key},
+        ]
+        self.try_change("wf_1", [data.draw(st.sampled_from(ways))], who)
+
+    def try_claim(self, key: str, agent: str, start: bool) -> None:
         task = self.plan.tasks[key]
         answer = self.called("task_claim", Who(agent), task_id=key, agent_id=agent, start=start)
         blocked = self.plan.is_blocked(key)

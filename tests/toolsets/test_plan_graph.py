@@ -379,3 +379,14 @@ def test_rewrites_work_on_plans(desk: Graphs, work: str) -> None:
     assert tasks["left"].depends_on == tasks["right"].depends_on == ["a"]
     assert sorted(tasks["c"].depends_on) == ["left", "right"]
     desk.audit(work)
+
+
+def test_what_is_done_does_not_become_part_of_another_when_its_whole_goes(desk: Graphs, work: str) -> None:
+    part = desk.change(work, node("p"), edge("task_3", "p", "part_of"))["created"]["p"]
+    for task in ("task_1", "task_2", part):
+        desk.move(task, "in_progress", "completed")
+    moved = [gone("task_3"), edge("task_4", part, "part_of")]
+    with pytest.raises(GraphInvalid, match="part of another"):
+        desk.change(work, *moved)
+    desk.change(work, gone("task_3"))
+    desk.audit(work)

@@ -151,7 +151,7 @@ def check_protected(tasks: Mapping[str, Task], before: Graph, after: Graph, ways
             raise _protected(task, "would wait for others")
         above = was.parents.get(key)
         if above != now.parents.get(key):
-            if above not in gone:
+            if above not in gone or key in now.parents:
                 raise _protected(task, "would be part of another")
             if task.status not in FINISHED:
                 raise _protected(task, f"is part of {above}, which would go")

@@ -264,4 +264,7 @@ def places_taken(unit: UnitOfWork, workflow_id: str) -> int:
 def tally_of(unit: UnitOfWork, workflow_id: str) -> Tally:
     """The count of a workflow's tasks. Counted only for a plan that has not been touched since tallies are kept."""
     kept = unit.get(Tally, workflow_id)
-    return kept or empty_tally(workflow_id).after(come=unit.select(Task, where(workflow_id=workflow_id)))
+    if kept is not None:
+        return kept
+    counted = empty_tally(workflow_id).after(come=unit.select(Task, where(workflow_id=workflow_id)))
+    return msgspec.structs.replace(counted, version=1 if counted.total else 0)  # what was there is the first
