@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.catalog import CATALOG
+from handrail.catalog import whole_catalog
 from handrail.operation import Operation, PublishedOperation
 from handrail.surfaces.mcp.tools import tool_of
 
@@ -22,6 +22,6 @@ if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.glob("*.json"):
         old.unlink()
-    for operation in CATALOG:
+    for operation in whole_catalog():
         wire = msgspec.json.encode(tool_of(PublishedOperation(operation.name, operation), whole=True))
         (FOLDER / snapshot_name(operation)).write_bytes(msgspec.json.format(wire, indent=2) + b"\n")

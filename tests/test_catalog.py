@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.catalog import ANNOUNCED, CATALOG, ENABLE_FLAGS, PROFILES, TOOLSETS
+from handrail.catalog import ANNOUNCED, ENABLE_FLAGS, PROFILES, TOOLSETS, whole_catalog
 from handrail.kernel.errors import InvalidParams, refusal_types
 from handrail.operation import Effect, Example, Operation, PublishedOperation
 from handrail.surfaces import docs
@@ -21,10 +21,12 @@ from tests.world import SURFACES, World
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden" / "tools"
-CASES = [pytest.param(op, example, id=f"{op.name}: {example.title}") for op in CATALOG for example in op.examples]
+CASES = [
+    pytest.param(op, example, id=f"{op.name}: {example.title}") for op in whole_catalog() for example in op.examples
+]
 
 
-PLAN_TOOLSETS = ",".join(toolset.name for toolset in TOOLSETS if toolset.family in ("plan", "journal"))
+PLAN_TOOLSETS = ",".join([toolset.name for toolset in TOOLSETS if toolset.family in ("plan", "journal")] + ["locks"])
 
 
 def world_for(operation: Operation[Any, Any], folder: Path) -> World:
@@ -48,7 +50,7 @@ def test_an_example_holds(operation: Operation[Any, Any], example: Example, surf
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", whole_catalog(), ids=lambda op: op.name)
 def test_an_unknown_argument_is_refused_everywhere(
     operation: Operation[Any, Any], surface: str, tmp_path: Path
 ) -> None:
@@ -57,7 +59,7 @@ def test_an_unknown_argument_is_refused_everywhere(
     assert SURFACES[surface](world, operation.name, request) == ("refused", InvalidParams.code)
 
 
-@pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", whole_catalog(), ids=lambda op: op.name)
 def test_an_operation_is_declared_whole(operation: Operation[Any, Any]) -> None:
     assert operation.handler.__name__ == operation.name
     assert operation.toolset in TOOLSETS
@@ -67,7 +69,7 @@ def test_an_operation_is_declared_whole(operation: Operation[Any, Any]) -> None:
     assert any(example.response is not None for example in operation.examples)
 
 
-@pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", whole_catalog(), ids=lambda op: op.name)
 def test_a_tool_is_listed_exactly_as_its_snapshot(operation: Operation[Any, Any]) -> None:
     """A changed description or schema is a reviewed diff: `python -m tests.golden_tools` rewrites the snapshots."""
     snapshot = GOLDEN / snapshot_name(operation)
@@ -77,10 +79,10 @@ def test_a_tool_is_listed_exactly_as_its_snapshot(operation: Operation[Any, Any]
 
 
 def test_there_is_a_snapshot_for_every_tool_and_no_other() -> None:
-    assert {path.name for path in GOLDEN.glob("*.json")} == {snapshot_name(operation) for operation in CATALOG}
+    assert {path.name for path in GOLDEN.glob("*.json")} == {snapshot_name(operation) for operation in whole_catalog()}
 
 
-@pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", whole_catalog(), ids=lambda op: op.name)
 def test_input_schemas_suit_every_client(operation: Operation[Any, Any]) -> None:
     """Some hosts reject the whole list over one tool whose schema is no plain object."""
     schema = request_schema(operation)
@@ -93,7 +95,7 @@ def test_input_schemas_suit_every_client(operation: Operation[Any, Any]) -> None
     assert '"title"' not in text
 
 
-@pytest.mark.parametrize("operation", CATALOG, ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", whole_catalog(), ids=lambda op: op.name)
 def test_a_result_fits_its_published_schema(operation: Operation[Any, Any], tmp_path: Path) -> None:
     import jsonschema_rs
 
@@ -108,9 +110,9 @@ def test_a_result_fits_its_published_schema(operation: Operation[Any, Any], tmp_
 
 
 def test_names_are_unique_within_a_toolset_and_effects_are_told() -> None:
-    names = [(operation.toolset.name, operation.name) for operation in CATALOG]
+    names = [(operation.toolset.name, operation.name) for operation in whole_catalog()]
     assert len(set(names)) == len(names)
-    for operation in CATALOG:
+    for operation in whole_catalog():
         hints = tool_of(PublishedOperation(operation.name, operation), whole=False)["annotations"]
         assert hints.get("readOnlyHint", False) is (operation.effect is Effect.READ)
 

@@ -91,6 +91,9 @@ def test_a_type_may_be_met_by_many_threads_at_once(imports: str, first: str, tmp
 ELSEWHERE = {
     "settings.py": "at the start, before there is a second thread",
     "domain/board/watching.py": "made known where the store is opened, in wiring.py",
+    "domain/graphs/graph.py": "made known while the module is loaded",
+    "domain/graphs/mutations.py": "as domain/graphs/graph.py",
+    "domain/values/keeping.py": "made known while the module is loaded",
     "domain/registry/cancelling.py": "as domain/board/watching.py",
     "outside/client_files.py": "to set clients up, which is a command of its own process",
     "domain/guides/definition.py": "made known by outside/guide_files.py, which reads every guide",

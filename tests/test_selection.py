@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from handrail.catalog import ANNOUNCED, CATALOG, ENABLE_FLAGS, PROFILES, TOOLSETS
+from handrail.catalog import ANNOUNCED, ENABLE_FLAGS, PROFILES, TOOLSETS, whole_catalog
 from handrail.kernel.errors import ToolsetUnknown
 from handrail.operation import Operation, Toolset
 from handrail.selection import Selection, published, select
@@ -49,16 +50,15 @@ def test_a_family_names_its_toolsets_together() -> None:
     assert list(registry.names) == [toolset.name for toolset in TOOLSETS if toolset.family == "registry"]
     assert list(registry.missing) == list(ANNOUNCED["registry"])
     with pytest.raises(ToolsetUnknown) as refused:
-        chosen(toolsets=("registry", "tx"))
-    assert refused.value.details["missing"] == ["tx"]
+        chosen(toolsets=("registry", "bt"))
+    assert refused.value.details["missing"] == ["bt"]
 
 
-def test_only_the_modules_that_were_asked_for_by_name_are_missed_by_name() -> None:
-    selection = chosen(enable=("tx", "mcp-introspection", "tx", "bulk"))
-    assert selection.missing_modules == ("tx", "bulk")
-    assert selection.missing[-2:] == ("tx", "bulk")
-    assert selection.with_toolsets(["workflow"]).missing_modules == ("tx", "bulk")
-    assert chosen(profile="all").missing_modules == ()
+@pytest.mark.parametrize("flag", ENABLE_FLAGS)
+def test_every_module_that_a_flag_names_is_there(flag: str) -> None:
+    selection = chosen(toolsets=("guide",), enable=(flag, flag))
+    assert selection.names == ("guide", ENABLE_FLAGS[flag])
+    assert selection.missing_modules == ()
 
 
 @pytest.mark.parametrize(("name", "says"), [("bt", "bt is not in this version"), ("gide", "did you mean guide?")])
@@ -91,23 +91,24 @@ def test_dynamic_adds_its_two_tools_at_the_end() -> None:
     assert names[-2:] == ["toolset_list", "toolset_enable"]
 
 
-def two_with_one_name() -> tuple[Toolset, Toolset, tuple[Operation[Any, Any], ...]]:
-    guide = next(operation for operation in CATALOG if operation.name == "workflow_list")
+def two_with_one_name() -> tuple[Toolset, Toolset, Callable[[str], list[Operation[Any, Any]]]]:
+    guide = next(operation for operation in whole_catalog() if operation.name == "workflow_list")
     plan = Toolset(name="workflow", family="plan", purpose="plans")
-    return guide.toolset, plan, (guide, msgspec.structs.replace(guide, toolset=plan))
+    of = {"guide": [guide], "workflow": [msgspec.structs.replace(guide, toolset=plan)]}
+    return guide.toolset, plan, of.__getitem__
 
 
 def test_the_toolset_listed_first_keeps_a_shared_name() -> None:
-    guide, plan, catalog = two_with_one_name()
-    assert [entry.name for entry in published(Selection((guide, plan)), catalog)] == [
+    guide, plan, operations = two_with_one_name()
+    assert [entry.name for entry in published(Selection((guide, plan)), operations)] == [
         "workflow_list",
         "plan_workflow_list",
     ]
-    assert [entry.name for entry in published(Selection((plan, guide)), catalog)] == [
+    assert [entry.name for entry in published(Selection((plan, guide)), operations)] == [
         "workflow_list",
         "guide_workflow_list",
     ]
-    assert [entry.name for entry in published(Selection((plan,)), catalog)] == ["workflow_list"]
+    assert [entry.name for entry in published(Selection((plan,)), operations)] == ["workflow_list"]
 
 
 def test_an_unknown_module_and_the_dynamic_toolset_by_name_are_refused() -> None:

@@ -1,103 +1,106 @@
 """The whole tool surface, in listing order: the one place to see it.
 
-Toolsets that a source document names and this version does not have are listed too, so that asking for one gets an
-answer rather than a guess.
+A toolset's operations are loaded when it is turned on: a server with five of them pays for five. Toolsets that a source
+document names and this version does not have are listed too, so that asking for one gets an answer rather than a guess.
 """
 
 from __future__ import annotations
 
+import functools
+from importlib import import_module
 from typing import Any
 
 from handrail.operation import Operation, Toolset
-from handrail.toolsets import (
-    agent,
-    blackboard,
-    cancellation,
-    checkpoint,
-    children,
-    claims,
-    context,
-    dynamic,
-    events,
-    guide,
-    idempotency,
-    introspection,
-    journal,
-    message,
-    orchestration,
-    pipeline,
-    replanning,
-    repository,
-    reservations,
-    resources,
-    task,
-    template,
-    workflow,
-    workspace,
-)
-
-CATALOG: tuple[Operation[Any, Any], ...] = (
-    *introspection.OPERATIONS,
-    *guide.OPERATIONS,
-    *journal.OPERATIONS,
-    *workflow.OPERATIONS,
-    *replanning.OPERATIONS,
-    *task.OPERATIONS,
-    *checkpoint.OPERATIONS,
-    *context.OPERATIONS,
-    *orchestration.OPERATIONS,
-    *workspace.OPERATIONS,
-    *reservations.OPERATIONS,
-    *repository.OPERATIONS,
-    *template.OPERATIONS,
-    *agent.OPERATIONS,
-    *claims.OPERATIONS,
-    *message.OPERATIONS,
-    *pipeline.OPERATIONS,
-    *resources.OPERATIONS,
-    *events.OPERATIONS,
-    *blackboard.OPERATIONS,
-    *idempotency.OPERATIONS,
-    *cancellation.OPERATIONS,
-    *children.OPERATIONS,
-    *dynamic.OPERATIONS,
-)
+from handrail.toolsets import vocabulary
 
 TOOLSETS: tuple[Toolset, ...] = (
-    introspection.INTROSPECTION,
-    guide.GUIDE,
-    journal.JOURNAL,
-    workflow.WORKFLOW,
-    task.TASK,
-    checkpoint.CHECKPOINT,
-    context.CONTEXT,
-    orchestration.ORCHESTRATION,
-    workspace.WORKSPACE,
-    repository.REPOSITORY,
-    template.TEMPLATE,
-    agent.AGENT,
-    message.MESSAGE,
-    pipeline.PIPELINE,
-    resources.RESOURCES,
-    events.EVENTS,
-    blackboard.BLACKBOARD,
-    idempotency.IDEMPOTENCY,
-    cancellation.CANCELLATION,
-    children.CHILDREN,
-    dynamic.DYNAMIC,
+    vocabulary.INTROSPECTION,
+    vocabulary.GUIDE,
+    vocabulary.JOURNAL,
+    vocabulary.WORKFLOW,
+    vocabulary.TASK,
+    vocabulary.CHECKPOINT,
+    vocabulary.CONTEXT,
+    vocabulary.ORCHESTRATION,
+    vocabulary.WORKSPACE,
+    vocabulary.REPOSITORY,
+    vocabulary.TEMPLATE,
+    vocabulary.AGENT,
+    vocabulary.MESSAGE,
+    vocabulary.PIPELINE,
+    vocabulary.RESOURCES,
+    vocabulary.EVENTS,
+    vocabulary.BLACKBOARD,
+    vocabulary.IDEMPOTENCY,
+    vocabulary.CANCELLATION,
+    vocabulary.CHILDREN,
+    vocabulary.PLAN_LIFECYCLE,
+    vocabulary.VALUES,
+    vocabulary.TX,
+    vocabulary.DIFF_PATCH,
+    vocabulary.LOCKS,
+    vocabulary.BULK,
+    vocabulary.ASSIST,
+    vocabulary.DYNAMIC,
 )
 
-ANNOUNCED: dict[str, tuple[str, ...]] = {
-    "registry": (
-        "tx",
-        "bulk",
-        "locks",
-        "diff-patch",
-        "plan-lifecycle",
-        "values",
-        "assist",
-        "bt",
+MODULES: dict[str, tuple[str, ...]] = {
+    "introspection": ("introspection",),
+    "guide": ("guide",),
+    "journal": ("journal",),
+    "workflow": (
+        "workflow",
+        "replanning",
     ),
+    "task": ("task",),
+    "checkpoint": ("checkpoint",),
+    "context": ("context",),
+    "orchestration": ("orchestration",),
+    "workspace": (
+        "workspace",
+        "reservations",
+    ),
+    "repository": ("repository",),
+    "template": ("template",),
+    "agent": (
+        "agent",
+        "claims",
+    ),
+    "message": ("message",),
+    "pipeline": ("pipeline",),
+    "resources": ("resources",),
+    "events": ("events",),
+    "blackboard": ("blackboard",),
+    "idempotency": ("idempotency",),
+    "cancellation": ("cancellation",),
+    "children": ("children",),
+    "plan-lifecycle": ("plan_lifecycle",),
+    "values": ("values",),
+    "tx": ("tx",),
+    "diff-patch": ("diff_patch",),
+    "locks": ("locks",),
+    "bulk": ("bulk",),
+    "assist": ("assist",),
+    "dynamic": ("dynamic",),
+}
+"""The modules of `handrail.toolsets` that have each toolset's operations, in listing order."""
+
+
+@functools.cache
+def operations_of(toolset: str) -> tuple[Operation[Any, Any], ...]:
+    """The operations of one toolset, in listing order."""
+    modules = (import_module(f"handrail.toolsets.{name}") for name in MODULES[toolset])
+    return tuple(operation for module in modules for operation in module.OPERATIONS)
+
+
+@functools.cache
+def whole_catalog() -> tuple[Operation[Any, Any], ...]:
+    """Every operation there is. Loads every toolset: for documents, tests, and what is asked for in vain."""
+    return tuple(operation for toolset in TOOLSETS for operation in operations_of(toolset.name))
+
+
+ANNOUNCED: dict[str, tuple[str, ...]] = {
+    "registry": ("bt",),
 }
 """Toolsets of each document that are not in this version yet."""
 

@@ -6,12 +6,12 @@ keeps the bare name; the other's tool answers as `<family>_<name>`. Nothing is m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from handrail.catalog import ANNOUNCED, CATALOG, ENABLE_FLAGS, PROFILES, TOOLSETS
+from handrail.catalog import ANNOUNCED, ENABLE_FLAGS, PROFILES, TOOLSETS, operations_of
 from handrail.kernel.errors import ToolsetUnknown
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Effect, Operation, PublishedOperation, Toolset
@@ -72,17 +72,17 @@ def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dyna
 
 
 def published(
-    selection: Selection, catalog: Iterable[Operation[Any, Any]] = CATALOG, *, read_only: bool = False
+    selection: Selection,
+    operations: Callable[[str], Iterable[Operation[Any, Any]]] = operations_of,
+    *,
+    read_only: bool = False,
 ) -> tuple[PublishedOperation, ...]:
     """Every operation that is on, in listing order, under its name on this server. Names do not depend on
     `read_only`."""
-    by_toolset: dict[str, list[Operation[Any, Any]]] = {}
-    for operation in catalog:
-        by_toolset.setdefault(operation.toolset.name, []).append(operation)
     taken: set[str] = set()
     result: list[PublishedOperation] = []
     for toolset in selection.toolsets:
-        for operation in by_toolset.get(toolset.name, ()):
+        for operation in operations(toolset.name):
             name = operation.name if operation.name not in taken else f"{toolset.family}_{operation.name}"
             taken.add(name)
             if operation.effect is Effect.READ or not read_only:

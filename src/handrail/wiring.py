@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,17 +27,16 @@ from handrail.outside.matching import LinearMatcher
 from handrail.outside.processes import is_alive, new_session
 from handrail.outside.project import repository_root
 from handrail.outside.template_files import TemplateFiles, standard_templates
+from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Changing, NoResources, Offer
 from handrail.protocol.revisions import NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
-from handrail.surfaces.mcp.completions import Completed
 from handrail.surfaces.mcp.prompts import CatalogPrompts
-from handrail.surfaces.mcp.resources import NAMED_BY, AllResources, touched
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
-from handrail.surfaces.mcp.watching import Follower
+from handrail.surfaces.mcp.watching import NAMED_BY, Follower
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from handrail.domain.prompts.text import PromptText
     from handrail.outside.repository_profile import RepositoryProfiles
     from handrail.store.store import Store
+    from handrail.surfaces.mcp.resources import AllResources
 
 HANDRAIL_DESCRIPTION = "Steps to hold on to, for coding agents"
 LOOKUP_PROFILE = "workflowlookup"
@@ -338,14 +338,34 @@ def settings_at(place: Place, given: Mapping[str, object]) -> Settings:
     return load_settings(given=given, environ=place.environ, project=place.project)
 
 
+class _CompletedLater:
+    """Behind the protocol's `Completions` port; what completes is loaded when something is to be completed."""
+
+    def __init__(self, call: Call, prompts: CatalogPrompts) -> None:
+        self._call = call
+        self._prompts = prompts
+
+    def complete(self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]) -> Sequence[str]:
+        from handrail.surfaces.mcp.completions import Completed  # noqa: PLC0415 - few clients ever ask
+
+        return Completed(self._call, self._prompts).complete(exchange, reference, argument)
+
+
+def _resources(handrail: Handrail) -> tuple[AllResources, Follower]:
+    """Everything that has an address, and who tells of its changes."""
+    from handrail.surfaces.mcp.resources import AllResources, touched  # noqa: PLC0415 - where a toolset has some
+
+    follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), touched)
+    return AllResources(handrail.call, follower), follower
+
+
 def build_server(handrail: Handrail) -> Server:
     """The MCP server over the selected toolsets."""
     settings, selection = handrail.settings, handrail.selection
     lookup = _is_lookup(settings)
     tools = CatalogTools(handrail.switch, handrail.call, whole=settings.output_schemas or selection.names == ("guide",))
-    follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), touched)
     addressed = settings.dynamic or any(name in selection.names for name in NAMED_BY)
-    resources = AllResources(handrail.call, follower) if addressed else None
+    resources, follower = _resources(handrail) if addressed else (None, None)
     prompts = CatalogPrompts(handrail.call, _prompts)
     server = Server(
         Offer(
@@ -360,12 +380,13 @@ def build_server(handrail: Handrail) -> Server:
             resources=resources or NoResources(),
             watching=resources,
             prompts=None if lookup else prompts,
-            completions=None if lookup else Completed(handrail.call, prompts),
+            completions=None if lookup else _CompletedLater(handrail.call, prompts),
             extra_capabilities={"tools": {"notifyProgress": False}},
             page_size=limits.TOOLS_PER_PAGE,
         )
     )
-    follower.tells(server.subscribers)
+    if follower is not None:
+        follower.tells(server.subscribers)
 
     def changed() -> None:
         server.subscribers.list_changed("toolsListChanged")

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from mcp import Client, MCPError
 
-from handrail.catalog import CATALOG
+from handrail.catalog import whole_catalog
 from handrail.operation import Effect, Example, Operation
 from handrail.protocol.wire import RpcError
 from tests.clients import sdk_adapter
@@ -29,7 +29,7 @@ LONGEST = 120
 ERAS = [("legacy", False), ("2026-07-28", True)]
 READS = [
     pytest.param(operation, example, id=f"{operation.toolset.name} {operation.name}: {example.title}")
-    for operation in CATALOG
+    for operation in whole_catalog()
     if operation.effect is Effect.READ
     for example in operation.examples
 ]

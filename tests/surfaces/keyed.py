@@ -14,7 +14,7 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Ledger, Operation, ResultT
 from handrail.surfaces.calling import run
-from handrail.toolsets.workflow import WORKFLOW
+from handrail.toolsets.vocabulary import WORKFLOW
 from tests.store.records import workflow
 from tests.toolsets.planned import TESTER
 from tests.toolsets.registry_desk import RegistryDesk

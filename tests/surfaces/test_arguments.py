@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from handrail.catalog import CATALOG
+from handrail.catalog import whole_catalog
 from handrail.kernel.errors import InvalidParams
 from handrail.surfaces.arguments import parse_arguments
 
-OPERATIONS = {operation.name: operation for operation in reversed(CATALOG)}  # guide.md's where a name is shared
+OPERATIONS = {operation.name: operation for operation in reversed(whole_catalog())}  # guide.md's where a name is shared
 LONG = "a" * 65
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from handrail.kernel.errors import InvalidParams, NothingOpen, SeveralOpen, TaskNotFound
 from handrail.kernel.tokens import estimate_tokens
-from handrail.toolsets.context import CONTEXT
+from handrail.toolsets.vocabulary import CONTEXT
 from tests.domain.recovery.samples.shelf import SAMPLES, Sample
 from tests.domain.recovery.samples.telling import Telling
 

@@ -27,12 +27,22 @@ def test_every_feature_of_the_document_is_there_and_only_what_runs_is_on(tmp_pat
     assert len(features) == 24
     assert [name for name, on in features.items() if on] == [
         "enableBlackboard",
+        "enableKnowledge",
+        "enableCausalMemory",
+        "enableValueGuard",
         "enableMcpIntrospection",
         "enableResources",
         "enableEventsBus",
         "enableCancellation",
+        "enableTx",
+        "enableBulk",
         "enableIdempotency",
+        "enableLocks",
+        "enableDiffPatch",
+        "enablePlanLifecycle",
         "enableChildOpsFine",
+        "enableValuesExplain",
+        "enableAssist",
     ]
 
 

@@ -14,6 +14,8 @@
     - AgentNotFound      AGENT_NOT_FOUND
     - MessageNotFound    MESSAGE_NOT_FOUND
     - WorkspaceNotFound  WORKSPACE_NOT_FOUND
+    - GraphNotFound      GRAPH_NOT_FOUND
+    - TxNotFound         TX_NOT_FOUND
     - NothingOpen        NOTHING_OPEN
   + SeveralOpen          SEVERAL_OPEN
   + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
@@ -47,6 +49,12 @@
   + NothingToUndo        NOTHING_TO_UNDO
   + KeyReused            IDEMPOTENCY_CONFLICT
   + BoardConflict        BOARD_CONFLICT
+  + GraphInvalid         GRAPH_INVALID
+  + PatchFailed          PATCH_FAILED
+  + TxConflict           TX_CONFLICT
+  + TxEnded              TX_ENDED
+  + LockHeld             LOCK_HELD
+  + BulkRefused          BULK_REFUSED
   + Cancelled            CANCELLED
 
 A refusal is an answer, not a crash: what was asked is understood and declined. It carries a stable code, what was
@@ -173,6 +181,18 @@ class WorkspaceNotFound(NotFound):
     """No workspace has that id."""
 
     code = "WORKSPACE_NOT_FOUND"
+
+
+class GraphNotFound(NotFound):
+    """There is no graph of this id."""
+
+    code = "GRAPH_NOT_FOUND"
+
+
+class TxNotFound(NotFound):
+    """There is no transaction of this id."""
+
+    code = "TX_NOT_FOUND"
 
 
 class NothingOpen(NotFound):
@@ -373,6 +393,42 @@ class BoardConflict(Refusal):
     """The entry is not what the caller took it for."""
 
     code = "BOARD_CONFLICT"
+
+
+class GraphInvalid(Refusal):
+    """The graph would break a rule that it has to keep."""
+
+    code = "GRAPH_INVALID"
+
+
+class PatchFailed(Refusal):
+    """A patch does not fit what it is to change; nothing of it was done."""
+
+    code = "PATCH_FAILED"
+
+
+class TxConflict(Refusal):
+    """The graph has another version than the caller took it to have."""
+
+    code = "TX_CONFLICT"
+
+
+class TxEnded(Refusal):
+    """The transaction is over: committed, rolled back, or run out."""
+
+    code = "TX_ENDED"
+
+
+class LockHeld(Refusal):
+    """Another holds the lock of this graph."""
+
+    code = "LOCK_HELD"
+
+
+class BulkRefused(Refusal):
+    """An entry of several cannot be done, so none is."""
+
+    code = "BULK_REFUSED"
 
 
 class Cancelled(Refusal):

@@ -35,7 +35,7 @@ ROUTINE = "op."
 """Kinds of events that only say that a call came and went: nobody means them who takes a write back."""
 LOOKED_AT = 50
 """Events, the newest of an actor, among which the last write is looked for."""
-NEVER_BACK = ("pipeline.", "gate.", "task.claim", "token.")
+NEVER_BACK = ("pipeline.", "gate.", "task.claim", "token.", "graph.lock", "graph.unlock", "tx.")
 """Kinds of events that stay: decisions, fences and rights are not made undone behind anybody's back."""
 
 

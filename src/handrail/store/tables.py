@@ -16,9 +16,12 @@ from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
 from handrail.domain.crew.token import Token
 from handrail.domain.gates.gate import Gate
+from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, Transaction
 from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.knowledge.records import Fact
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.running import RunningCall
+from handrail.domain.values.records import ValueSet
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.repository import Repository
@@ -131,6 +134,12 @@ TABLES: tuple[Table, ...] = (
     _table("pipeline", PipelineRun),
     _table("board", BoardEntry),
     _table("running", RunningCall),
+    _table("graph", SharedGraph),
+    _table("graph_node", GraphNode),
+    _table("graph_edge", GraphEdge),
+    _table("tx", Transaction),
+    _table("value_set", ValueSet),
+    _table("fact", Fact),
 )
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
 BY_RECORD: dict[type[Any], Table] = {table.record: table for table in TABLES}

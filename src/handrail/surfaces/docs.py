@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.catalog import CATALOG, ENABLE_FLAGS, PROFILES, TOOLSETS
+from handrail.catalog import ENABLE_FLAGS, PROFILES, TOOLSETS, operations_of
 from handrail.domain.gates.gate import GATE_MACHINE
 from handrail.domain.work.task import TASK_MACHINE
 from handrail.domain.work.workflow import WORKFLOW_MACHINE
@@ -43,9 +43,8 @@ def tools_page() -> str:
     ]
     for toolset in TOOLSETS:
         lines += [f"## {toolset.name}\n", f"{toolset.purpose} Turned on by `{how_to_enable(toolset)}`.\n"]
-        for operation in CATALOG:
-            if operation.toolset is toolset:
-                lines += _tool_section(operation)
+        for operation in operations_of(toolset.name):
+            lines += _tool_section(operation)
     return "\n".join(lines).rstrip() + "\n"
 
 

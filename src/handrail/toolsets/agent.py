@@ -29,16 +29,10 @@ from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, TaskNotFound
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_task
+from handrail.toolsets.vocabulary import AGENT
 from handrail.toolsets.workflow import PLANNED, Done
-
-AGENT = Toolset(
-    name="agent",
-    family="plan",
-    purpose="Who works here, and which task is whose.",
-    instructions="With others: agent_register, task_claim before you touch a task. Claim with start.",
-)
 
 Runtime = Literal["claude_code", "codex", "opencode", "custom"]
 Role = Literal["coordinator", "worker"]

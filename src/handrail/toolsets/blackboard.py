@@ -17,7 +17,7 @@ from handrail.domain.board.searching import Sought, search
 from handrail.domain.board.snapshot import Snapshot, brief, snapshot
 from handrail.domain.board.watching import watch
 from handrail.kernel.errors import BoardConflict
-from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
+from handrail.operation import Call, Effect, Example, Operation, Wait
 from handrail.toolsets.blackboard_shapes import (
     DeletedEntry,
     DeleteEntry,
@@ -29,13 +29,7 @@ from handrail.toolsets.blackboard_shapes import (
     WatchBoard,
     WatchedBoard,
 )
-
-BLACKBOARD = Toolset(
-    name="blackboard",
-    family="registry",
-    purpose="Boards: values under keys for all agents to read, set on a condition, and watch.",
-    instructions="bb_set shares a value. bb_query a board, then bb_watch it from its latest_version.",
-)
+from handrail.toolsets.vocabulary import BLACKBOARD
 
 ENTRIES = 25
 CHANGES = 100

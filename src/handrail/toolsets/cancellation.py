@@ -26,16 +26,10 @@ from handrail.domain.registry.cancelling import (
 )
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import OperationNotFound, RunNotFound
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_workflow, open_workflows
+from handrail.toolsets.vocabulary import CANCELLATION
 from handrail.toolsets.workflow import HELD, PLANNED, end_workflow
-
-CANCELLATION = Toolset(
-    name="cancellation",
-    family="registry",
-    purpose="Cancels what is under way: calls that said an op_id, and workflows.",
-    flag="--enable-cancellation",
-)
 
 Reason = Annotated[str, Meta(max_length=200)]
 OpId = Annotated[str, Meta(min_length=1, max_length=200)]

@@ -11,16 +11,11 @@ from msgspec import UNSET, Meta, UnsetType
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.kernel.errors import ClaimHeld, TaskNotFound
 from handrail.kernel.query import Query
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_task, task_to_write
 from handrail.toolsets.shown import shown_checkpoint
+from handrail.toolsets.vocabulary import CHECKPOINT
 from handrail.toolsets.workflow import HELD, PLANNED
-
-CHECKPOINT = Toolset(
-    name="checkpoint",
-    family="plan",
-    purpose="Progress, decisions and errors recorded on a task.",
-)
 
 CheckpointType = Literal["plan", "progress", "decision", "error", "recovery", "complete", "replan"]
 

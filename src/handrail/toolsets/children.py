@@ -17,7 +17,7 @@ from handrail.domain.registry.children import change, last_event, limits_of, wit
 from handrail.domain.registry.payloads import within
 from handrail.kernel.errors import AgentNotFound
 from handrail.kernel.query import Query
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.agent import (
     ANNA,
     BEN,
@@ -30,13 +30,7 @@ from handrail.toolsets.agent import (
     agent_register,
     shown_agent,
 )
-
-CHILDREN = Toolset(
-    name="children",
-    family="registry",
-    purpose="Children are the registered agents: their state, role and limits. Starting processes comes later.",
-    flag="--enable-child-ops-fine",
-)
+from handrail.toolsets.vocabulary import CHILDREN
 
 LISTED = 10
 REPLY = 7_000

@@ -16,6 +16,7 @@ from handrail.domain.crew.posting import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.journal.keeping import LOOKING
 from handrail.domain.work.moving import workflow_of
+from handrail.domain.work.pausing import told_pause
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.keeping import BRANCHES, FOLDER, name_for, record_workspace
@@ -33,9 +34,10 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.agent import AGENT, ANNA, BEN
+from handrail.toolsets.agent import ANNA, BEN
 from handrail.toolsets.here import find_task, find_workflow, open_workflows
 from handrail.toolsets.shown import cut, shown_task
+from handrail.toolsets.vocabulary import AGENT
 from handrail.toolsets.workflow import PLANNED
 
 WORKFLOWS = 20
@@ -101,6 +103,8 @@ class AvailableTasks(msgspec.Struct, frozen=True, omit_defaults=True):
     total: int
     beyond_you: tuple[dict[str, Any], ...] = ()
     """Some of what is ready and asks for more than the agent can do."""
+    paused: tuple[dict[str, Any], ...] = ()
+    """Workflows of which nothing is offered because they are paused: since when, by whom, for what reason."""
 
 
 def task_claim(call: Call, request: ClaimTask) -> ClaimedTask:
@@ -220,6 +224,11 @@ def task_get_available(call: Call, request: FindTasks) -> AvailableTasks:
         tuple(_shown(call, offered) for offered in can[: request.limit]),
         len(can),
         tuple({"id": task.id, "name": task.name, "missing": missing(task, agent)} for task in cannot[:BEYOND]),
+        tuple(
+            {"workflow_id": workflow.id, **told}
+            for workflow in [one for one in workflows if one.status == "paused"][:BEYOND]
+            if (told := told_pause(call.work, workflow)) is not None
+        ),
     )
 
 

@@ -14,19 +14,10 @@ from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.recovery.asking import LEAST_TOKENS, MOST_TOKENS, Asked, Include
 from handrail.kernel.errors import NothingOpen, Refusal, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import task_here, workflow_here
+from handrail.toolsets.vocabulary import CONTEXT
 from handrail.toolsets.workflow import PLANNED
-
-CONTEXT = Toolset(
-    name="context",
-    family="plan",
-    purpose="Everything needed to go on with a task, within a token budget.",
-    instructions=(
-        "At the start and after a cleared or compacted conversation call task_load_context. It finds the open task "
-        "and tells all you need to go on."
-    ),
-)
 
 DEFAULT_TOKENS = 8000
 

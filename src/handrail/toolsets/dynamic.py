@@ -11,15 +11,8 @@ import msgspec
 from msgspec import Meta
 
 from handrail.kernel.errors import ToolsetUnknown
-from handrail.operation import Call, Effect, Example, Operation, Toolset
-
-DYNAMIC = Toolset(
-    name="dynamic",
-    family="dynamic",
-    purpose="Turn toolsets on while connected.",
-    instructions="More tools: toolset_list, toolset_enable.",
-    flag="--dynamic",
-)
+from handrail.operation import Call, Effect, Example, Operation
+from handrail.toolsets.vocabulary import DYNAMIC
 
 
 class ListToolsets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

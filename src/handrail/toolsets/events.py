@@ -28,19 +28,15 @@ from handrail.domain.registry.tailing import (
 from handrail.kernel.errors import AgentNotFound, InvalidParams, RunNotFound
 from handrail.kernel.ledger import Event
 from handrail.kernel.limits import WAIT_MS
-from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
+from handrail.operation import Call, Effect, Example, Operation, Wait
 from handrail.toolsets.agent import ANNA
 from handrail.toolsets.here import find_workflow
+from handrail.toolsets.vocabulary import EVENTS
 from handrail.toolsets.workflow import PLANNED
 
-EVENTS = Toolset(
-    name="events",
-    family="registry",
-    purpose="The bus of events and the logs: everything that happens, in order, with cursors that outlive the process.",
-    flag="--enable-events-bus",
-)
-
-Category = Literal["child", "scheduler", "graph", "bb", "op", "journal", "gate", "pipeline", "workspace", "store"]
+Category = Literal[
+    "child", "scheduler", "graph", "bb", "op", "journal", "gate", "pipeline", "workspace", "store", "values"
+]
 Level = Literal["info", "warn", "error"]
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]

@@ -17,17 +17,8 @@ from handrail.domain.guides.shelf import BrokenGuide
 from handrail.domain.guides.validation import check_output
 from handrail.kernel.errors import InvalidWorkflow, StepNotFound, WorkflowNotFound
 from handrail.kernel.nearest import did_you_mean
-from handrail.operation import Call, Effect, Example, Operation, Toolset
-
-GUIDE = Toolset(
-    name="guide",
-    family="guide",
-    purpose="Follow a guide step by step and have each step's output checked.",
-    instructions=(
-        "Before non-trivial work pick a guide with workflow_list, then loop: workflow_next, do the step, "
-        "workflow_validate. Pass completedSteps and context; only isComplete ends it."
-    ),
-)
+from handrail.operation import Call, Effect, Example, Operation
+from handrail.toolsets.vocabulary import GUIDE
 
 # Python's `$` also matches before a final newline; the published pattern means the end, so the check says \Z.
 _ID_PATTERN = r"^[a-z0-9-]+\Z"

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from handrail.domain.crew.claiming import check_writer
 from handrail.domain.crew.offering import ready_tasks
 from handrail.domain.crew.presence import claims_of
+from handrail.domain.graphs.locking import check_unlocked
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
@@ -55,6 +56,11 @@ def task_to_write(call: Call, task_id: str) -> Task:
     task = find_task(call.work, task_id)
     check_writer(call.work, task, call.writer, call.crew)
     return task
+
+
+def plan_to_change(call: Call, workflow: Workflow) -> None:
+    """Refuses to change a plan that another has locked. Its tasks are started and finished all the same."""
+    check_unlocked(call.work, workflow.id, workflow.stream, {call.work.actor.name})
 
 
 def workflow_here(call: Call, workflow_id: str | None) -> Workflow:

@@ -5,13 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.operation import Operation, Toolset
-
-IDEMPOTENCY = Toolset(
-    name="idempotency",
-    family="registry",
-    purpose="idempotency_key on every tool that writes: a call sent twice is done once.",
-    flag="--enable-idempotency",
-)
+from handrail.operation import Operation
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = ()

@@ -10,14 +10,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.operation import Call, Effect, Example, HttpAddress, Operation, Toolset
-
-INTROSPECTION = Toolset(
-    name="introspection",
-    family="registry",
-    purpose="What this server is and which tools it has on.",
-    flag="--enable-mcp-introspection",
-)
+from handrail.operation import Call, Effect, Example, HttpAddress, Operation
+from handrail.toolsets.vocabulary import INTROSPECTION
 
 FEATURES: dict[str, str | None] = {
     "enableBT": "bt",

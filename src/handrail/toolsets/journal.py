@@ -28,7 +28,7 @@ from handrail.kernel.errors import (
     TasksOpen,
     WorkflowClosed,
 )
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_task, find_workflow, task_to_write
 from handrail.toolsets.journal_shapes import (
     CompletedTask,
@@ -42,17 +42,8 @@ from handrail.toolsets.journal_shapes import (
     StartTask,
     StartWorkflow,
 )
+from handrail.toolsets.vocabulary import JOURNAL
 from handrail.toolsets.workflow import HELD
-
-JOURNAL = Toolset(
-    name="journal",
-    family="journal",
-    purpose="What was done and why, with the exact files each task changed.",
-    instructions=(
-        "start_workflow once, start_task before you change files, complete_task after. It finds the changed files; "
-        "log_* only what matters later, empty lists are fine."
-    ),
-)
 
 
 def start_workflow(call: Call, request: StartWorkflow) -> StartedWorkflow:

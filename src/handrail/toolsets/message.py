@@ -35,7 +35,7 @@ from handrail.kernel.errors import (
     RunNotFound,
     TaskNotFound,
 )
-from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
+from handrail.operation import Call, Effect, Example, Operation, Wait
 from handrail.toolsets.here import find_task, find_workflow
 from handrail.toolsets.message_shapes import (
     ArchiveMessages,
@@ -51,14 +51,8 @@ from handrail.toolsets.message_shapes import (
     UnreadMessages,
 )
 from handrail.toolsets.shown import cut
+from handrail.toolsets.vocabulary import MESSAGE
 from handrail.toolsets.workflow import Done
-
-MESSAGE = Toolset(
-    name="message",
-    family="plan",
-    purpose="Messages between agents and with the human: threads, priorities, waiting for what arrives.",
-    instructions="unread_messages in a reply: call message_list. With wait_ms it waits for some.",
-)
 
 BODY = 32_000
 """Bytes of a body: a message is read in a turn; what is longer belongs into a file it names."""

@@ -14,6 +14,7 @@ from handrail.domain.crew.offering import deserted_tasks, in_order, ready_tasks
 from handrail.domain.gates.reviews import open_reviews
 from handrail.domain.work.editing import places_taken, tally_of, tasks_in
 from handrail.domain.work.moving import needed_tasks
+from handrail.domain.work.pausing import told_pause
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import FINISHED, RUNNING, SHOWN_STATES, TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
@@ -22,17 +23,11 @@ from handrail.domain.workspaces.reserving import shortened
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import task_here, workflow_here
 from handrail.toolsets.shown import cut
+from handrail.toolsets.vocabulary import ORCHESTRATION
 from handrail.toolsets.workflow import PLANNED
-
-ORCHESTRATION = Toolset(
-    name="orchestration",
-    family="plan",
-    purpose="What is next, what is blocked, how far the work is.",
-    instructions="workflow_next_tasks says what is next.",
-)
 
 SHOWN_RUNNING = 20
 SHOWN_GROUP = 8
@@ -96,6 +91,8 @@ class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where not all of them are shown."""
     unchecked: tuple[str, ...] = ()
     """Tasks that declare too much to be compared with everything."""
+    paused: dict[str, Any] | None = None
+    """Why nothing is offered, where the workflow is paused: since when, by whom, and for what reason."""
 
 
 class OfWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,6 +150,7 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
             {"id": gate.id, "task_id": gate.task_id, "question": cut(gate.question, DESCRIPTION)}
             for gate in open_reviews(call.work, workflow.id, SHOWN_RUNNING)
         ),
+        paused=told_pause(call.work, workflow),
         **_told(foreseen),
     )
 

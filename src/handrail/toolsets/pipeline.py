@@ -11,18 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition, RunNotFound, WorkspaceHeld
-from handrail.operation import Asks, Call, Effect, Example, Operation, Question, Toolset, Wait
+from handrail.operation import Asks, Call, Effect, Example, Operation, Question, Wait
 from handrail.toolsets.pipeline_shapes import Init, InitWithContext, NextAction, ReportResult, ResumeInfo
-
-PIPELINE = Toolset(
-    name="pipeline",
-    family="pipeline",
-    purpose="From a request to a pull request in phases: one typed action at a time, reviews and gates that hold.",
-    instructions=(
-        "pipeline_init, then do exactly what pipeline_next_action says. Between them, "
-        "pipeline_init_with_context brings what the person confirmed; gates are theirs to answer."
-    ),
-)
+from handrail.toolsets.vocabulary import PIPELINE
 
 
 def pipeline_init(call: Call, request: Init) -> dict[str, Any]:

@@ -17,14 +17,16 @@ from handrail.kernel.errors import (
     ClaimHeld,
     IllegalTransition,
     InvalidPlan,
+    LockHeld,
     RunNotFound,
     TaskNotFound,
     TasksOpen,
     WorkflowClosed,
 )
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_workflow, task_to_write
-from handrail.toolsets.workflow import HELD, PLANNED, WORKFLOW
+from handrail.toolsets.here import find_workflow, plan_to_change, task_to_write
+from handrail.toolsets.vocabulary import WORKFLOW
+from handrail.toolsets.workflow import HELD, LOCKED, PLANNED
 
 Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 Tasks = Annotated[list[PlanTask], Meta(min_length=1, max_length=MOST_TASKS)]
@@ -88,6 +90,7 @@ class ReplannedWorkflow(msgspec.Struct, frozen=True):
 def workflow_add_tasks(call: Call, request: AddTasks) -> AddedTasks:
     workflow = find_workflow(call.work, request.id)
     check_open(workflow, starting=False)
+    plan_to_change(call, workflow)
     edit = PlanEdit(call.work, workflow)
     tasks = lay_plan(call.work, edit, request.tasks)
     edit.record("workflow.extended", data=_why(request.reason), **_made_ready(workflow))
@@ -99,6 +102,7 @@ def workflow_remove_task(call: Call, request: RemoveTask) -> RemovedTask:
     task = task_to_write(call, request.task_id)
     workflow = workflow_of(call.work, task)
     check_open(workflow, starting=False)
+    plan_to_change(call, workflow)
     edit = PlanEdit(call.work, workflow)
     rewired = take_out(edit, task, request.reason)
     kept = edit.holds(task.id)
@@ -109,6 +113,7 @@ def workflow_remove_task(call: Call, request: RemoveTask) -> RemovedTask:
 def workflow_replan(call: Call, request: Replan) -> ReplannedWorkflow:
     workflow = find_workflow(call.work, request.id)
     check_open(workflow, starting=False)
+    plan_to_change(call, workflow)
     edit = PlanEdit(call.work, workflow)
     result = replace_plan(call.work, edit, request.tasks, request.reason)
     plan = dict(workflow.plan or {"summary": "", "approach": ""})
@@ -143,7 +148,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=AddTasks,
         response=AddedTasks,
         handler=workflow_add_tasks,
-        refusals=(RunNotFound, InvalidPlan, WorkflowClosed),
+        refusals=(RunNotFound, InvalidPlan, WorkflowClosed, LockHeld),
         examples=(
             Example(
                 title="a task that waits for one that is there",
@@ -166,6 +171,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={"id": "wf_1", "tasks": [_DOCS]},
                 refused=WorkflowClosed,
             ),
+            Example(
+                title="a plan that another has locked is refused",
+                given=(*PLANNED, LOCKED),
+                request={"id": "wf_1", "tasks": [_DOCS]},
+                refused=LockHeld,
+            ),
         ),
     ),
     Operation(
@@ -177,7 +188,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=RemoveTask,
         response=RemovedTask,
         handler=workflow_remove_task,
-        refusals=(TaskNotFound, IllegalTransition, TasksOpen, WorkflowClosed, ClaimHeld),
+        refusals=(TaskNotFound, IllegalTransition, TasksOpen, WorkflowClosed, ClaimHeld, LockHeld),
         examples=(
             Example(
                 title="what waited for it waits no more",
@@ -213,6 +224,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={"task_id": "task_1"},
                 refused=ClaimHeld,
             ),
+            Example(
+                title="a plan that another has locked is refused",
+                given=(*PLANNED, LOCKED),
+                request={"task_id": "task_1"},
+                refused=LockHeld,
+            ),
         ),
     ),
     Operation(
@@ -224,7 +241,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=Replan,
         response=ReplannedWorkflow,
         handler=workflow_replan,
-        refusals=(RunNotFound, InvalidPlan, WorkflowClosed),
+        refusals=(RunNotFound, InvalidPlan, WorkflowClosed, LockHeld),
         examples=(
             Example(
                 title="running work is kept, open work is changed in place",
@@ -248,6 +265,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 given=_ABANDONED,
                 request={"id": "wf_1", "reason": "try", "tasks": [_TEST]},
                 refused=WorkflowClosed,
+            ),
+            Example(
+                title="a plan that another has locked is refused",
+                given=(*PLANNED, LOCKED),
+                request={"id": "wf_1", "reason": "try", "tasks": [_TEST]},
+                refused=LockHeld,
             ),
         ),
     ),

@@ -11,13 +11,8 @@ from msgspec import UNSET, Meta, UnsetType
 from handrail.domain.work.repository import Repository
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.query import Query, where
-from handrail.operation import Call, Effect, Example, Operation, Toolset
-
-REPOSITORY = Toolset(
-    name="repository",
-    family="plan",
-    purpose="The repositories one store serves.",
-)
+from handrail.operation import Call, Effect, Example, Operation
+from handrail.toolsets.vocabulary import REPOSITORY
 
 
 class RegisterRepository(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

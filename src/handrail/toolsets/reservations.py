@@ -29,8 +29,8 @@ from handrail.kernel.errors import AgentNotFound, PathsReserved, TaskNotFound
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.agent import ANNA, BEN
 from handrail.toolsets.here import find_task
+from handrail.toolsets.vocabulary import WORKSPACE
 from handrail.toolsets.workflow import PLANNED
-from handrail.toolsets.workspace import WORKSPACE
 
 SHOWN_CONFLICTS = 10
 SHOWN_PATHS = 3

@@ -18,16 +18,10 @@ from handrail.domain.registry.payloads import within
 from handrail.domain.registry.tailing import Cursor, Page
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
 from handrail.kernel.limits import WAIT_MS
-from handrail.operation import Call, Effect, Example, Operation, Toolset, Wait
+from handrail.operation import Call, Effect, Example, Operation, Wait
 from handrail.toolsets.agent import ANNA
+from handrail.toolsets.vocabulary import RESOURCES
 from handrail.toolsets.workflow import PLANNED
-
-RESOURCES = Toolset(
-    name="resources",
-    family="registry",
-    purpose="Everything under sc:// addresses: plans as graphs with their versions, events, logs, boards.",
-    flag="--enable-resources",
-)
 
 LISTED = 100
 WATCHED = 250

@@ -29,12 +29,11 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.kernel.query import Query
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_task, task_to_write
 from handrail.toolsets.shown import shown_checkpoint, shown_task
+from handrail.toolsets.vocabulary import TASK
 from handrail.toolsets.workflow import HELD, PLANNED, Done
-
-TASK = Toolset(name="task", family="plan", purpose="The tasks of a plan: their own plans, states and outcomes.")
 
 TaskStatus = Literal["pending", "blocked", "planning", "in_progress", "paused", "completed", "failed", "skipped"]
 SHOWN_CHECKPOINTS = 8

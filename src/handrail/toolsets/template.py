@@ -42,16 +42,11 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import Query, where
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_workflow
 from handrail.toolsets.repository import repository_at
 from handrail.toolsets.shown import cut
-
-TEMPLATE = Toolset(
-    name="template",
-    family="plan",
-    purpose="Plans with blanks, to be applied again and again.",
-)
+from handrail.toolsets.vocabulary import TEMPLATE
 
 PAGE = 50
 PAGE_BYTES = 5 * 1024

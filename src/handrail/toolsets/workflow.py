@@ -17,19 +17,14 @@ from handrail.domain.work.moving import check_open
 from handrail.domain.work.planning import MOST_TASKS, Name, PlanTask, Strings, Text
 from handrail.domain.work.task import TASK_MACHINE, Task
 from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, Workflow
-from handrail.kernel.errors import IllegalTransition, InvalidPlan, RunNotFound, TasksOpen, WorkflowClosed
+from handrail.kernel.errors import IllegalTransition, InvalidPlan, LockHeld, RunNotFound, TasksOpen, WorkflowClosed
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Example, Operation, Toolset
-from handrail.toolsets.here import SHOWN, find_workflow
+from handrail.operation import Call, Effect, Example, Operation
+from handrail.toolsets.here import SHOWN, find_workflow, plan_to_change
 from handrail.toolsets.repository import repository_at
 from handrail.toolsets.shown import brief_task, shown_task, shown_workflow
-
-WORKFLOW = Toolset(
-    name="workflow",
-    family="plan",
-    purpose="Durable workflows: what is to be done, its plan and its tasks.",
-)
+from handrail.toolsets.vocabulary import WORKFLOW
 
 AtOnce = Annotated[int, Meta(ge=1, le=100, description="1 is one after the other")]
 WorkflowStatus = Literal["planning", "ready", "in_progress", "paused", "completed", "failed", "abandoned"]
@@ -198,6 +193,7 @@ def workflow_set_plan(call: Call, request: SetPlan) -> PlannedWorkflow:
             hint="workflow_add_tasks adds to a plan, workflow_replan replaces what has not begun",
             status=workflow.status,
         )
+    plan_to_change(call, workflow)
     edit = PlanEdit(call.work, workflow)
     tasks = lay_plan(call.work, edit, request.plan.tasks)
     edit.record("workflow.planned", status="ready", plan=plan_text(request.plan))
@@ -289,6 +285,8 @@ HELD = (
     ("task_claim", {"task_id": "task_1", "agent_id": "ag_1", "start": True}),
 )
 """A plan whose first task an agent holds."""
+LOCKED = ("graph_lock", {"graph_id": "wf_1", "holder": "Ben"})
+"""Somebody has locked its plan."""
 _RUNNING = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
 _ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 _CYCLE = {
@@ -367,7 +365,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=SetPlan,
         response=PlannedWorkflow,
         handler=workflow_set_plan,
-        refusals=(RunNotFound, InvalidPlan, IllegalTransition),
+        refusals=(RunNotFound, InvalidPlan, IllegalTransition, LockHeld),
         examples=(
             Example(
                 title="a plan makes tasks",
@@ -387,6 +385,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 given=PLANNED,
                 request={"id": "wf_1", "plan": _PLAN},
                 refused=IllegalTransition,
+            ),
+            Example(
+                title="a plan that another has locked is refused",
+                given=(*CREATED, LOCKED),
+                request={"id": "wf_1", "plan": _PLAN},
+                refused=LockHeld,
             ),
         ),
     ),

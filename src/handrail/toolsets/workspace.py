@@ -49,8 +49,9 @@ from handrail.kernel.errors import (
     WouldLoseWork,
 )
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Example, Operation, Toolset
+from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import find_task, find_workflow, task_to_write
+from handrail.toolsets.vocabulary import WORKSPACE
 from handrail.toolsets.workflow import CREATED, HELD, PLANNED, Done
 from handrail.toolsets.workspace_shapes import (
     AssignWorkspace,
@@ -60,12 +61,6 @@ from handrail.toolsets.workspace_shapes import (
     UpdatedWorkspace,
     UpdateWorkspace,
     WorkspacesFound,
-)
-
-WORKSPACE = Toolset(
-    name="workspace",
-    family="plan",
-    purpose="Worktrees for parallel tasks, foreseen conflicts, paths kept for oneself.",
 )
 
 SHOWN_CLASHES = 10

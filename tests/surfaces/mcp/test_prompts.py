@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from rs_bpe.bpe import openai
 
-from handrail.catalog import CATALOG, PROFILES
+from handrail.catalog import PROFILES, whole_catalog
 from handrail.kernel.errors import StoreUnusable
 from handrail.outside.prompt_files import bundled_prompts
 from handrail.wiring import LazyLedger, assemble, build_server, settings_at
@@ -67,9 +67,9 @@ def test_there_are_seven_and_each_says_what_it_is() -> None:
 @pytest.mark.parametrize("name", SEVEN)
 def test_a_text_refers_to_nothing_that_does_not_exist(name: str) -> None:
     text = bundled_prompts()[name]
-    own = [operation.name for operation in CATALOG]
+    own = [operation.name for operation in whole_catalog()]
     tools = {name for name in own if own.count(name) == 1}
-    tools |= {f"{operation.toolset.family}_{operation.name}" for operation in CATALOG}
+    tools |= {f"{operation.toolset.family}_{operation.name}" for operation in whole_catalog()}
     arguments = {argument.name for argument in text.arguments}
     assert text.names() <= tools | arguments | VALUES
     assert not tools & (arguments | VALUES)
@@ -113,7 +113,7 @@ def test_listed_are_those_whose_tools_are_on(tmp_path: Path) -> None:
 def test_only_tools_that_are_on_are_named(tmp_path: Path, profile: str) -> None:
     agent = Agent(World(tmp_path, profile=profile).server())
     listed = {tool["name"] for tool in agent.ask("tools/list", {})["tools"]}
-    off = {operation.name for operation in CATALOG} - listed
+    off = {operation.name for operation in whole_catalog()} - listed
     for name in offered(agent):
         given = {"request": "x"} if name in ("plan-this", "start-pipeline") else {}
         given = {"guide": "bug-hunt"} if name == "follow-guide" else given

@@ -18,7 +18,7 @@ from handrail.kernel.ledger import Change, Event
 CATEGORIES: dict[str, tuple[str, ...]] = {
     "child": ("agent.", "message."),
     "scheduler": ("task.",),
-    "graph": ("workflow.", "template."),
+    "graph": ("workflow.", "template.", "graph.", "tx."),
     "bb": ("bb.",),
     "op": ("op.",),
     "journal": ("checkpoint.",),
@@ -26,6 +26,7 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
     "pipeline": ("pipeline.",),
     "workspace": ("workspace.", "paths.", "repository."),
     "store": ("ledger.", "token."),
+    "values": ("values.", "facts."),
 }
 """Every category, and how the kinds of its events begin."""
 OTHER = "other"
@@ -76,6 +77,14 @@ KINDS: dict[str, str] = {
     "workflow.extended": "info",
     "workflow.parallelism": "info",
     "template.created": "info",
+    "graph.created": "info",
+    "graph.committed": "info",
+    "graph.locked": "info",
+    "graph.unlocked": "info",
+    "tx.begun": "info",
+    "tx.applied": "info",
+    "tx.committed": "info",
+    "tx.rolled_back": "info",
     "bb.set": "info",
     "bb.deleted": "info",
     "bb.expired": "info",
@@ -101,6 +110,8 @@ KINDS: dict[str, str] = {
     "paths.released": "info",
     "repository.registered": "info",
     "repository.renamed": "info",
+    "values.set": "info",
+    "facts.inserted": "info",
     "ledger.undo": "warn",
     "token.created": "info",
     "token.revoked": "info",
@@ -120,6 +131,8 @@ MAY_WARN = (
 AGENT = "ag_"
 RUN = "wf_"
 OPERATION = "op:"
+GRAPH = "gr:"
+TX = "tx_"
 BOARDS = "bb."
 VALUE_CHARS = 1000
 """What one value of an envelope's data takes at most, as JSON."""
@@ -175,6 +188,14 @@ def run_of(event: Event) -> str | None:
     return event.stream if event.stream.startswith(RUN) else None
 
 
+def graph_of(event: Event) -> str | None:
+    """The graph it belongs to, where that is no plan, or where it is tried on one."""
+    if event.stream.startswith(GRAPH):
+        return event.stream.removeprefix(GRAPH)
+    told = event.data.get("graph_id") if event.stream.startswith(TX) else None
+    return told if isinstance(told, str) else None
+
+
 def operation_of(event: Event) -> str | None:
     """The call it belongs to, where that one said its `op_id`."""
     return event.stream.removeprefix(OPERATION) if event.stream.startswith(OPERATION) else None
@@ -201,7 +222,7 @@ def envelope(event: Event) -> dict[str, Any]:
         "jobId": task,
         "runId": run,
         "opId": operation_of(event),
-        "graphId": run,
+        "graphId": run or graph_of(event),
         "nodeId": task if run is not None else None,
         "childId": child_of(event),
         "component": event.channel,
@@ -304,7 +325,7 @@ def _subject(event: Event) -> str:
         return task or event.stream
     thing = _TABLES.get(event.kind.partition(".")[0])
     if thing is None:
-        return event.stream.removeprefix(OPERATION)
+        return event.stream.removeprefix(OPERATION).removeprefix(GRAPH)
     keys = [change.key for change in event.changes if change.table == thing]
     return ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
 
@@ -331,6 +352,9 @@ _TOLD = {
     "template_id": "template",
     "workspace_id": "workspace",
     "forked_from": "forked from",
+    "holder": "holder",
+    "graph_id": "graph",
+    "tx_id": "transaction",
 }
 """Members of an event's data that its line repeats, and how."""
 

@@ -7,8 +7,8 @@ the workflow's events up to the one that made it, so nothing is kept twice and n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -48,6 +48,10 @@ _SHOWN: dict[str, frozenset[str]] = {
     "dependency": frozenset(("task_id", "needs_id", "inherited")),
 }
 """Of each table a graph is made of, the columns that are seen in it."""
+_SHARED = ("graph", "graph_node", "graph_edge")
+"""The tables of a graph that is no plan."""
+_COUNTS_VERSIONS = ("tally", "graph")
+"""The tables that hold a graph's version."""
 _CHUNK = 500
 """Values in one question to the store."""
 _PAGE = 250
@@ -56,10 +60,11 @@ _PAGE_CHANGES = 20_000
 
 Row = Mapping[str, Any]
 Scalar = str | int | float | bool
+SeenT = TypeVar("SeenT")
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A task."""
+    """A task, or a node of a graph that is no plan."""
 
     id: str
     label: str
@@ -67,16 +72,19 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from", "target": "to"}):
-    """From a task to one that waits for it, or to a part of it."""
+    """From a task to one that waits for it, or to a part of it; in other graphs from any node to any other."""
 
     source: str
     target: str
     label: str | UnsetType = UNSET
+    weight: float | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    """Only where it is not `from->to`, with `#label` where there is one."""
     attributes: dict[str, Scalar]
 
 
 class NormalisedGraph(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A plan at one moment."""
+    """A graph at one moment."""
 
     name: str
     graph_id: str
@@ -96,7 +104,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class GraphSnapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A change of a plan as a transaction: the graph right before it and right after it."""
+    """A change of a graph as a transaction: the graph right before it and right after it."""
 
     graph_id: str
     tx_id: str
@@ -109,6 +117,12 @@ class GraphSnapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     final_graph: NormalisedGraph | None
     owner: str
     note: str | UnsetType = UNSET
+    expires_at: int | UnsetType = UNSET
+    ended_at: int | UnsetType = UNSET
+    """When it was rolled back, or ran out."""
+    expired: bool | UnsetType = UNSET
+    operations: int | UnsetType = UNSET
+    """How many changes it holds."""
 
 
 class _Commit(NamedTuple):
@@ -126,10 +140,7 @@ class _Commit(NamedTuple):
 def latest(unit: UnitOfWork, workflow: Workflow) -> GraphVersion:
     """The graph as it is now. A workflow without a plan has an empty one, of version 0."""
     tasks = unit.select(Task, where(workflow_id=workflow.id))
-    ids = [task.id for task in tasks]
-    links: list[Dependency] = []
-    for start in range(0, len(ids), _CHUNK):
-        links += unit.select(Dependency, where(task_id=tuple(ids[start : start + _CHUNK])))
+    links = dependencies_of(unit, [task.id for task in tasks])
     version, laid_at = latest_version(unit, workflow.id)
     shown = _graph(
         workflow.id,
@@ -139,6 +150,14 @@ def latest(unit: UnitOfWork, workflow: Workflow) -> GraphVersion:
         [_columns("dependency", link) for link in links],
     )
     return GraphVersion(graph_id=workflow.id, version=version, committed_at=laid_at or None, graph=shown)
+
+
+def dependencies_of(unit: UnitOfWork, task_ids: Sequence[str]) -> list[Dependency]:
+    """What these tasks wait for."""
+    links: list[Dependency] = []
+    for start in range(0, len(task_ids), _CHUNK):
+        links += unit.select(Dependency, where(task_id=tuple(task_ids[start : start + _CHUNK])))
+    return links
 
 
 def latest_version(unit: UnitOfWork, workflow_id: str) -> tuple[int, int]:
@@ -252,22 +271,48 @@ def _was_always_counted(unit: UnitOfWork, workflow_id: str) -> bool:
 
 
 def _commit(unit: UnitOfWork, workflow: Workflow, version: int) -> _Commit:
-    past = _Past(workflow.id)
-    found: _Commit | None = None
     newest = unit.get(Tally, workflow.id)
+    made = None
     if newest is not None and 1 <= version <= newest.version:
-        for event in history(unit, workflow.id):
-            step = version_step(event)
-            if found is not None:
-                if step is None or step[1] >= version:
-                    return found
-                found = None  # it was taken back, and somebody made it anew
-            if step is not None and step[0] < version == step[1]:
-                found = past.commit(event, version)
-            else:
-                past.take(event)
-    if found is None:
+        past = Past(_SHOWN)
+        made = made_by(unit, workflow.id, version, past, lambda number: _seen(workflow.id, past, number))
+    if made is None:
         raise _no_version(unit, workflow.id, version)
+    laid_at = next((change.after or {}).get("laid_at") for change in made.event.changes if change.table == "tally")
+    before = msgspec.structs.replace(made.before, name=made.before.name or made.after.name)
+    return _Commit(made.event, laid_at or made.event.at_ms, before, made.after)
+
+
+def _seen(graph_id: str, past: Past, version: int) -> NormalisedGraph:
+    rows = past.rows
+    workflow = rows["workflow"].get(graph_id, {})
+    return _graph(graph_id, version, workflow, rows["task"], list(rows["dependency"].values()))
+
+
+class Made(NamedTuple, Generic[SeenT]):
+    """The event that made a version, and what was seen right before and right after it."""
+
+    event: Event
+    before: SeenT
+    after: SeenT
+
+
+def made_by(unit: UnitOfWork, stream: str, version: int, past: Past, see: Callable[[int], SeenT]) -> Made[SeenT] | None:
+    """How a version was made: the events of its stream are taken in until then, and `see` looks at what they come to
+    as one version and as the next. One that was taken back counts only where somebody made it anew."""
+    found: Made[SeenT] | None = None
+    for event in history(unit, stream):
+        step = version_step(event)
+        if found is not None:
+            if step is None or step[1] >= version:
+                return found
+            found = None  # it was taken back, and somebody made it anew
+        if step is not None and step[0] < version == step[1]:
+            before = see(version - 1)
+            past.take(event)
+            found = Made(event, before, see(version))
+        else:
+            past.take(event)
     return found
 
 
@@ -285,16 +330,16 @@ def _no_version(unit: UnitOfWork, workflow_id: str, version: int) -> ResourceNot
     return ResourceNotFound(f"there is no version {version} of {workflow_id}", hint=hint, uri=uri)
 
 
-class _Past:
-    """The rows of a plan, as far as its events have been taken in."""
+class Past:
+    """The rows of some tables, as far as the events of a stream have been taken in."""
 
-    def __init__(self, graph_id: str) -> None:
-        self._graph_id = graph_id
-        self._rows: dict[str, dict[str, dict[str, Any]]] = {table: {} for table in _SHOWN}
+    def __init__(self, shown: Mapping[str, frozenset[str]]) -> None:
+        self._shown = shown
+        self.rows: dict[str, dict[str, dict[str, Any]]] = {table: {} for table in shown}
 
     def take(self, event: Event) -> None:
         for change in event.changes:
-            rows, shown = self._rows.get(change.table), _SHOWN.get(change.table)
+            rows, shown = self.rows.get(change.table), self._shown.get(change.table)
             if rows is None or shown is None:
                 continue
             if change.after is None:
@@ -302,19 +347,6 @@ class _Past:
             else:
                 row = rows.setdefault(change.key, {})
                 row |= {name: value for name, value in change.after.items() if name in shown}
-
-    def commit(self, event: Event, version: int) -> _Commit:
-        """Takes in the event that makes a version, and shows what it made of what."""
-        before = self._seen(version - 1)
-        self.take(event)
-        after = self._seen(version)
-        laid_at = next((change.after or {}).get("laid_at") for change in event.changes if change.table == "tally")
-        before = msgspec.structs.replace(before, name=before.name or after.name)
-        return _Commit(event, laid_at or event.at_ms, before, after)
-
-    def _seen(self, version: int) -> NormalisedGraph:
-        workflow = self._rows["workflow"].get(self._graph_id, {})
-        return _graph(self._graph_id, version, workflow, self._rows["task"], list(self._rows["dependency"].values()))
 
 
 # -- its events -------------------------------------------------------------------------------------------------------
@@ -333,8 +365,10 @@ def history(unit: UnitOfWork, stream: str, after: int = 0, *, size: int = 4) -> 
 
 
 def changes_graph(event: Event) -> bool:
-    """Whether the graph of an event's workflow looks different after it."""
+    """Whether the graph that an event belongs to looks different after it."""
     for change in event.changes:
+        if change.table in _SHARED:
+            return True
         shown = _SHOWN.get(change.table)
         if shown is not None and (change.after is None or change.before is None or not shown.isdisjoint(change.after)):
             return True
@@ -345,7 +379,7 @@ def version_step(event: Event) -> tuple[int, int] | None:
     """From which version to which an event leads; None where the plan stays what it is. Only what was taken back leads
     to a lower one."""
     for change in event.changes:
-        if change.table == "tally":
+        if change.table in _COUNTS_VERSIONS:
             before, after = (change.before or {}).get("version", 0), (change.after or {}).get("version", 0)
             return (before, after) if before != after else None
     return None

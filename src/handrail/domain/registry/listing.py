@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
-from heapq import nsmallest
+from heapq import merge, nsmallest
 from typing import Any, NamedTuple
 
 from handrail.domain.board.searching import boards
 from handrail.domain.crew.agent import Agent
+from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.registry.addresses import (
     BOARDS,
     CHILDREN,
@@ -30,8 +31,9 @@ from handrail.domain.registry.addresses import (
     snapshot,
 )
 from handrail.domain.registry.graphs import latest_version, tx_of_version, version_of_tx, versions_of
+from handrail.domain.registry.shared_graphs import tx_metadata
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
+from handrail.kernel.query import Query, where
 from handrail.kernel.records import RecordT, UnitOfWork
 
 PAGE = 100
@@ -79,6 +81,8 @@ def newest(unit: UnitOfWork, repository: str | None, count: int) -> Iterator[tup
     for workflow in unit.select(Workflow, Query(here, ("-updated_at", "-id"), count)):
         yield graph(workflow.id), f"{workflow.name}: plan"
         yield run_events(workflow.id), f"{workflow.name}: events"
+    for shared in unit.select(SharedGraph, Query(here, ("-committed_at", "-id"), count)):
+        yield graph(shared.id), f"{shared.name or shared.id}: graph"
     for agent in unit.select(Agent, Query((), ("-created_at", "-id"), count)):
         yield child_logs(agent.id), f"{agent.name}: log"
     for size in boards(unit)[:count]:
@@ -156,19 +160,32 @@ def _children(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
     return _gathered(agents(unit, ids, min(room, PAGE)), CHILDREN, asked, room, lambda agent: (child_logs(agent.id),))
 
 
-def _graphs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
-    def of(workflow: Workflow) -> Iterator[Address]:
-        yield graph(workflow.id)
-        for version in versions_of(unit, workflow.id):
-            yield graph_version(workflow.id, version)
+Owner = Workflow | SharedGraph
+"""What has a graph."""
 
-    found = _of_workflows(unit, GRAPHS, asked, room, of)
+
+def _graphs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
+    def of(owner: Owner) -> Iterator[Address]:
+        yield graph(owner.id)
+        for version in _versions(unit, owner):
+            yield graph_version(owner.id, version)
+
+    found = _of_owners(unit, GRAPHS, asked, room, of)
     return [
-        item._replace(metadata={"latest_version": latest_version(unit, item.address.id)[0]})
+        item._replace(metadata={"latest_version": _latest_version(unit, item.address.id)})
         if item.address.kind == "graph"
         else item
         for item in found
     ]
+
+
+def _versions(unit: UnitOfWork, owner: Owner) -> range:
+    return range(1, owner.version + 1) if isinstance(owner, SharedGraph) else versions_of(unit, owner.id)
+
+
+def _latest_version(unit: UnitOfWork, graph_id: str) -> int:
+    shared = unit.get(SharedGraph, graph_id)
+    return shared.version if shared is not None else latest_version(unit, graph_id)[0]
 
 
 def _runs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
@@ -181,14 +198,34 @@ def _runs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
 
 
 def _snapshots(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
-    def of(workflow: Workflow) -> Iterator[Address]:
-        for version in versions_of(unit, workflow.id):
-            yield snapshot(workflow.id, tx_of_version(version))
+    def of(owner: Owner) -> Iterator[Address]:
+        for version in _versions(unit, owner):
+            yield snapshot(owner.id, tx_of_version(version))
+        for tx in unit.select(Transaction, where(graph_id=owner.id)):
+            yield snapshot(owner.id, tx.id)
 
-    return [
-        item._replace(metadata={"state": "committed", "base_version": (version_of_tx(item.address.tx) or 1) - 1})
-        for item in _of_workflows(unit, SNAPSHOTS, asked, room, of)
-    ]
+    def told(address: Address) -> dict[str, Any]:
+        version = version_of_tx(address.tx)
+        if version is not None:
+            return {"state": "committed", "base_version": version - 1}
+        tx = unit.get(Transaction, address.tx)
+        return tx_metadata(unit, tx) if tx is not None else {}
+
+    found = _of_owners(unit, SNAPSHOTS, asked, room, of)
+    return [item._replace(metadata=told(item.address)) for item in found]
+
+
+def _of_owners(
+    unit: UnitOfWork, base: str, asked: Asked, room: int, of: Callable[[Owner], Iterable[Address]]
+) -> list[Item]:
+    ids = _ids(asked, base)
+    if ids is None:
+        return []
+    size = min(room, PAGE)
+    conditions = (("repository_path", asked.repository),) if asked.repository is not None else ()
+    shared = _by_id(unit, SharedGraph, ids, conditions, size)
+    owners: Iterable[Owner] = merge(workflows(unit, ids, asked.repository, size), shared, key=lambda one: one.id)
+    return _gathered(owners, base, asked, room, of)
 
 
 def _of_workflows(

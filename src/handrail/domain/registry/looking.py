@@ -16,10 +16,11 @@ from handrail.domain.board.entry import board_stream
 from handrail.domain.board.keys import check_board
 from handrail.domain.board.watching import watch as watch_board
 from handrail.domain.crew.agent import Agent
+from handrail.domain.graphs.records import STREAM, SharedGraph, Transaction
 from handrail.domain.registry.addresses import Address, board, graph, graph_version, snapshot
 from handrail.domain.registry.addresses import child_logs as child_logs_at
 from handrail.domain.registry.addresses import run_events as run_events_at
-from handrail.domain.registry.envelopes import AGENT, run_of
+from handrail.domain.registry.envelopes import AGENT, TX, run_of
 from handrail.domain.registry.graphs import (
     at_version,
     changes_graph,
@@ -40,6 +41,7 @@ from handrail.domain.registry.payloads import (
     run_events,
     within,
 )
+from handrail.domain.registry.shared_graphs import shared_at_version, shared_latest, shared_snapshot, tx_snapshot
 from handrail.domain.registry.tailing import OneStream, Shown, bus_of_agent, first_kept, page_after
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
@@ -73,18 +75,36 @@ def read(unit: UnitOfWork, address: Address, *, keep: int) -> dict[str, Any]:
 
 def _payload(unit: UnitOfWork, address: Address, keep: int) -> Any:
     match address.kind:
-        case "graph":
-            return latest(unit, _workflow(unit, address))
-        case "graph_version":
-            return at_version(unit, _workflow(unit, address), address.version)
-        case "snapshot":
-            return snapshot_of(unit, _workflow(unit, address), address.tx)
+        case "graph" | "graph_version" | "snapshot":
+            return _graph(unit, address)
         case "run_events":
             return run_events(unit, _workflow(unit, address).id, keep)
         case "child_logs":
             return child_logs(unit, _agent(unit, address).id, keep)
         case "blackboard_namespace":
             return board_entries(unit, address.id)
+
+
+def _graph(unit: UnitOfWork, address: Address) -> Any:
+    """A graph as it is, as it was, or as a change found and left it: a workflow's plan, or one of its own."""
+    owner = _owner(unit, address)
+    if address.kind == "snapshot" and (tx := _tx(unit, address)) is not None:
+        return tx_snapshot(unit, owner, tx)
+    if isinstance(owner, SharedGraph):
+        match address.kind:
+            case "graph":
+                return shared_latest(unit, owner)
+            case "graph_version":
+                return shared_at_version(unit, owner, address.version)
+            case _:
+                return shared_snapshot(unit, owner, address.tx)
+    match address.kind:
+        case "graph":
+            return latest(unit, owner)
+        case "graph_version":
+            return at_version(unit, owner, address.version)
+        case _:
+            return snapshot_of(unit, owner, address.tx)
 
 
 def check(unit: UnitOfWork, address: Address) -> None:
@@ -94,11 +114,13 @@ def check(unit: UnitOfWork, address: Address) -> None:
             _agent(unit, address)
         case "blackboard_namespace":
             _board(address)
-        case "graph" | "run_events":
+        case "run_events":
             _workflow(unit, address)
+        case "graph":
+            _owner(unit, address)
         case "graph_version" | "snapshot":
-            workflow = _workflow(unit, address)
-            if _version(address) not in versions_of(unit, workflow.id):
+            owner = _owner(unit, address)
+            if _tx(unit, address) is None and _version(address) not in _versions(unit, owner):
                 _payload(unit, address, 0)  # which is refused, and says why
 
 
@@ -107,18 +129,19 @@ def watch(unit: UnitOfWork, address: Address, after: int, most: Most, *, keep: i
     if address.kind == "blackboard_namespace":
         return _watched_board(unit, address, after, most, keep)
     check(unit, address)
-    if address.kind in ("graph_version", "snapshot"):
-        end = unit.head_seq(address.id)
-        cut = first_kept(OneStream(unit, address.id), after, keep)
-        made = _made_or_taken_back(unit, address.id, _version(address), max(after, cut - 1))
-        return Watched([run_event(event) for event in islice(made, most.events)], cut, max(after, end))
     if address.kind == "child_logs":
         log = bus_of_agent(unit, address.id)
         page = page_after(log, is_line, after, Shown(log_entry, *most), first_kept(log, after, keep))
-    else:
-        run = OneStream(unit, address.id)
-        fits = changes_graph if address.kind == "graph" else _every_one
-        page = page_after(run, fits, after, Shown(run_event, *most), first_kept(run, after, keep))
+        return Watched(list(page.entries), page.truncated_before, page.next_seq)
+    stream, is_tx = _stream(unit, address)
+    if address.kind in ("graph_version", "snapshot") and not is_tx:
+        end = unit.head_seq(stream)
+        cut = first_kept(OneStream(unit, stream), after, keep)
+        made = _made_or_taken_back(unit, stream, _version(address), max(after, cut - 1))
+        return Watched([run_event(event) for event in islice(made, most.events)], cut, max(after, end))
+    run = OneStream(unit, stream)
+    fits = changes_graph if address.kind == "graph" else _every_one
+    page = page_after(run, fits, after, Shown(run_event, *most), first_kept(run, after, keep))
     return Watched(list(page.entries), page.truncated_before, page.next_seq)
 
 
@@ -135,16 +158,24 @@ def touched(event: Event) -> Iterator[Address]:
     run, child = run_of(event), event.stream if event.stream.startswith(AGENT) else None
     if run is not None:
         yield run_events_at(run)
-        if changes_graph(event):
-            yield graph(run)
-        if (step := version_step(event)) is not None:
-            yield graph_version(run, max(step))
-            yield snapshot(run, tx_of_version(max(step)))
+        yield from _touched_graph(event, run)
     elif event.stream.startswith(_BOARD):
         yield board(event.stream.removeprefix(_BOARD))
+    elif event.stream.startswith(STREAM):
+        yield from _touched_graph(event, event.stream.removeprefix(STREAM))
+    elif event.stream.startswith(TX) and isinstance(of := event.data.get("graph_id"), str):
+        yield snapshot(of, event.stream)
     if is_line(event):
         actor = event.actor if event.actor.startswith(AGENT) else None
         yield from (child_logs_at(agent) for agent in dict.fromkeys((actor, child)) if agent is not None)
+
+
+def _touched_graph(event: Event, graph_id: str) -> Iterator[Address]:
+    if changes_graph(event):
+        yield graph(graph_id)
+    if (step := version_step(event)) is not None:
+        yield graph_version(graph_id, max(step))
+        yield snapshot(graph_id, tx_of_version(max(step)))
 
 
 _BOARD = board_stream("")
@@ -154,11 +185,11 @@ def _every_one(_: Event) -> bool:
     return True
 
 
-def _made_or_taken_back(unit: UnitOfWork, graph_id: str, version: int, after: int) -> Iterator[Event]:
+def _made_or_taken_back(unit: UnitOfWork, stream: str, version: int, after: int) -> Iterator[Event]:
     """The events after a number that made a version or took it back. Only the very next event can do that, so the one
     that the caller knows already is looked at too: from there on nothing more may be to come."""
     is_made = False
-    for event in history(unit, graph_id, max(0, after - 1)):
+    for event in history(unit, stream, max(0, after - 1)):
         step = version_step(event)
         if is_made and (step is None or step[1] >= version):
             return
@@ -169,6 +200,32 @@ def _made_or_taken_back(unit: UnitOfWork, graph_id: str, version: int, after: in
 
 def _version(address: Address) -> int:
     return address.version if address.kind == "graph_version" else version_of_tx(address.tx) or 0
+
+
+def _owner(unit: UnitOfWork, address: Address) -> Workflow | SharedGraph:
+    """What a graph belongs to."""
+    found = unit.get(Workflow, address.id) or unit.get(SharedGraph, address.id)
+    if found is None:
+        raise _nobody(address, "graph")
+    return found
+
+
+def _tx(unit: UnitOfWork, address: Address) -> Transaction | None:
+    """The transaction that an address names, where it names one of its graph."""
+    tx = unit.get(Transaction, address.tx) if address.tx.startswith(TX) else None
+    return tx if tx is not None and tx.graph_id == address.id else None
+
+
+def _versions(unit: UnitOfWork, owner: Workflow | SharedGraph) -> range:
+    return range(1, owner.version + 1) if isinstance(owner, SharedGraph) else versions_of(unit, owner.id)
+
+
+def _stream(unit: UnitOfWork, address: Address) -> tuple[str, bool]:
+    """The stream in which things happen to an address, and whether it is a transaction's."""
+    if address.kind == "run_events":
+        return address.id, False
+    tx = _tx(unit, address) if address.kind == "snapshot" else None
+    return (tx.stream, True) if tx is not None else (_owner(unit, address).stream, False)
 
 
 def _workflow(unit: UnitOfWork, address: Address) -> Workflow:

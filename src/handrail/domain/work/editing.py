@@ -126,6 +126,10 @@ class PlanEdit:
         """True while the task is in the plan as this edit leaves it."""
         return self._tasks.get(task_id, task_id) is not None
 
+    def outcome(self) -> dict[str, Task | None]:
+        """Every task that this edit has touched, as it leaves it; None where it is gone."""
+        return dict(self._tasks)
+
     def _settle(self, finished: Task) -> None:
         for link in self.dependents_of(finished.id):
             waiting = self.task(link.task_id)
@@ -260,4 +264,7 @@ def places_taken(unit: UnitOfWork, workflow_id: str) -> int:
 def tally_of(unit: UnitOfWork, workflow_id: str) -> Tally:
     """The count of a workflow's tasks. Counted only for a plan that has not been touched since tallies are kept."""
     kept = unit.get(Tally, workflow_id)
-    return kept or empty_tally(workflow_id).after(come=unit.select(Task, where(workflow_id=workflow_id)))
+    if kept is not None:
+        return kept
+    counted = empty_tally(workflow_id).after(come=unit.select(Task, where(workflow_id=workflow_id)))
+    return msgspec.structs.replace(counted, version=1 if counted.total else 0)  # what was there is the first

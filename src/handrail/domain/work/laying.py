@@ -50,7 +50,7 @@ def _lay(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], known: Ma
     ids = {draft.name: unit.new_id("task") for draft in drafts}
     places = {**{name: task.id for name, task in known.items()}, **ids}
     for draft in _parents_first(drafts):
-        edit.add(_new_task(edit, draft, ids[draft.name], places.get(draft.parent or "")))
+        edit.add(new_task(edit, draft, ids[draft.name], places.get(draft.parent or "")))
     _link(edit, drafts, places)
     return [edit.task(ids[draft.name]) for draft in drafts]
 
@@ -141,7 +141,8 @@ def _finished(unit: UnitOfWork, task_id: str) -> bool:
     return task is None or task.is_finished
 
 
-def _new_task(edit: PlanEdit, draft: PlanTask, task_id: str, parent_id: str | None) -> Task:
+def new_task(edit: PlanEdit, draft: PlanTask, task_id: str, parent_id: str | None) -> Task:
+    """The task that an entry of a plan becomes. It waits for nothing yet."""
     return Task(
         id=task_id,
         workflow_id=edit.workflow.id,
@@ -196,11 +197,11 @@ def take_out(edit: PlanEdit, task: Task, reason: str) -> list[str]:
         if not link.inherited:
             names = [other for name in waiting.depends_on for other in ([name] if name != task.name else need_names)]
             edit.change(waiting, depends_on=list(dict.fromkeys(names)))
-    _drop(edit, task, reason)
+    drop(edit, task, reason)
     return rewired
 
 
-def _drop(edit: PlanEdit, task: Task, reason: str) -> bool:
+def drop(edit: PlanEdit, task: Task, reason: str) -> bool:
     """Takes a task out; True when it had to stay, as skipped, because work was recorded on it."""
     if task.checkpoints or task.attempts or edit.parts_of(task.id):
         edit.change(task, status="skipped", outcome=f"taken out of the plan: {reason}", finished_at=edit.now)
@@ -232,7 +233,7 @@ def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], r
             edit.unlink(link)
     places |= {draft.name: unit.new_id("task") for draft in added}
     for draft in _parents_first(added):
-        edit.add(_new_task(edit, draft, places[draft.name], places.get(draft.parent or "")))
+        edit.add(new_task(edit, draft, places[draft.name], places.get(draft.parent or "")))
     for draft in updated:
         _renew(edit, open_tasks[draft.name], draft)
         edit.move_under(edit.task(places[draft.name]), places.get(draft.parent or ""))
@@ -322,7 +323,7 @@ def _leave_out(edit: PlanEdit, tasks: Sequence[Task], reason: str) -> tuple[list
     removed: list[str] = []
     skipped: list[str] = []
     for task in sorted(tasks, key=lambda task: -_depth(edit, task)):  # parts before what they are part of
-        (skipped if _drop(edit, edit.task(task.id), reason) else removed).append(task.name)
+        (skipped if drop(edit, edit.task(task.id), reason) else removed).append(task.name)
     return removed, skipped
 
 

@@ -106,13 +106,13 @@ def _ancestors(name: str, parents: Mapping[str, str | None]) -> list[str]:
 
 def inherited_needs(task: PlanTask, by_name: Mapping[str, PlanTask]) -> list[str]:
     """What a subtask waits for because the tasks it is part of do; without its own dependencies."""
-    parents = {name: other.parent for name, other in by_name.items()}
-    found = [
-        need
-        for ancestor in _ancestors(task.name, parents)
-        if ancestor in by_name
-        for need in by_name[ancestor].depends_on
-    ]
+    found: list[str] = []
+    seen = {task.name}
+    above = by_name.get(task.parent or "")
+    while above is not None and above.name not in seen:
+        seen.add(above.name)
+        found += above.depends_on
+        above = by_name.get(above.parent or "")
     return [need for need in dict.fromkeys(found) if need not in task.depends_on]
 
 

@@ -17,6 +17,7 @@ from handrail.store.migrations.step_0005 import STEP_0005
 from handrail.store.migrations.step_0006 import STEP_0006
 from handrail.store.migrations.step_0007 import STEP_0007
 from handrail.store.migrations.step_0008 import STEP_0008
+from handrail.store.migrations.step_0009 import STEP_0009
 
 
 class Step(NamedTuple):
@@ -36,6 +37,7 @@ STEPS: tuple[Step, ...] = (
     Step(6, "0.3.0", STEP_0006),
     Step(7, "0.4.0", STEP_0007),
     Step(8, "0.4.0", STEP_0008),
+    Step(9, "0.5.0", STEP_0009),
 )
 LATEST = STEPS[-1].number
 

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 from handrail.domain.board.searching import boards
 from handrail.domain.crew.agent import Agent
+from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.registry.addresses import LONGEST_ID
 from handrail.domain.registry.graphs import tx_of_version, versions_of
 from handrail.domain.registry.listing import LAST, newest_ids
@@ -85,7 +86,12 @@ class Completed:
     def _finder(self, name: Any, typed: str, known: Mapping[str, str]) -> Callable[[UnitOfWork], list[str]]:
         here = registered.repository_of(self._call)
         match name:
-            case "graph_id" | "run_id":
+            case "graph_id":
+                return lambda unit: [
+                    *newest_ids(unit, SharedGraph, typed, here, _MOST),
+                    *newest_ids(unit, Workflow, typed, here, _MOST),
+                ][:_MOST]
+            case "run_id":
                 return lambda unit: newest_ids(unit, Workflow, typed, here, _MOST)
             case "child_id" | "agent_id":
                 return lambda unit: newest_ids(unit, Agent, typed, None, _MOST)
@@ -94,7 +100,7 @@ class Completed:
             case "version":
                 return lambda unit: _versions(unit, known, typed, str)
             case _:
-                return lambda unit: _versions(unit, known, typed, tx_of_version)
+                return lambda unit: [*_versions(unit, known, typed, tx_of_version), *_transactions(unit, known, typed)]
 
 
 _CHOICES = {"budget": ("1000", "2000", "4000", "8000"), "effort": ("S", "M", "L")}
@@ -114,8 +120,16 @@ def _tasks(unit: UnitOfWork, typed: str, here: str | None) -> list[str]:
 
 def _versions(unit: UnitOfWork, known: Mapping[str, str], typed: str, written: Callable[[int], str]) -> list[str]:
     """The versions of the graph that was filled in, the newest first."""
-    versions = reversed(versions_of(unit, known.get("graph_id", "")))
+    shared = unit.get(SharedGraph, known.get("graph_id", ""))
+    there = versions_of(unit, known.get("graph_id", "")) if shared is None else range(1, shared.version + 1)
+    versions = reversed(there)
     return [text for text in map(written, versions) if text.startswith(typed)]
+
+
+def _transactions(unit: UnitOfWork, known: Mapping[str, str], typed: str) -> list[str]:
+    """The transactions of the graph that was filled in, the newest first."""
+    newest = Query((("graph_id", known.get("graph_id", "")),), ("-started_at", "-id"), _MOST)
+    return [tx.id for tx in unit.select(Transaction, newest) if tx.id.startswith(typed)]
 
 
 def _filled_in(exchange: Exchange) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from handrail.catalog import CATALOG
+from handrail.catalog import whole_catalog
 from handrail.domain.prompts.text import PromptArgument, PromptText, alternatives, filled
 from handrail.domain.registry.addresses import LONGEST_ID
 from handrail.kernel.errors import InvalidParams, NotFound, Refusal
@@ -146,7 +146,7 @@ def _turned_on_by(need: str) -> str:
     wanted = alternatives(need)
     switches = [
         how_to_enable(operation.toolset)
-        for operation in CATALOG
+        for operation in whole_catalog()
         if operation.name in wanted or f"{operation.toolset.family}_{operation.name}" in wanted
     ]
     return f"start with {' or '.join(dict.fromkeys(switches))}"

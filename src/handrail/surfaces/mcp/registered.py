@@ -28,9 +28,9 @@ LISTED = 200
 _JSON = "application/json"
 
 TEMPLATES: dict[str, tuple[str, str]] = {
-    f"{GRAPHS}{{graph_id}}": ("graph", "A workflow's plan as a graph, as it is now"),
+    f"{GRAPHS}{{graph_id}}": ("graph", "A graph, or a workflow's plan as one, as it is now"),
     f"{GRAPHS}{{graph_id}}@v{{version}}": ("graph version", "The graph as it was when this version was committed"),
-    f"{SNAPSHOTS}{{graph_id}}/{{tx_id}}": ("snapshot", "A change of a plan: the graph before it and after it"),
+    f"{SNAPSHOTS}{{graph_id}}/{{tx_id}}": ("snapshot", "A change of a graph: the graph before it and after it"),
     f"{RUNS}{{run_id}}/events": ("run events", "What happened to a workflow, the newest events"),
     f"{CHILDREN}{{child_id}}/logs": ("child logs", "What an agent did and what was done to it, the newest lines"),
     f"{BOARDS}{{namespace}}": ("board", "What stands on a board"),

@@ -21,10 +21,7 @@ from handrail.surfaces.mcp.tools import note_failure
 from handrail.surfaces.mcp.watching import Follower
 from handrail.surfaces.refusals import bare_error
 
-__all__ = ["NAMED_BY", "AllResources", "inbox_uri", "touched"]
-
-NAMED_BY = ("message", "resources")
-"""The toolsets that have resources."""
+__all__ = ["AllResources", "inbox_uri", "touched"]
 
 
 class Part(Protocol):

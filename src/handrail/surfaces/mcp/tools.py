@@ -6,12 +6,13 @@ result object. Both run the same operation through the same arguments and the sa
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from handrail.catalog import CATALOG
+from handrail.catalog import whole_catalog
 from handrail.kernel.errors import Cancelled, Refusal, StoreTooNew, StoreUnusable
 from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
@@ -30,11 +31,6 @@ from handrail.surfaces.refusals import bare_error, numbered_error, refused_resul
 from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
-_OPERATIONS = {
-    **{f"{operation.toolset.family}_{operation.name}": operation for operation in CATALOG},
-    **{operation.name: operation for operation in reversed(CATALOG)},  # of a shared name, the first one's
-}
-"""Every operation by every name it could answer to, on or off."""
 PATIENCE = Patience()
 
 
@@ -139,8 +135,19 @@ def note_failure(exchange: Exchange, refusal: Refusal) -> None:
 
 
 def operation_named(name: str) -> Operation[Any, Any] | None:
-    """The operation that has this name on some server."""
-    return _OPERATIONS.get(name)
+    """The operation that has this name on some server, on or off here."""
+    return _every_name().get(name)
+
+
+@functools.cache
+def _every_name() -> dict[str, Operation[Any, Any]]:
+    """Every operation by every name it could answer to. Looked up only when a name was asked for in vain: it loads
+    everything."""
+    everything = whole_catalog()
+    return {
+        **{f"{operation.toolset.family}_{operation.name}": operation for operation in everything},
+        **{operation.name: operation for operation in reversed(everything)},  # of a shared name, the first one's
+    }
 
 
 def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Call, principal: Any = None) -> str:
@@ -215,9 +222,9 @@ class CatalogTools:
         return answer
 
     def _why_not(self, exchange: Exchange, name: str) -> str:
-        if name in _OPERATIONS:
-            principal = exchange.connection.principal
-            return f"; {why_not_here(_OPERATIONS[name], self._switch, self._call, principal)}"
+        elsewhere = operation_named(name)
+        if elsewhere is not None:
+            return f"; {why_not_here(elsewhere, self._switch, self._call, exchange.connection.principal)}"
         return did_you_mean(name, [entry.name for entry in self._switch.published()])
 
 
@@ -230,7 +237,7 @@ class CatalogMethods:
         self._caller = _Caller(call, patience)
 
     def knows(self, method: str) -> bool:
-        return self._switch.find(method) is not None or method in _OPERATIONS
+        return self._switch.find(method) is not None or operation_named(method) is not None
 
     def waits(self, method: str, params: Mapping[str, Any]) -> bool:
         return _waits(self._switch.find(method), params)
@@ -238,7 +245,8 @@ class CatalogMethods:
     def call(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> Any:
         operation = self._switch.find(method)
         if operation is None:
-            reason = why_not_here(_OPERATIONS[method], self._switch, self._call, exchange.connection.principal)
+            elsewhere = _every_name()[method]
+            reason = why_not_here(elsewhere, self._switch, self._call, exchange.connection.principal)
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {reason}", {"method": method})
         try:
             return self._caller.call(exchange, operation, params)

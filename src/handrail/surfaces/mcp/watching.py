@@ -15,6 +15,8 @@ from handrail.kernel.ledger import Event
 from handrail.operation import Ledger
 from handrail.protocol.subscriptions import Subscribers
 
+NAMED_BY = ("message", "resources")
+"""The toolsets that have resources."""
 LOOK_S = 5.0
 """How long it waits for news before it looks whether anybody still listens."""
 AGAIN_S = 1.0

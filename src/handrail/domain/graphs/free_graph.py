@@ -1,0 +1,135 @@
+"""A graph that is no plan, between its rows and its value: as it is, as it was, and what of it is written. No rules.
+
+A change puts and removes the rows that differ, in one event of the graph's own stream; an old version is told again
+from these events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.graphs.differing import differs
+from handrail.domain.graphs.graph import Edge, Graph, Node
+from handrail.domain.graphs.json_patch import same
+from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, graph_stream, member_id
+from handrail.domain.registry.graphs import Made, Past, made_by
+from handrail.kernel.query import where
+from handrail.kernel.records import Record, UnitOfWork
+
+CREATED, COMMITTED = "graph.created", "graph.committed"
+_ROWS: dict[str, frozenset[str]] = {
+    "graph": frozenset(("name", "metadata")),
+    "graph_node": frozenset(("key", "label", "attributes")),
+    "graph_edge": frozenset(("key", "source", "target", "label", "said")),
+}
+"""Of each table such a graph is made of, the columns that are the graph."""
+
+
+class Differing(NamedTuple):
+    """The rows in which two graphs differ."""
+
+    puts: list[Record]
+    removes: list[Record]
+
+
+def stored(unit: UnitOfWork, shared: SharedGraph) -> Graph:
+    """The graph as it is."""
+    nodes = unit.select(GraphNode, where(graph_id=shared.id))
+    edges = unit.select(GraphEdge, where(graph_id=shared.id))
+    return Graph(
+        name=shared.name,
+        nodes={one.key: Node(label=one.label, attributes=one.attributes) for one in nodes},
+        edges={one.key: _edge(one.source, one.target, one.label, one.said) for one in edges},
+        metadata=shared.metadata,
+    )
+
+
+def made_at(unit: UnitOfWork, graph_id: str, version: int) -> Made[Graph] | None:
+    """How a version was made: its event, and the graph before and after it; None where no event made it."""
+    past = Past(_ROWS)
+    return made_by(unit, graph_stream(graph_id), version, past, lambda _: _told(graph_id, past.rows))
+
+
+def _told(graph_id: str, rows: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Graph:
+    own = rows["graph"].get(graph_id, {})
+    nodes = sorted(rows["graph_node"].items())
+    edges = sorted(rows["graph_edge"].items())
+    return Graph(
+        name=own.get("name", ""),
+        nodes={one["key"]: Node(label=one["label"], attributes=one["attributes"]) for _, one in nodes},
+        edges={one["key"]: _edge(one["source"], one["target"], one["label"], one["said"]) for _, one in edges},
+        metadata=own.get("metadata", {}),
+    )
+
+
+def _edge(source: str, target: str, label: str, said: Mapping[str, Any]) -> Edge:
+    return Edge(
+        source=source,
+        target=target,
+        label=label,
+        weight=said.get("weight"),
+        attributes=said.get("attributes", {}),
+    )
+
+
+def differing_rows(graph_id: str, before: Graph, after: Graph) -> Differing:
+    """What must be put and removed for one graph to become the other."""
+    puts: list[Record] = [_node_row(graph_id, key, node) for key, node in _new(before.nodes, after.nodes)]
+    puts += [_edge_row(graph_id, key, edge) for key, edge in _new(before.edges, after.edges)]
+    removes: list[Record] = [_node_row(graph_id, key, node) for key, node in _gone(before.nodes, after.nodes)]
+    removes += [_edge_row(graph_id, key, edge) for key, edge in _gone(before.edges, after.edges)]
+    return Differing(puts, removes)
+
+
+def write_new(unit: UnitOfWork, shared: SharedGraph, graph: Graph, data: Mapping[str, Any]) -> None:
+    """Records a graph that was not there."""
+    unit.record(CREATED, shared, *differing_rows(shared.id, Graph(), graph).puts, data=data)
+
+
+def write_change(
+    unit: UnitOfWork, shared: SharedGraph, before: Graph, after: Graph, data: Mapping[str, Any]
+) -> SharedGraph | None:
+    """Records what is different as the next version; None where nothing is."""
+    rows = differing_rows(shared.id, before, after)
+    is_said_anew = before.name != after.name or not same(before.metadata, after.metadata)
+    if not (rows.puts or rows.removes or is_said_anew):
+        return None
+    changed = msgspec.structs.replace(
+        shared, name=after.name, metadata=after.metadata, version=shared.version + 1, committed_at=unit.now_ms()
+    )
+    unit.record(COMMITTED, changed, *rows.puts, removes=rows.removes, data=data)
+    return changed
+
+
+def _new(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, one in after.items():
+        if key not in before or differs(before[key], one):
+            yield key, one
+
+
+def _gone(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    return ((key, one) for key, one in before.items() if key not in after)
+
+
+def _node_row(graph_id: str, key: str, node: Node) -> GraphNode:
+    return GraphNode(
+        id=member_id(graph_id, key), graph_id=graph_id, key=key, label=node.label, attributes=node.attributes
+    )
+
+
+def _edge_row(graph_id: str, key: str, edge: Edge) -> GraphEdge:
+    said: dict[str, Any] = {"attributes": edge.attributes} if edge.attributes else {}
+    if edge.weight is not None:
+        said["weight"] = edge.weight
+    return GraphEdge(
+        id=member_id(graph_id, key),
+        graph_id=graph_id,
+        key=key,
+        source=edge.source,
+        target=edge.target,
+        label=edge.label,
+        said=said,
+    )

@@ -1,0 +1,130 @@
+"""A graph as a value: nodes and edges by their ids, and what is said of them. Nothing here is changed in place.
+
+As a document a graph is keyed by ids too (`document_of`), so that a pointer such as `/nodes/build/label` means the same
+node whatever was added before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from handrail.kernel.errors import GraphInvalid, PatchFailed
+
+Scalar = str | int | float | bool
+GraphId = Annotated[str, Meta(min_length=1, max_length=120)]
+NodeId = Annotated[str, Meta(min_length=1, max_length=200)]
+Label = Annotated[str, Meta(max_length=400)]
+
+MOST_NODES = 20_000
+MOST_EDGES = 60_000
+MOST_ATTRIBUTES = 64
+"""Attributes of one node or edge, and entries of the metadata."""
+LONGEST_TEXT = 4000
+"""Characters of an attribute."""
+ARROW = "->"
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One node."""
+
+    label: Label = ""
+    attributes: dict[str, Scalar] = {}
+
+
+class Edge(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"source": "from", "target": "to"},
+):
+    """One edge, from a node to another."""
+
+    source: NodeId
+    target: NodeId
+    label: Label = ""
+    weight: float | None = None
+    attributes: dict[str, Scalar] = {}
+
+
+class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A graph at one moment."""
+
+    name: Annotated[str, Meta(max_length=400)] = ""
+    nodes: dict[NodeId, Node] = {}
+    edges: dict[str, Edge] = {}
+    metadata: dict[str, Scalar] = {}
+
+
+msgspec.json.Decoder(Graph)  # known from here on, before several threads convert
+
+
+def edge_id(source: str, target: str, label: str = "") -> str:
+    """The id of an edge to which nobody gave another."""
+    return f"{source}{ARROW}{target}#{label}" if label else f"{source}{ARROW}{target}"
+
+
+def document_of(graph: Graph) -> dict[str, Any]:
+    """The graph as plain JSON values, keyed by ids: what patches and differences speak of."""
+    document: dict[str, Any] = msgspec.to_builtins(graph)
+    return document
+
+
+def graph_from(document: Any) -> Graph:
+    """The graph that a document describes. Raises PatchFailed where it describes none."""
+    try:
+        graph = msgspec.convert(document, Graph)
+    except msgspec.ValidationError as wrong:
+        raise PatchFailed(
+            f"what came out is no graph: {wrong}",
+            hint="a graph has name, nodes {id: {label, attributes}}, edges {id: {from, to, label, weight, attributes}} "
+            "and metadata; attributes are texts, numbers, true and false",
+        ) from None
+    check_sound(graph)
+    return graph
+
+
+def check_sound(graph: Graph) -> None:
+    """Refuses what is no graph at all: edges to nowhere, more than fits, attributes that are too much."""
+    for what, found, most in (("nodes", len(graph.nodes), MOST_NODES), ("edges", len(graph.edges), MOST_EDGES)):
+        if found > most:
+            raise GraphInvalid(f"{found} {what}", hint=f"{most} is the most a graph has", rule="size")
+    for key, edge in graph.edges.items():
+        for end in (edge.source, edge.target):
+            if end not in graph.nodes:
+                raise GraphInvalid(
+                    f"edge {key} leads from or to {end}, which is no node",
+                    hint="add the node first, or leave the edge out",
+                    rule="ends",
+                    edge=key,
+                )
+    _check_said("the metadata", graph.metadata)
+    for key, node in graph.nodes.items():
+        if node.attributes:
+            _check_said(f"node {key}", node.attributes)
+    for key, edge in graph.edges.items():
+        if edge.attributes:
+            _check_said(f"edge {key}", edge.attributes)
+
+
+def _check_said(what: str, attributes: Mapping[str, Scalar]) -> None:
+    if len(attributes) > MOST_ATTRIBUTES:
+        raise GraphInvalid(
+            f"{what}: {len(attributes)} attributes", hint=f"{MOST_ATTRIBUTES} is the most", rule="attributes"
+        )
+    for name, value in attributes.items():
+        if len(name) > 200 or (isinstance(value, str) and len(value) > LONGEST_TEXT):
+            raise GraphInvalid(
+                f"{what}: the attribute {name[:40]} is too long",
+                hint=f"names have at most 200 characters, texts {LONGEST_TEXT}",
+                rule="attributes",
+            )
+        if isinstance(value, float) and value - value != 0:  # neither infinity nor what is no number is JSON
+            raise GraphInvalid(
+                f"{what}: the attribute {name} is no number", hint="give a finite one", rule="attributes"
+            )

@@ -1,0 +1,216 @@
+"""JSON Patch (RFC 6902), whole: add, remove, replace, move, copy and test over plain JSON values.
+
+All or nothing: a patch that fails has changed nothing, since the value it is given is never touched. Only what lies on
+the way to a changed place is copied, and once, so that a patch costs what it changes and not what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from handrail.domain.graphs.pointers import parts_of, pointer_to
+from handrail.kernel.errors import PatchFailed
+
+MOST_OPERATIONS = 1000
+_END = "-"
+"""In an array, the place after its last element."""
+
+
+def patched(value: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
+    """The value after all operations, one after the other. Raises PatchFailed and says which of them failed."""
+    if len(operations) > MOST_OPERATIONS:
+        raise PatchFailed(f"{len(operations)} operations", hint=f"{MOST_OPERATIONS} is the most of one patch")
+    work = _Work(value)
+    for index, operation in enumerate(operations):
+        try:
+            _apply(work, operation)
+        except PatchFailed as refusal:
+            raise PatchFailed(
+                f"operation {index}: {refusal.message}", hint=refusal.hint, **{**refusal.details, "index": index}
+            ) from None
+    return work.value
+
+
+def _apply(work: _Work, operation: Mapping[str, Any]) -> None:
+    name = operation.get("op")
+    act = _ACTS.get(name) if isinstance(name, str) else None
+    if act is None:
+        raise PatchFailed(f"op is {_brief(name)}", hint=f"op is one of {', '.join(_ACTS)}")
+    act(work, operation)
+
+
+class _Work:
+    """A value under change. What was not made here is copied before it is changed."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._own: dict[int, Any] = {}
+        """Containers that were copied here, by identity; kept, so that no identity is used again."""
+
+    def at(self, parts: Sequence[str]) -> Any:
+        """What lies at a place."""
+        here = self.value
+        for depth, part in enumerate(parts):
+            here = _member(here, part, parts[: depth + 1])
+        return here
+
+    def container_of(self, parts: Sequence[str]) -> Any:
+        """What holds a place, ready to be changed."""
+        here = self.value = self._owned(self.value)
+        for depth, part in enumerate(parts[:-1]):
+            inner = self._owned(_member(here, part, parts[: depth + 1]))
+            if isinstance(here, list):
+                here[int(part)] = inner
+            else:
+                here[part] = inner
+            here = inner
+        return here
+
+    def _owned(self, container: Any) -> Any:
+        if not isinstance(container, dict | list) or id(container) in self._own:
+            return container
+        copied = container.copy()
+        self._own[id(copied)] = copied
+        return copied
+
+
+def _member(container: Any, part: str, way: Sequence[str]) -> Any:
+    if isinstance(container, dict):
+        if part in container:
+            return container[part]
+    elif isinstance(container, list):
+        return container[_index(part, len(container) - 1, way)]
+    raise PatchFailed(f"there is nothing at {pointer_to(way)}", hint="name a place that is there", path=pointer_to(way))
+
+
+def _index(part: str, last: int, way: Sequence[str]) -> int:
+    """The index that a part names, from 0 to `last`."""
+    is_number = part.isascii() and part.isdigit() and (part == "0" or not part.startswith("0")) and len(part) <= 9
+    if not is_number or int(part) > last:
+        raise PatchFailed(
+            f"{pointer_to(way)} is no place in an array of {last + 1}",
+            hint='count from 0, without leading zeros; "-" adds at the end',
+            path=pointer_to(way),
+        )
+    return int(part)
+
+
+def _put(work: _Work, parts: Sequence[str], value: Any) -> None:
+    if not parts:
+        work.value = value
+        return
+    container, name = work.container_of(parts), parts[-1]
+    if isinstance(container, dict):
+        container[name] = value
+    elif isinstance(container, list):
+        container.insert(len(container) if name == _END else _index(name, len(container), parts), value)
+    else:
+        raise PatchFailed(
+            f"{pointer_to(parts[:-1])} is neither object nor array",
+            hint="only those hold places",
+            path=pointer_to(parts),
+        )
+
+
+def _take(work: _Work, parts: Sequence[str]) -> Any:
+    taken = work.at(parts)
+    if not parts:
+        work.value = None
+        return taken
+    container = work.container_of(parts)
+    if isinstance(container, dict):
+        del container[parts[-1]]
+    else:
+        del container[int(parts[-1])]
+    return taken
+
+
+def _add(work: _Work, operation: Mapping[str, Any]) -> None:
+    _put(work, _place(operation, "path"), _value(operation))
+
+
+def _remove(work: _Work, operation: Mapping[str, Any]) -> None:
+    _take(work, _place(operation, "path"))
+
+
+def _replace(work: _Work, operation: Mapping[str, Any]) -> None:
+    parts, value = _place(operation, "path"), _value(operation)
+    work.at(parts)
+    if not parts:
+        work.value = value
+        return
+    container = work.container_of(parts)
+    container[parts[-1] if isinstance(container, dict) else int(parts[-1])] = value
+
+
+def _move(work: _Work, operation: Mapping[str, Any]) -> None:
+    source, target = _place(operation, "from"), _place(operation, "path")
+    if len(target) > len(source) and target[: len(source)] == source:
+        raise PatchFailed(
+            f"{pointer_to(source)} cannot be moved into itself", hint="copy it instead", path=pointer_to(target)
+        )
+    _put(work, target, _take(work, source))
+
+
+def _copy(work: _Work, operation: Mapping[str, Any]) -> None:
+    _put(work, _place(operation, "path"), _unshared(work.at(_place(operation, "from"))))
+
+
+def _test(work: _Work, operation: Mapping[str, Any]) -> None:
+    parts, wanted = _place(operation, "path"), _value(operation)
+    found = work.at(parts)
+    if not same(found, wanted):
+        raise PatchFailed(
+            f"{pointer_to(parts) or 'the whole value'} is {_brief(found)}, not {_brief(wanted)}",
+            hint="read it anew and decide on what is there now",
+            path=pointer_to(parts),
+        )
+
+
+_ACTS: dict[str, Callable[[_Work, Mapping[str, Any]], None]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}
+
+
+def _place(operation: Mapping[str, Any], member: str) -> list[str]:
+    pointer = operation.get(member)
+    if not isinstance(pointer, str):
+        raise PatchFailed(f"{member} is missing", hint=f'{operation["op"]} needs {member}, such as "/nodes/a"')
+    return parts_of(pointer)
+
+
+def _value(operation: Mapping[str, Any]) -> Any:
+    if "value" not in operation:
+        raise PatchFailed("value is missing", hint=f"{operation['op']} needs a value; null is one")
+    return operation["value"]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal as JSON has it: true is not 1, 1 is 1.0, and members have no order."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def _unshared(value: Any) -> Any:
+    """A copy with no container of the original in it: one that was made here would be changed in both places."""
+    if isinstance(value, dict):
+        return {key: _unshared(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_unshared(member) for member in value]
+    return value
+
+
+def _brief(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,0 +1,218 @@
+"""A changed graph as a new plan: what differs is done to the tasks of a workflow. The way from graphs to `PlanEdit`.
+
+Only what differs is edited; everything goes through `PlanEdit`, so that counters and readiness follow by construction.
+Nothing is written before the caller records the edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from handrail.domain.crew.claiming import holder_of
+from handrail.domain.graphs.graph import Graph
+from handrail.domain.graphs.plan_graph import Plan, drawn
+from handrail.domain.graphs.plan_rules import (
+    Ways,
+    above_of,
+    check_ends,
+    check_parents,
+    check_protected,
+    check_said,
+    inherited,
+    values_of,
+    ways_of,
+)
+from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.laying import drop, new_task
+from handrail.domain.work.planning import PlanTask
+from handrail.domain.work.task import REPLACEABLE, Task
+from handrail.kernel.errors import ClaimHeld
+from handrail.kernel.records import UnitOfWork
+
+
+class Laid(NamedTuple):
+    """A plan as an edit leaves it."""
+
+    edit: PlanEdit
+    graph: Graph
+    created: dict[str, str]
+    """New tasks: the id that the caller gave the node, and the task's."""
+    added: list[str]
+    updated: list[str]
+    removed: list[str]
+    skipped: list[str]
+    """Left out, but with work recorded on them."""
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.added or self.updated or self.removed or self.skipped)
+
+
+class Asked(NamedTuple):
+    """Who changes a plan, why, and where new ids come from."""
+
+    names: frozenset[str]
+    """Whose claims are the caller's own."""
+    reason: str
+    new_id: Callable[[str], str]
+    """For the node with this key."""
+
+
+def lay_graph(unit: UnitOfWork, plan: Plan, before: Graph, after: Graph, asked: Asked) -> Laid:
+    """The edit that makes a plan what a graph says. Raises GraphInvalid where no plan can be that, or where work that
+    is done or under way would be touched, and ClaimHeld where another has claimed what would change."""
+    check_said(before, after)
+    was, now = ways_of(before), ways_of(after)
+    check_protected(plan.tasks, before, after, (was, now))
+    gone = before.nodes.keys() - after.nodes.keys()
+    now = now._replace(needs={**now.needs, **{key: was.needs[key] for key in gone}})  # what stays as skipped keeps them
+    check_parents(plan.tasks, was, now)
+    check_ends(plan.tasks, after, now)
+    work = _Work(unit, plan, before, after, was, now)
+    work.check_claims(asked)
+    return work.done(asked)
+
+
+class _Work:
+    """One change of a plan under way."""
+
+    def __init__(self, unit: UnitOfWork, plan: Plan, before: Graph, after: Graph, was: Ways, now: Ways) -> None:
+        self._unit = unit
+        self._plan = plan
+        self._before, self._after = before, after
+        self._was, self._now = was, now
+        self._new = [key for key in after.nodes if key not in plan.tasks]
+        self._gone = [plan.tasks[key] for key in before.nodes if key not in after.nodes]
+        self._values = {key: values for key in plan.tasks if (values := self._changed_values(key))}
+        open_tasks = [key for key, task in plan.tasks.items() if key in after.nodes and task.status in REPLACEABLE]
+        self._rewired = {key for key in open_tasks if set(was.needs[key]) != set(now.needs[key])}
+        self._moved = {key for key in open_tasks if was.parents.get(key) != now.parents.get(key)}
+        self._ids: dict[str, str] = {}
+
+    def _changed_values(self, key: str) -> dict[str, Any]:
+        node, old = self._after.nodes.get(key), self._before.nodes[key]
+        if node is None or node is old:
+            return {}
+        values = values_of(node, old)
+        return {**values, "name": node.label} if node.label != old.label else values
+
+    def check_claims(self, asked: Asked) -> None:
+        changed = {*self._values, *self._rewired, *self._moved, *(task.id for task in self._gone)}
+        for key in sorted(changed):
+            task = self._plan.tasks[key]
+            lease = holder_of(self._unit, task)
+            if lease is not None and lease.holder not in asked.names:
+                raise ClaimHeld(
+                    f'task "{task.name}" would change, and {lease.holder} holds it',
+                    hint="leave its node as it is, or ask them (message_send) to release it",
+                    task_id=task.id,
+                    held_by=lease.holder,
+                    expires_at=lease.expires_ms,
+                )
+
+    def done(self, asked: Asked) -> Laid:
+        edit = PlanEdit(self._unit, self._plan.workflow)
+        self._ids = {key: asked.new_id(key) for key in self._new}
+        relinked = self._below({*self._new, *self._rewired, *self._moved})
+        self._unlink(edit, relinked)
+        self._add(edit)
+        self._change(edit)
+        removed, skipped = self._leave_out(edit, asked.reason)
+        self._link(edit, relinked)
+        names = {key: node.label for key, node in self._after.nodes.items()}
+        updated = {*self._values, *self._rewired, *self._moved}
+        return Laid(
+            edit,
+            self._drawn(edit),
+            self._ids,
+            [names[key] for key in self._new],
+            [names[key] for key in self._after.nodes if key in updated],
+            removed,
+            skipped,
+        )
+
+    def _id(self, key: str) -> str:
+        return self._ids.get(key, key)
+
+    def _below(self, changed: set[str]) -> list[str]:
+        """These, and every open part of them: what a part waits for follows from what it is part of."""
+        tasks = self._plan.tasks
+        found = list(changed)
+        for key in self._now.parents:
+            if key not in changed and any(above in changed for above in above_of(key, self._now)):
+                found.append(key)
+        return [key for key in found if key in self._after.nodes and (key not in tasks or not tasks[key].is_finished)]
+
+    def _wanted(self, key: str) -> dict[str, bool]:
+        """What a task must wait for, and whether only because it is a part."""
+        needs = {self._id(need): False for need in self._now.needs[key]}
+        if key in self._now.parents:
+            needs |= {self._id(need): True for need in inherited(key, self._now)}
+        return needs
+
+    def _unlink(self, edit: PlanEdit, relinked: Iterable[str]) -> None:
+        for key in relinked:
+            if key in self._plan.tasks:
+                wanted = self._wanted(key)
+                for link in edit.needs_of(key):
+                    if link.needs_id not in wanted:
+                        edit.unlink(link)
+
+    def _link(self, edit: PlanEdit, relinked: Iterable[str]) -> None:
+        for key in relinked:
+            there = {link.needs_id: link.inherited for link in edit.needs_of(self._id(key))}
+            for need, follows in self._wanted(key).items():
+                if there.get(need) is not follows and edit.holds(need):
+                    edit.link(self._id(key), need, inherited=follows)
+
+    def _add(self, edit: PlanEdit) -> None:
+        last = max((task.sequence for task in self._plan.tasks.values()), default=0)
+        for key in sorted(self._new, key=lambda key: sum(1 for _ in above_of(key, self._now))):  # wholes before parts
+            node = self._after.nodes[key]
+            last += 1
+            values = {"description": "", "sequence": last, **values_of(node, None)}
+            draft = PlanTask(name=node.label, depends_on=self._named(key), **values)
+            above = self._now.parents.get(key)
+            edit.add(new_task(edit, draft, self._ids[key], self._id(above) if above is not None else None))
+
+    def _change(self, edit: PlanEdit) -> None:
+        renamed = {
+            self._before.nodes[key].label: values["name"] for key, values in self._values.items() if "name" in values
+        }
+        for key, task in self._plan.tasks.items():
+            values = dict(self._values.get(key, {}))
+            if key in self._rewired:
+                values["depends_on"] = self._named(key)
+            elif renamed and not renamed.keys().isdisjoint(task.depends_on):
+                values["depends_on"] = [renamed.get(name, name) for name in task.depends_on]
+            is_planned_anew = key in self._values or key in self._rewired or key in self._moved
+            if is_planned_anew and task.status == "failed":
+                values |= {"status": "pending", "error": None}  # as any new plan offers it again
+            if values:
+                edit.change(edit.task(key), **values)
+            if key in self._moved:
+                above = self._now.parents.get(key)
+                edit.move_under(edit.task(key), self._id(above) if above is not None else None)
+
+    def _named(self, key: str) -> list[str]:
+        """The names of what a node waits for."""
+        return [self._after.nodes[need].label for need in self._now.needs[key]]
+
+    def _leave_out(self, edit: PlanEdit, reason: str) -> tuple[list[str], list[str]]:
+        removed: list[str] = []
+        skipped: list[str] = []
+        for task in sorted(self._gone, key=lambda task: -sum(1 for _ in above_of(task.id, self._was))):  # parts first
+            (skipped if drop(edit, edit.task(task.id), reason) else removed).append(task.name)
+        return removed, skipped
+
+    def _drawn(self, edit: PlanEdit) -> Graph:
+        """The graph as the edit leaves it, new tasks under their ids."""
+        touched = edit.outcome()
+        now: dict[str, Task | None] = {**self._plan.tasks, **touched}
+        known = {key: node for key, node in self._before.nodes.items() if key not in touched}
+        needs = {self._id(key): [self._id(need) for need in all_of] for key, all_of in self._now.needs.items()}
+        for key, task in self._plan.tasks.items():
+            if task.is_finished:  # it may have waited for what is left out and kept
+                needs[key] = self._was.needs[key]
+        return drawn(self._plan.workflow, [task for task in now.values() if task is not None], needs, known)

@@ -1,0 +1,109 @@
+"""Facts: said once, kept once, found by any of their parts. One unit of work each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from handrail.domain.knowledge.records import Fact
+from handrail.kernel.errors import InvalidParams
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+
+THOUSAND = 1000
+PROVENANCE = 2_000
+"""Bytes of what is said of a fact's origin."""
+ORDERS: dict[str, tuple[str, ...]] = {
+    "subject": ("subject", "predicate", "object"),
+    "confidence": ("-confidence", "subject", "predicate", "object"),
+    "newest": ("-updated_at", "subject", "predicate", "object"),
+}
+Order = Literal["subject", "confidence", "newest"]
+
+
+class Said(NamedTuple):
+    """A fact as somebody says it."""
+
+    subject: str
+    predicate: str
+    object: str
+    source: str | None = None
+    confidence: float = 1.0
+    provenance: Mapping[str, Any] = MappingProxyType({})
+
+
+class Inserted(NamedTuple):
+    """What became of several facts."""
+
+    inserted: int
+    updated: int
+    unchanged: int
+
+
+class Pattern(NamedTuple):
+    """Which facts; what is None may be anything."""
+
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    min_confidence: float = 0.0
+
+
+def fact_id(repository: str | None, subject: str, predicate: str, said: str) -> str:
+    """The id of what is said: the same for the same words, in one repository."""
+    import hashlib  # noqa: PLC0415 - no start pays for it
+
+    words = msgspec.json.encode([repository, subject, predicate, said])
+    return f"fact_{hashlib.sha256(words).hexdigest()[:24]}"
+
+
+def insert(unit: UnitOfWork, repository: str | None, facts: Sequence[Said]) -> Inserted:
+    """Keeps facts. What is known already takes its latest source, confidence and origin."""
+    wanted = {fact_id(repository, one.subject, one.predicate, one.object): one for one in facts}
+    puts: list[Fact] = []
+    new = 0
+    for key, one in wanted.items():
+        if len(msgspec.json.encode(dict(one.provenance))) > PROVENANCE:
+            raise InvalidParams(
+                f"the provenance of ({one.subject}, {one.predicate}, {one.object}) is too long",
+                hint=f"{PROVENANCE} bytes at the most: name a file or an address",
+            )
+        there = unit.get(Fact, key)
+        fact = Fact(
+            id=key,
+            subject=one.subject,
+            predicate=one.predicate,
+            object=one.object,
+            source=one.source,
+            confidence=round(one.confidence * THOUSAND),
+            said={"provenance": dict(one.provenance)} if one.provenance else {},
+            repository_path=repository,
+            created_by=there.created_by if there is not None else unit.actor.name,
+            created_at=there.created_at if there is not None else unit.now_ms(),
+            updated_at=unit.now_ms(),
+        )
+        if there is not None and msgspec.structs.replace(there, updated_at=fact.updated_at) == fact:
+            continue
+        puts.append(fact)
+        new += there is None
+    if puts:
+        unit.record("facts.inserted", *puts, data={"count": len(puts)})
+    return Inserted(new, len(puts) - new, len(wanted) - len(puts))
+
+
+def find(
+    unit: UnitOfWork, repository: str | None, pattern: Pattern, order: Order, limit: int, offset: int
+) -> tuple[list[Fact], int]:
+    """A page of the facts that fit, and how many there are in all."""
+    conditions: list[tuple[str, Any]] = [
+        (name, value) for name in ("subject", "predicate", "object") if (value := getattr(pattern, name)) is not None
+    ]
+    conditions.append(("repository_path", repository))
+    if pattern.min_confidence > 0:
+        conditions.append(("confidence >", round(pattern.min_confidence * THOUSAND) - 1))
+    where = tuple(conditions)
+    found = unit.select(Fact, Query(where, ORDERS[order], limit, offset))
+    return found, unit.count(Fact, Query(where))

@@ -1,0 +1,127 @@
+"""An event in one sentence, for somebody who asks how it came to this. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from handrail.domain.knowledge.tracing import LAYING, Trace
+from handrail.domain.registry.envelopes import line_of
+from handrail.kernel.ledger import Event
+
+SENTENCE = 200
+QUOTED = 90
+NAME = 60
+_VERBS = {
+    "task.pending": "was set back",
+    "task.planning": "was planned",
+    "task.in_progress": "was begun",
+    "task.paused": "was paused",
+    "task.completed": "was completed",
+    "task.failed": "was reported failed",
+    "task.skipped": "was skipped",
+    "task.planned": "was planned",
+    "task.replanned": "was planned anew",
+    "task.removed": "was taken out of the plan",
+    "task.claimed": "was claimed",
+    "task.released": "was given back",
+    "workflow.created": "The workflow was created",
+    "workflow.planned": "The plan was laid",
+    "workflow.extended": "Tasks were added to the plan",
+    "workflow.replanned": "The plan was changed",
+    "workflow.in_progress": "The workflow went on",
+    "workflow.paused": "The workflow was paused",
+    "workflow.completed": "The workflow was completed",
+    "workflow.failed": "The workflow was reported failed",
+    "workflow.abandoned": "The workflow was given up",
+}
+
+Named = Callable[[str], str]
+"""The name of a task with this id."""
+
+
+def sentence_of(event: Event, task_id: str | None, named: Named) -> str:
+    """What happened, by whom, and in whose words."""
+    verb = _VERBS.get(event.kind)
+    if verb is not None and event.kind.startswith("task."):
+        said = f'"{_cut(named(task_id or ""), NAME)}" {verb}'
+    elif verb is not None:
+        said = verb
+    elif event.kind == "checkpoint.added":
+        row = _row(event, "checkpoint")
+        about = f' on "{_cut(named(task_id), NAME)}"' if task_id else ""
+        said = f"{str(row.get('type', 'note')).capitalize()} noted{about}"
+    elif event.kind in ("gate.opened", "gate.answered"):
+        row = _row(event, "gate")
+        said = "A person was asked" if event.kind == "gate.opened" else f"The answer was {row.get('answer')!r}"
+    else:
+        return _cut(line_of(event), SENTENCE)
+    words = _words(event)
+    return _cut(f"{said} by {event.actor}{f': {words}' if words else ''}", SENTENCE)
+
+
+def summary_of(trace: Trace, sentence: str, named: Named) -> str:
+    """The outcome and what led to it, in one sentence."""
+    if not trace.ancestors:
+        return f"{sentence}; nothing came before it."
+    kinds = Counter(_sort(one.event) for one in trace.ancestors)
+    told = [f"{kinds[sort]} {sort if kinds[sort] == 1 else plural}" for sort, plural in _SORTS.items() if kinds[sort]]
+    first = trace.ancestors[0]
+    begun = sentence_of(first.event, first.task_id, named)
+    more = "" if trace.is_whole else " at least"
+    count = len(trace.ancestors)
+    counted = f"{count} event{'' if count == 1 else 's'} led to it{more}"
+    of_them = f" ({', '.join(told)})" if told else ""
+    return f"{sentence}; {counted}{of_them}, the first of them: {begun}."
+
+
+_SORTS = {
+    "failure": "failures",
+    "error": "errors",
+    "decision": "decisions",
+    "answer": "answers",
+    "change of plan": "changes of plan",
+    "message": "messages",
+}
+"""What a summary counts."""
+
+
+def _sort(event: Event) -> str:
+    if event.kind in ("task.failed", "workflow.failed"):
+        return "failure"
+    if event.kind == "checkpoint.added":
+        kind = str(_row(event, "checkpoint").get("type"))
+        return kind if kind in ("error", "decision") else "note"
+    if event.kind == "gate.answered":
+        return "answer"
+    if event.kind in LAYING[1:] or event.kind == "task.replanned":
+        return "change of plan"
+    return "message" if event.kind.startswith("message.") else "other"
+
+
+def _words(event: Event) -> str:
+    """What whoever did it said about it."""
+    if isinstance(reason := event.data.get("reason"), str) and reason:
+        return _cut(reason, QUOTED)
+    names = {
+        "task": ("error", "outcome"),
+        "checkpoint": ("summary",),
+        "gate": ("feedback", "question") if event.kind == "gate.answered" else ("question",),
+    }
+    for table, columns in names.items():
+        for change in event.changes:
+            row = change.after if change.table == table else None
+            for column in columns:
+                if row and isinstance(text := row.get(column), str) and text:
+                    return _cut(text, QUOTED)
+    return ""
+
+
+def _row(event: Event, table: str) -> Mapping[str, Any]:
+    return next((change.after for change in event.changes if change.table == table and change.after is not None), {})
+
+
+def _cut(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,209 @@
+"""What would run, if everybody went on as planned: in which rounds, how long it would take, what decides that, and what
+can never run. Pure: steps in, a forecast out; nothing is asked of a store and nothing is changed.
+
+One way of going through a plan serves for both questions. With the time each step takes it tells when the last one
+ends; with the same time for all of them it tells the rounds. Where the steps come from is `steps.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
+
+from handrail.domain.work.planning import find_cycle
+
+LOOKED_AT = 50
+"""Ready steps that are tried for one free place: what all of them are kept from stays free for now."""
+CIRCLES = 20
+"""Circles that are named one by one."""
+NAMED = 6
+"""Steps of a circle that its sentence names."""
+
+Apart = Callable[[str, str], bool]
+"""Whether two steps may not run at the same time."""
+
+
+class Step(NamedTuple):
+    """One thing that is still to be done."""
+
+    id: str
+    name: str
+    needs: tuple[str, ...] = ()
+    """Ids of the unfinished steps it waits for."""
+    work_ms: int = 0
+    """How long it takes from now on."""
+    rank: tuple[Any, ...] = ()
+    """Which of two ready steps comes first: the lower. Its id is the last word."""
+    status: str = "pending"
+    under_way: bool = False
+    """True where somebody is at it: it needs no place, it has one."""
+    held: str = ""
+    """Why it does not run by itself, in words; empty where it does."""
+
+
+class Span(NamedTuple):
+    """From when to when a step runs, in milliseconds from now, or in rounds."""
+
+    begins: int
+    ends: int
+
+
+class Foreseen(NamedTuple):
+    """What would come of a plan."""
+
+    waves: list[list[Step]]
+    """Rounds: each can be begun together once the ones before it are done."""
+    spans: Mapping[str, Span]
+    ends_ms: int
+    work_ms: int
+    """What all of it takes, one after the other."""
+    path: list[Step]
+    """The chain of steps that no number of hands makes shorter."""
+    path_ms: int
+    stuck: Mapping[str, str]
+    """Steps that never run, and why."""
+
+
+def foresee(steps: Sequence[Step], at_once: int, apart: Apart = lambda _one, _other: False) -> Foreseen:
+    """What would run, with at most so many steps at the same time."""
+    stuck = stuck_steps(steps)
+    able = [step for step in steps if step.id not in stuck]
+    by_id = {step.id: step for step in able}
+    rounds = go_through(able, at_once, apart, equal=True)
+    waves: dict[int, list[Step]] = {}
+    for key, span in rounds.items():
+        waves.setdefault(span.begins, []).append(by_id[key])
+    spans = go_through(able, at_once, apart)
+    path = longest_path(able)
+    return Foreseen(
+        waves=[waves[number] for number in sorted(waves)],
+        spans=spans,
+        ends_ms=max((span.ends for span in spans.values()), default=0),
+        work_ms=sum(step.work_ms for step in able),
+        path=path,
+        path_ms=sum(step.work_ms for step in path),
+        stuck=stuck,
+    )
+
+
+def go_through(steps: Sequence[Step], at_once: int, apart: Apart, *, equal: bool = False) -> dict[str, Span]:
+    """When each step runs, in the order they begin: as soon as what it waits for is done, a place is free, and nothing
+    is under way that it must be kept apart from. The steps wait for each other only, and in no circle."""
+    by_id = {step.id: step for step in steps}
+    waiting = {step.id: len(set(step.needs)) for step in steps}
+    dependents = _dependents(steps)
+    spans: dict[str, Span] = {}
+    running: list[tuple[int, str]] = []
+    ready = [(step.rank, step.id) for step in steps if not waiting[step.id]]
+    heapify(ready)
+
+    def begin(key: str, now: int) -> None:
+        ends = now + (1 if equal else max(0, by_id[key].work_ms))
+        spans[key] = Span(now, ends)
+        heappush(running, (ends, key))
+
+    now = 0
+    for _, key in sorted(ready):
+        if by_id[key].under_way:
+            begin(key, now)
+    ready = [entry for entry in ready if entry[1] not in spans]
+    heapify(ready)
+    while ready or running:
+        aside: list[tuple[tuple[Any, ...], str]] = []
+        while ready and len(running) < max(1, at_once) and len(aside) < LOOKED_AT:
+            entry = heappop(ready)
+            if any(apart(entry[1], other) for _, other in running):
+                aside.append(entry)
+            else:
+                begin(entry[1], now)
+        for entry in aside:
+            heappush(ready, entry)
+        now = running[0][0]
+        while running and running[0][0] == now:
+            _, done = heappop(running)
+            for key in dependents.get(done, ()):
+                waiting[key] -= 1
+                if not waiting[key]:
+                    heappush(ready, (by_id[key].rank, key))
+    return spans
+
+
+def longest_path(steps: Sequence[Step]) -> list[Step]:
+    """The chain of steps, each waiting for the one before, that takes longest; of equal ones that with more steps."""
+    by_id = {step.id: step for step in steps}
+    before: dict[str, str | None] = {}
+    length: dict[str, tuple[int, int]] = {}
+    for step in in_order(steps):
+        last = max(step.needs, key=lambda need: (*length[need], need), default=None)
+        ms, count = length[last] if last is not None else (0, 0)
+        before[step.id], length[step.id] = last, (ms + step.work_ms, count + 1)
+    end = max(length, key=lambda key: (*length[key], key), default=None)
+    path: list[Step] = []
+    while end is not None:
+        path.append(by_id[end])
+        end = before[end]
+    return path[::-1]
+
+
+def in_order(steps: Sequence[Step]) -> list[Step]:
+    """The steps, each after what it waits for; those in or behind a circle are left out."""
+    by_id = {step.id: step for step in steps}
+    waiting = {step.id: len(set(step.needs)) for step in steps}
+    dependents = _dependents(steps)
+    level = [key for key, count in waiting.items() if not count]
+    found: list[Step] = []
+    for key in level:
+        found.append(by_id[key])
+        for other in dependents.get(key, ()):
+            waiting[other] -= 1
+            if not waiting[other]:
+                level.append(other)
+    return found
+
+
+# -- what can never run -----------------------------------------------------------------------------------------------
+
+
+def stuck_steps(steps: Sequence[Step]) -> dict[str, str]:
+    """The steps that never run, and why: each is held itself, waits in a circle, or waits for one of those."""
+    by_id = {step.id: step for step in steps}
+    dependents = _dependents(steps)
+    stuck = {step.id: step.held for step in steps if step.held}
+    _spread(dependents, by_id, list(stuck), stuck)
+    able = {step.id for step in in_order([step for step in steps if step.id not in stuck])}
+    for _ in range(CIRCLES):
+        left = {step.id: step.needs for step in steps if step.id not in able and step.id not in stuck}
+        circle = find_cycle(left)
+        if not circle:
+            break
+        names = [by_id[key].name for key in circle]
+        shown = names if len(names) <= NAMED else [*names[: NAMED - 1], "…", names[-1]]
+        members = circle[:-1]
+        stuck |= dict.fromkeys(members, f"it waits for itself: {' → '.join(shown)}")
+        _spread(dependents, by_id, members, stuck)
+    for step in steps:
+        if step.id not in able and step.id not in stuck:
+            stuck[step.id] = "it is in or behind a circle of steps that wait for each other"
+    return stuck
+
+
+def _spread(
+    dependents: Mapping[str, Sequence[str]], by_id: Mapping[str, Step], causes: Iterable[str], stuck: dict[str, str]
+) -> None:
+    """Marks all that waits behind these, the nearest first, with what it waits for in the end."""
+    level = [(key, key) for key in causes]
+    for key, cause in level:
+        for other in dependents.get(key, ()):
+            if other not in stuck:
+                between = "" if key == cause else f', over "{by_id[key].name}"'
+                stuck[other] = f'it waits for "{by_id[cause].name}", which cannot run{between}'
+                level.append((other, cause))
+
+
+def _dependents(steps: Iterable[Step]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for step in steps:
+        for need in dict.fromkeys(step.needs):
+            found.setdefault(need, []).append(step.id)
+    return found
