@@ -1,6 +1,6 @@
 """Toolset `plan-lifecycle`: a run's life as registry.md has it. How it stands, pause and resume, and a dry run.
 
-What would run is the domain's to foresee (`domain/work/foreseeing.py`); nothing is written by asking.
+What would run is the domain's to foresee (`foreseeing.py`); nothing is written by asking.
 """
 
 from __future__ import annotations
