@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from tests.page import rich_texts as texts
@@ -11,6 +12,8 @@ from tests.page.test_shell import wait_for_text
 
 FAILED = "Index the words"
 BEFORE, AFTER = "Move search to its own module", "List that updates itself"
+STUCK = "Write down the protocol"
+HUGE, ADDED = "src/a/folder/with/a/long/name/within/another/one/generated_client.py", 3000
 
 
 def open_graph(page: Any, rich: Facts, params: str = "") -> None:
@@ -104,6 +107,33 @@ def test_a_drag_moves_and_chooses_nothing(page: Any, rich: Facts) -> None:
     assert "task=" not in page.url
 
 
+def test_the_map_is_there_only_while_something_is_out_of_view(page: Any, rich: Facts) -> None:
+    open_graph(page, rich)
+    page.wait_for_function("document.querySelector('.graph-frame g').hasAttribute('transform')")
+    assert page.locator(".minimap").count() == 0
+    page.locator(".graph-frame").hover()
+    for _ in range(4):
+        page.mouse.wheel(0, -400)
+    page.locator(".minimap").wait_for()
+    assert page.locator(".minimap .s-failed").count() == 1
+    page.keyboard.press("f")
+    page.locator(".minimap").wait_for(state="hidden")
+
+
+def test_a_box_whose_task_is_not_known_yet_shows_its_name(page: Any, rich: Facts) -> None:
+    """A plan that grows between two answers: the drawing has a task that the rows do not have."""
+    task = rich.tasks[FAILED]
+
+    def without(route: Any) -> None:
+        document = route.fetch().json()
+        document["tasks"] = [row for row in document["tasks"] if row["id"] != task]
+        route.fulfill(json=document)
+
+    page.route(re.compile(rf"/api/workflows/{rich.workflow}$"), without)
+    open_graph(page, rich)
+    page.locator(f'.node[data-id="{task}"] text:visible', has_text="Index").first.wait_for()
+
+
 def test_groups_open_in_place_and_close_again(page: Any, rich: Facts) -> None:
     open_graph(page, rich, "groups=1")
     group = page.locator(".node.group").first
@@ -116,6 +146,52 @@ def test_groups_open_in_place_and_close_again(page: Any, rich: Facts) -> None:
     assert page.locator(".node").count() > boxes
     page.locator(".graph-tools .chip").click()
     page.wait_for_function("count => document.querySelectorAll('.node.group').length === count", arg=groups)
+
+
+def test_what_is_stuck_and_what_waits_for_a_person_is_marked_and_in_the_legend(page: Any, rich: Facts) -> None:
+    open_graph(page, rich)
+    assert "s-lost" in looks(page, rich, STUCK)
+    assert "asks" in looks(page, rich, "Migrate old notes")
+    page.locator(".graph-legend .s-waiting", has_text="waits for you 1").wait_for()
+    page.locator(".graph-legend .s-lost").click()
+    page.locator(".node.dim").first.wait_for()
+    assert "dim" not in looks(page, rich, STUCK)
+    assert page.locator(".node:not(.dim)").count() == page.locator(".node.s-lost").count()
+
+
+def test_the_graph_and_the_table_say_states_in_the_same_words(page: Any, rich: Facts) -> None:
+    open_graph(page, rich)
+    told = page.locator(".graph-legend .button").all_inner_texts()
+    page.goto(f"/#/w/{rich.workflow}/tasks")
+    page.locator("tr[data-id]").first.wait_for()
+    in_table = page.get_by_role("group", name="State").get_by_role("button").all_inner_texts()
+    assert set(in_table) - {"all"} <= set(told)
+
+
+def test_groups_that_do_not_fit_open_where_work_is_and_can_be_read(page: Any, rich: Facts) -> None:
+    """A chain of forty groups is wider than the window: all of it at once could not be read."""
+    running = rich.tasks[STUCK]
+
+    def chain(route: Any) -> None:
+        document = route.fetch().json()
+        tasks = [[task] for task in list(rich.tasks.values()) if task != running]
+        groups = [*tasks[:20], [running], *tasks[20:]]
+        like = {"kind": "group", "w": 210.0, "h": 56.0, "y": 0.0, "on_critical": False}
+        document["nodes"] = [
+            {**like, "id": f"g{n}", "group": f"lane:{n}", "label": f"Lane {n}", "tasks": one, "x": 400.0 * n}
+            for n, one in enumerate(groups)
+        ]
+        route.fulfill(json=document | {"edges": [], "grouped": True, "width": 400.0 * len(groups), "height": 56.0})
+
+    page.route("**/graph?*", chain)
+    open_graph(page, rich, "groups=1")
+    name = page.locator('.node[data-id="g20"] .under:visible')
+    name.wait_for()
+    place = name.bounding_box()
+    assert place["height"] > 9, "the count can be read"
+    assert 0 < place["x"] < 1440, "what is under way is in view"
+    page.keyboard.press("f")
+    page.locator(".graph-frame:not(.far)").wait_for()
 
 
 def test_news_repaint_one_box_and_draw_nothing_anew(page: Any, rich: Facts) -> None:
@@ -158,8 +234,8 @@ def test_a_task_whose_agent_is_lost_can_be_released_with_a_reason(page: Any, ric
     open_graph(page, rich, f"task={rich.tasks['Write down the protocol']}")
     wait_for_text(page, ".inspector", "lost its lease")
     page.locator(".inspector").get_by_role("button", name="Release").click()
-    page.locator(".inspector").get_by_role("button", name="Release").click()
-    wait_for_text(page, ".inspector", "Nothing is written yet.")
+    wait_for_text(page, "dialog", "Nothing is written yet.")
+    assert page.get_by_role("dialog").get_by_role("button", name="Release", exact=True).is_disabled()
 
 
 def test_the_changes_are_shown_line_by_line_and_side_by_side(page: Any, rich: Facts) -> None:
@@ -176,6 +252,52 @@ def test_the_changes_are_shown_line_by_line_and_side_by_side(page: Any, rich: Fa
     assert page.locator("#drawer").is_visible()
 
 
+def huge_change(route: Any) -> None:
+    """A very long file, which comes only when it is asked for, a binary one and a short one."""
+    lines = "\n".join(f"+line {n}" for n in range(ADDED))
+    like = {"old_path": None, "status": "modified", "removed": 0, "binary": False, "in_scope": None, "patch": None}
+    long = like | {"path": HUGE, "added": ADDED}
+    if "file=" in route.request.url:
+        long["patch"] = f"@@ -0,0 +1,{ADDED} @@\n{lines}\n"
+    binary = like | {"path": "logo.png", "added": 0, "binary": True}
+    short = like | {"path": "notes.py", "added": 1, "patch": "@@ -0,0 +1 @@\n+short\n"}
+    about = {"task_id": "", "is_open": False, "base": None, "added": ADDED + 1, "removed": 0, "note": None, "more": 0}
+    route.fulfill(json=about | {"files": [long] if long["patch"] else [long, binary, short]})
+
+
+def test_a_huge_file_is_one_click_away_and_comes_in_chunks(page: Any, rich: Facts) -> None:
+    page.route(re.compile(r"/diff(\?|$)"), huge_change)
+    open_graph(page, rich, f"task={rich.tasks[texts.LOG]}&diff=1")
+    page.locator(".diff details[open]", has_text="notes.py").locator(".line-in").wait_for()
+    assert page.locator(".diff details[open]").count() == 1, (
+        "the others leave the long one folded, and it them unfolded"
+    )
+    binary = page.locator(".diff summary", has_text="logo.png").inner_text()
+    assert "binary" in binary
+    assert "+0" not in binary
+    long = page.locator(".diff details", has_text="generated_client.py")
+    long.locator("summary").click()
+    long.locator(".line-in").first.wait_for()
+    assert long.locator("tr").count() == 500
+    long.get_by_role("button", name="500 more lines").click()
+    assert long.locator("tr").count() == 1000
+    long.get_by_role("button", name=re.compile("The other 2,001 lines")).click()
+    page.wait_for_function("() => document.querySelectorAll('.diff .line-in').length === 3001")
+    assert long.get_by_role("button", name=re.compile("lines")).count() == 0
+
+
+def test_what_changed_nothing_offers_no_changes(page: Any, rich: Facts) -> None:
+    open_graph(page, rich, f"task={rich.tasks['Survey what is stored']}")
+    wait_for_text(page, ".inspector h3", "Attempts")
+    assert page.get_by_role("button", name="Changes", exact=True).count() == 0
+    page.locator(".inspector").get_by_role("button", name="Events").click()
+    page.locator(".events summary", has_text="task.claimed").first.wait_for()
+    others = page.locator(".events summary").filter(has_not_text="Survey what is stored")
+    assert others.filter(has_text="“").count() == 0, "events of no other task"
+    page.get_by_role("button", name="Survey what is stored").click()
+    page.locator(".events summary", has_text="Index the words").first.wait_for()
+
+
 # -- on a phone -------------------------------------------------------------------------------------------------------
 
 
@@ -189,3 +311,28 @@ def test_on_a_phone_the_graph_begins_where_it_can_be_read(phone: Any, rich: Fact
         assert phone.evaluate("document.documentElement.scrollWidth") == 390
         widths = "[...document.querySelectorAll('#drawer, dialog[open]')].map((part) => part.scrollWidth)"
         assert all(width <= 390 for width in phone.evaluate(widths)), params
+
+
+def test_on_a_phone_a_long_name_keeps_its_end(phone: Any, rich: Facts) -> None:
+    phone.route(re.compile(r"/diff(\?|$)"), huge_change)
+    open_graph(phone, rich, f"task={rich.tasks[texts.LOG]}&diff=1")
+    name = phone.locator(".diff .path").first
+    name.wait_for()
+    assert name.get_attribute("title") == HUGE
+    assert re.fullmatch(r"src/.+….+\.py", name.inner_text())
+    assert name.bounding_box()["height"] < 30, "one line"
+
+
+def test_on_a_phone_what_lies_below_the_inspector_is_out_of_reach(phone: Any, rich: Facts) -> None:
+    open_graph(phone, rich, f"task={rich.tasks[FAILED]}")
+    phone.locator(".inspector h3").first.wait_for()
+    inert = "[...document.querySelectorAll('body > [inert]')].map((part) => part.id)"
+    assert set(phone.evaluate(inert)) >= {"top", "needs", "tabs", "main"}
+    wraps = """() => {
+      const [first, ...rest] = document.querySelectorAll(".inspector .acts .button");
+      return rest.filter((button) => Math.abs(button.offsetTop - first.offsetTop) > 2).length;
+    }"""
+    assert phone.evaluate(wraps) == 0, "the icons stand beside the button"
+    phone.get_by_label("Close (Esc)").click()
+    phone.locator("#drawer").wait_for(state="hidden")
+    assert phone.evaluate(inert) == []

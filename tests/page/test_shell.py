@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.page.conftest import PATIENCE_MS, Seen
-from tests.page.rich import Facts, build
-from tests.page.serving import Served, serving
+from tests.page.conftest import Seen
+from tests.page.desk import Desk, at_a_desk
+from tests.page.rich import Facts
+from tests.page.serving import Served
 from tests.process.peer import handrail_serve
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -38,10 +39,14 @@ def test_home_shows_what_waits_and_filters_it(page: Any, rich: Facts) -> None:
     wait_for_text(page, ".connection", "live")
     assert page.title().startswith(f"({page.locator('.need').count()}) ")
 
-    page.get_by_role("button", name="Stuck").click()
-    page.locator(f'.flow[data-id="{rich.site}"]').wait_for(state="detached")
-    assert page.locator(".flow").count() == 1
-    assert "show=stuck" in page.url
+    chip = page.locator(".chips").get_by_role("button", name="Waits for you")
+    shown = page.locator(".flow .pill").filter(has_text="waits for you")
+    count = shown.count()
+    assert 0 < count < page.locator(".flow").count()
+    chip.click()
+    page.locator(f'.flow[data-id="{rich.workflow}"]').wait_for(state="detached")
+    assert page.locator(".flow").count() == shown.count() == count, "a chip finds what the pills say"
+    assert "show=waits_for_you" in page.url
 
     page.get_by_role("button", name="All").click()
     page.keyboard.press("/")
@@ -77,6 +82,7 @@ def test_search_finds_a_task_and_the_drawer_gives_the_focus_back(page: Any, rich
 def test_keys_lead_through_the_page(page: Any, rich: Facts) -> None:
     page.goto(f"/#/w/{rich.workflow}/graph")
     wait_for_text(page, "h1", "Notes without a net")
+    wait_for_text(page, ".connection", "live")
     page.keyboard.press("3")
     page.wait_for_url("**/tasks")
     page.keyboard.press("g")
@@ -149,32 +155,10 @@ def test_a_key_alone_decides_nothing_and_a_rejection_needs_a_reason(page: Any) -
     assert asked == []
 
 
-class Desk:
-    """A store of one test's own, served, and a signed-in page on it."""
-
-    def __init__(self, page: Any, facts: Facts, served: Served) -> None:
-        self.page = page
-        self.facts = facts
-        self.served = served
-
-    def document(self) -> Path:
-        return self.facts.project / str(self.read(f"/api/gates/{self.facts.gate}")["path"])
-
-    def read(self, path: str) -> Any:
-        return self.page.request.get(self.served.url.rstrip("/") + path).json()
-
-
 @pytest.fixture
 def desk(browser: Any, tmp_path: Path) -> Iterator[Desk]:
-    facts = build(tmp_path)
-    with serving(facts.project, tmp_path / "home") as served:
-        context = browser.new_context(base_url=served.url)
-        context.set_default_timeout(PATIENCE_MS)
-        page = context.new_page()
-        page.goto(served.link)
-        page.locator(f'[data-gate="{facts.gate}"]').wait_for()
-        yield Desk(page, facts, served)
-        context.close()
+    with at_a_desk(browser, tmp_path) as one:
+        yield one
 
 
 def test_approving_takes_a_second_step_opens_the_gate_and_reaches_every_tab(desk: Desk) -> None:
@@ -185,6 +169,7 @@ def test_approving_takes_a_second_step_opens_the_gate_and_reaches_every_tab(desk
     wait_for_text(other, ".connection", "live")
     page.locator(f'[data-gate="{gate}"] [data-answer="approve"]').click()
     dialog = page.get_by_role("dialog")
+    page.locator(".paper-line").first.wait_for()
     known = desk.read(f"/api/gates/{gate}")
     assert known["content_hash"][:8] in str(dialog.text_content())
     assert known["path"] in str(dialog.text_content())
@@ -201,7 +186,7 @@ def test_a_document_that_changed_is_shown_again_with_what_was_written(desk: Desk
     page, gate = desk.page, desk.facts.gate
     document = desk.document()
     document.write_text(document.read_text() + "\n```sh and what else stands here\nls\n```\n")
-    page.locator(f'[data-gate="{gate}"]').get_by_role("button", name="Ask for changes").click()
+    page.locator(f'[data-gate="{gate}"]').get_by_role("button", name="Read").click()
     send = page.get_by_role("dialog").get_by_role("button", name="Ask for changes")
     page.locator(".paper-line").nth(2).wait_for()
     assert send.is_disabled()
@@ -215,7 +200,8 @@ def test_a_document_that_changed_is_shown_again_with_what_was_written(desk: Desk
     document.write_text(document.read_text() + "\nOne more line.\n")
     send.click()
     wait_for_text(page, "dialog .notice", "Nothing was answered")
-    wait_for_text(page, ".paper", "One more line.")
+    wait_for_text(page, ".paper-line.changed", "One more line.")
+    assert page.locator(".paper-line.changed").count() < page.locator(".paper-line").count()
     remark = page.get_by_label("Remark on all of it")
     assert str(remark.input_value()).startswith("line 3: Which change?")
 

@@ -28,8 +28,6 @@ CHANGES = 50
 PAGE = 500
 GROWS = 8
 """How much further back is looked each time too little was found."""
-LOOK = 200_000
-"""Positions that one question looks back over; whoever asks again before `oldest` looks further."""
 OF_TASK = 5000
 """The newest events of a workflow that are looked through for those about one of its tasks."""
 _LEFT_OUT = {"agent": ("secret_hash",), "token": ("secret_hash",), "message": ("subject", "body")}
@@ -84,7 +82,7 @@ class Events(msgspec.Struct, frozen=True, kw_only=True):
 
     events: list[EventRow]
     oldest: int | None
-    """Of the oldest event here, or where the look ended: what is asked for next comes before it."""
+    """Of the oldest event here: what is asked for next comes before it."""
     newest: int | None
     more: int
     """1 where there are more: older ones, or, of those after a position, later ones."""
@@ -94,23 +92,21 @@ class Events(msgspec.Struct, frozen=True, kw_only=True):
 
 def events(unit: UnitOfWork, wanted: Wanted) -> Events:
     limit = min(max(1, wanted.limit), MOST)
-    looked_to = 0
     if wanted.task is not None:
         found = _of_task(unit, wanted, wanted.task)
     elif wanted.after is not None:
         found = unit.feed(wanted.after, limit + 1, wanted.only)
     elif wanted.before is not None or wanted.only.kinds:
         before = wanted.before if wanted.before is not None else unit.position() + 1
-        found, looked_to = _before(unit, before, limit + 1, wanted.only)
+        found = _before(unit, before, limit + 1, wanted.only)
     else:
         found = unit.newest(limit + 1, wanted.only)
     shown = found[:limit] if wanted.after is not None else found[-limit:]
-    ended_early = bool(looked_to) and len(found) <= limit
     return Events(
         events=_rows(unit, shown[::-1], changes=wanted.changes),
-        oldest=looked_to + 1 if ended_early else shown[0].position if shown else None,
+        oldest=shown[0].position if shown else None,
         newest=shown[-1].position if shown else None,
-        more=int(len(found) > limit or ended_early),
+        more=int(len(found) > limit),
         position=unit.position(),
     )
 
@@ -138,10 +134,11 @@ def _of_task(unit: UnitOfWork, wanted: Wanted, task: Task) -> list[Event]:
     return [event for event in newest if after < event.position < before and task_of(event) == task.id]
 
 
-def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> tuple[list[Event], int]:
-    """The newest so many before a position, and the position that was looked back to. The ledger is read forwards, so
-    ever larger stretches before it are looked through until one holds enough, or is as long as may be."""
-    span, position = min(count, LOOK), min(position, unit.position() + 1)
+def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> list[Event]:
+    """The newest so many before a position. The ledger is read forwards, so ever larger stretches before it are looked
+    through until one holds enough. There is no end to it but the ledger's: how far apart positions lie is the
+    engine's, and kinds are whole families, which have an index."""
+    span, position = count, min(position, unit.position() + 1)
     while True:
         low = max(0, position - 1 - span)
         found: list[Event] = []
@@ -153,9 +150,9 @@ def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> tuple[li
             if len(fitting) < PAGE:
                 break
             last = page[-1].position
-        if len(found) >= count or low == 0 or span >= LOOK:
-            return found, low
-        span = min(span * GROWS, LOOK)
+        if len(found) >= count or low == 0:
+            return found
+        span *= GROWS
 
 
 def _rows(unit: UnitOfWork, shown: Sequence[Event], *, changes: bool) -> list[EventRow]:

@@ -2,9 +2,7 @@
 import { h, now, pill, span, when } from "./dom.js";
 import { asking, entry, facts, listing, taskLink } from "./listing.js";
 
-export const title = "Agents";
-
-const TIERS = { ok: "completed", late: "paused", lost: "failed", gone: "skipped" };
+const LOOKS = { working: "in_progress", idle: "pending" };
 
 export function screen(ctx) {
   const may = ctx.state.session?.decides;
@@ -12,28 +10,30 @@ export function screen(ctx) {
 
   function held(agent, task, refresh) {
     const release = (reason) => ctx.api.post(`/api/tasks/${task.id}/release`, { reason, agent_id: agent.id });
-    return h("li", { class: "row" },
+    return h("li.row",
       ctx.id ? taskLink(ctx, task.id, task.name) : h("a", { href: `#/w/${task.workflow_id}/graph?task=${task.id}` }, task.name),
-      facts(["since ", when(task.since)], left(task.lease_expires_at), !ctx.id && task.workflow_name),
-      may && asking("Release", "Why is it given back?", release, refresh, "quiet"));
+      may && asking("Release", "Why is it given back?", release, refresh, "quiet"),
+      facts(["since ", when(task.since)], left(task.lease_expires_at), !ctx.id && task.workflow_name));
   }
 
   function draw(agent, refresh) {
     const last = agent.last_action;
+    const how = agent.tier === "ok" ? agent.status : agent.tier;
     const write = (body) => ctx.api.post("/api/messages", { recipient_id: agent.id, body });
     return entry(
-      [pill(TIERS[agent.tier] ?? "pending", agent.tier), h("b", {}, agent.name),
+      [pill(LOOKS[how] ?? how, how), h("b", agent.name),
         facts(agent.type, agent.role, agent.unread > 0 && `${agent.unread} unread`),
         may && agent.tier !== "gone" && asking("Write", `To ${agent.name}`, write, refresh, "quiet")],
       [["heartbeat ", when(agent.heartbeat_at)], last ? ["last action ", when(last.at), ": ", last.text] : "no action yet",
         agent.workspace && h("code", { title: agent.workspace.path }, agent.workspace.branch ?? agent.workspace.path)],
-      h("ul", { class: "held" }, agent.tasks.map((task) => held(agent, task, refresh))));
+      h("ul.held", agent.tasks.map((task) => held(agent, task, refresh))));
   }
 
   return listing(ctx, {
     path: () => "/api/agents" + (ctx.id ? `?workflow=${ctx.id}` : ""),
     topics: ["agents", "tasks"],
     every: 15000,
+    ages: true,
     items: (found) => found.agents,
     empty: ["No agent was here yet. One appears with its first call.", "handrail init"],
     draw,

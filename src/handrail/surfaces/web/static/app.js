@@ -1,10 +1,9 @@
 // The shell: address, tabs, drawer, and the one place that calls screens. What a screen shows is the screen's own.
-import { api, listen, openWorkflow, start, state } from "./live.js";
-import { button, h, icon, replace } from "./dom.js";
-import { keyed } from "./listing.js";
+import { ahead } from "./ahead.js";
+import { api, isPassing, listen, openWorkflow, start, state } from "./live.js";
+import { button, h, keyed, replace, told, visible } from "./dom.js";
 import { needsStrip } from "./needs.js";
 import { topBar } from "./top.js";
-import { keys } from "./keys.js";
 
 const TABS = {
   graph: "Graph", timeline: "Timeline", tasks: "Tasks", board: "Board", pipeline: "Pipeline", gates: "Gates",
@@ -13,22 +12,24 @@ const TABS = {
 };
 const STORE_TABS = { home: "Workflows", agents: "Agents", messages: "Messages", events: "Events", board: "Blackboard" };
 
+const LISTS = ["gates", "decisions", "milestones", "reviews", "boards", "versions"]; // the plain ones are in one file
+const fileOf = ({ id, tab }) => (tab === "board" ? (id ? "tasks" : "lists") : LISTS.includes(tab) ? "lists" : tab);
+
 const part = (id) => document.getElementById(id);
 const main = part("main");
-const drawer = part("drawer");
 const NOTHING = { topics: new Set(), workflows: new Set(), tasks: new Set(), all: false };
 
 let route = { id: null, tab: "home", params: new URLSearchParams() };
 let view = null; // the screen that is shown
-let inspected = null; // the task in the drawer, and its view
-let before = null; // what had the focus before the drawer opened
+let drawer = null; // a promise of it
+let retrying = 0; // what failed and is tried again by itself
 
 function read() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [first, id, tab] = path.split("/").map(decodeURIComponent);
   const params = new URLSearchParams(query);
-  if (first === "w" && id) return { id, tab: tab in TABS ? tab : null, params };
-  return { id: null, tab: first in STORE_TABS ? first : "home", params };
+  if (first === "w" && id) return { id, tab: tab in TABS ? tab : null, params, unknown: tab && !(tab in TABS) };
+  return { id: null, tab: first || "home", params, unknown: first && !(first in STORE_TABS) };
 }
 
 function address({ id, tab, params }) {
@@ -64,27 +65,37 @@ function context(id, tab) {
 }
 
 async function follow() {
-  const last = route;
   const mine = read();
   route = mine;
+  clearTimeout(retrying);
   if (state.connection === "signed-out" || !state.session) return;
-  if (route.id !== last.id || (route.id && !state.workflow)) {
+  if (route.id !== (state.workflow?.workflow.id ?? null)) {
     drop();
     inspect(null);
     try {
       await openWorkflow(route.id);
     } catch (error) {
-      return route === mine && trouble(error);
+      return route === mine && trouble(error, follow);
     }
     if (route !== mine) return; // somebody went on meanwhile
   }
+  if (route.unknown) {
+    drop();
+    drawTabs();
+    top.update();
+    return trouble({ message: `There is nothing at ${location.hash}` });
+  }
   route.tab ??= state.workflow.pipeline && !state.workflow.tasks.size ? "pipeline" : "graph";
-  draw();
+  await draw();
 }
 
+/** Says what is wrong in the screen's place; what may pass is tried again, by itself as well. */
 function trouble(error, retry) {
-  replace(main, h("div", { class: "empty" }, h("h2", {}, error.message), h("p", {}, error.hint),
-    h("p", {}, h("a", { href: "#/" }, "All workflows"), retry && button("Try again", retry, "quiet"))));
+  clearTimeout(retrying);
+  if (retry && isPassing(error)) retrying = setTimeout(retry, 3000);
+  const [what, hint] = told(error);
+  replace(main, h("div.empty", h("h2", what), hint && h("p", hint),
+    h("p", h("a", { href: "#/" }, "All workflows"), retry && button("Try again", retry, "quiet"))));
 }
 
 function drop() {
@@ -107,16 +118,18 @@ async function draw() {
   drawPhases();
   top.update();
   if (view?.key === key) tell(view, NOTHING);
-  else await show(key, route.tab === "board" ? (route.id ? "tasks" : "boards") : route.tab);
+  else await show(key, fileOf(route));
   inspect(route.id ? route.params.get("task") : null);
 }
 
 async function show(key, name) {
+  clearTimeout(retrying);
   drop();
   view = { key }; // says that this one is on its way
   const mine = view;
+  let module = null;
   try {
-    const module = await import(`./${name}.js`);
+    module = await import(`./${name}.js`);
     if (view !== mine) return;
     view = { key, ...module.screen(context(route.id, route.tab)) };
     replace(main, view.node);
@@ -126,30 +139,18 @@ async function show(key, name) {
     if (view !== mine) return;
     view = null;
     console.error(error);
-    trouble({ message: "This screen could not be loaded.", hint: error.message }, () => show(key, name));
+    const status = module ? 400 : 0; // what is broken stays so
+    trouble({ status, message: "This screen could not be loaded.", hint: error.message }, () => show(key, name));
   }
 }
 
-async function inspect(task) {
-  if (inspected?.task === task) return tell(inspected?.view, NOTHING);
-  const wasOpen = Boolean(inspected);
-  inspected?.view?.close?.();
-  inspected = task ? { task } : null;
-  drawer.hidden = !task;
-  if (!task) {
-    replace(drawer);
-    if (wasOpen) (before?.isConnected ? before : main).focus();
-    return;
-  }
-  if (!wasOpen) before = document.activeElement;
-  const mine = inspected;
-  const module = await import("./inspector.js").catch(() => null);
-  if (inspected !== mine) return;
-  if (!module) return void select(null);
-  mine.view = module.inspector(context(route.id, route.tab));
-  replace(drawer, mine.view.node);
-  drawer.scrollTop = 0;
-  drawer.focus();
+/** The drawer is loaded when the first task is opened. */
+function inspect(task) {
+  if (!task && !drawer) return;
+  const focused = document.activeElement;
+  const here = context(route.id, route.tab);
+  drawer ??= import("./drawer.js").then((module) => module.drawer());
+  drawer.then((open) => open.inspect(task, here, focused), () => (drawer = null));
 }
 
 function tabsHere() {
@@ -159,29 +160,28 @@ function tabsHere() {
 
 function drawTabs() {
   const row = route.id ? state.workflow?.workflow : null;
-  const counts = { gates: row?.waiting, reviews: row?.reviews, messages: state.unread };
+  const letters = state.needs.filter((item) => item.kind === "message" && item.workflow_id === route.id);
+  const messages = route.id ? letters.reduce((sum, item) => sum + item.count, 0) : state.unread;
+  const counts = { gates: row?.waiting, reviews: row?.reviews, messages };
   const items = tabsHere().map(([tab, name]) => ({ tab, name, href: patched({ tab }), here: tab === route.tab, count: counts[tab] }));
   const strip = part("tabs");
   strip.hidden = false;
   keyed(strip, items, (item) => item.tab, ({ name, href, here, count }) => h("a", { href, aria: here ? { current: "page" } : {} },
-    name, count ? h("span", { class: "badge" }, String(count)) : null));
+    name, count ? h("span.badge", String(count)) : null));
 }
 
 function drawPhases() {
   const run = route.id ? state.workflow?.pipeline : null;
-  const strip = part("phases");
-  strip.hidden = !run;
-  const icons = { done: "completed", now: "in_progress", waits: "gate", next: "pending" };
-  keyed(strip, run?.phases ?? [], (phase) => phase.id, (phase) => h("a", {
-    class: "phase s-" + phase.state, href: patched({ tab: "pipeline" }), title: `${phase.label}: ${phase.state}`,
-    aria: phase.state === "now" || phase.state === "waits" ? { current: "step" } : {},
-  }, icon(icons[phase.state] ?? phase.state), phase.label, h("span", { class: "sr" }, phase.state)), route.id);
+  part("phases").hidden = !run;
+  if (run) import("./phases.js").then(({ drawn }) => drawn(part("phases"), run.phases, patched({ tab: "pipeline" })), () => {});
 }
 
 /** Signed out: nothing of the store stays on the screen. */
 async function askToSignIn() {
   drop();
   inspect(null);
+  clearTimeout(retrying);
+  import("./dialog.js").then(({ lowerAll }) => lowerAll());
   for (const id of ["tabs", "phases", "needs"]) part(id).hidden = true;
   top.update();
   const { signIn } = await import("./sign_in.js");
@@ -190,16 +190,18 @@ async function askToSignIn() {
 
 async function begin() {
   try {
-    await start();
-    replace(main);
+    if (!(await start(read().id))) return; // the listener below asks to sign in
+    strip.update({ all: true });
     await follow();
+    ahead.clear(); // what nobody took by now grows old
+    if (sessionStorage.getItem("handrail.draft")) import("./deciding.js").then(({ resume }) => resume());
   } catch (error) {
-    if (error.status !== 401) trouble(error, begin);
+    trouble(error, begin);
   }
 }
 
 const top = topBar(part("top"), { route: () => route, go, select });
-const strip = needsStrip(part("needs"), (text) => (part("announce").textContent = text));
+const strip = needsStrip(part("needs"), (text) => (part("announce").textContent = visible(text)));
 
 listen((change) => {
   if (change.topics.has("connection") && state.connection === "signed-out") return void askToSignIn();
@@ -210,10 +212,12 @@ listen((change) => {
   drawPhases();
   drawTabs();
   tell(view, change);
-  tell(inspected?.view, change);
+  drawer?.then((open) => tell(open, change));
 });
 
-keys({ go, route: () => route, tabs: () => tabsHere().map(([tab]) => tab), screen: () => view, closeDrawer: () => inspected && select(null) });
+import("./keys.js").then(({ keys }) => keys({
+  go, tabs: () => tabsHere().map(([tab]) => tab), screen: () => view, closeDrawer: () => route.params.get("task") && select(null),
+}));
 part("skip").addEventListener("click", () => main.focus());
 addEventListener("hashchange", follow);
 begin();

@@ -4,11 +4,7 @@ const CLOSEST = 2;
 const FARTHEST = 0.04;
 const DRAG_STARTS_AT = 4;
 
-/**
- * @param {SVGSVGElement} frame the element seen
- * @param {SVGGElement} layer what moves inside it
- * @param {(at: {x: number, y: number, k: number}) => void} moved
- */
+/** `frame` is the <svg> seen, `layer` the <g> that moves in it; `moved` hears of each step: {x, y, k}. */
 export function camera(frame, layer, moved) {
   const at = { x: 0, y: 0, k: 1 };
   const fingers = new Map();

@@ -1,8 +1,9 @@
-// What a task changed, file by file. A file's lines are drawn when it is unfolded, so a big change opens at once.
+// What a task changed, file by file. Lines are drawn when a file is unfolded, and a chunk at a time: a big change opens at once.
 
-import { button, h, icon, iconButton, replace } from "./dom.js";
+import { button, cut, h, icon, iconButton, replace, told } from "./dom.js";
 
 const OPEN_AT_ONCE = 400; // lines
+const CHUNK = 500; // lines drawn in one go
 const LETTERS = { added: "A", modified: "M", deleted: "D", renamed: "R" };
 const KINDS = { "+": "in", "-": "out", " ": "same" };
 
@@ -40,21 +41,38 @@ function pairs(lines) {
   return rows;
 }
 
-function table(patch, split) {
-  const lines = parse(patch);
+function table(rows, split) {
   const columns = split ? ["n", "", "n", ""] : ["n", "n", ""];
-  const number = (value) => h("td", { class: "line-number" }, String(value ?? ""));
+  const number = (value) => h("td.line-number", String(value ?? ""));
   const words = (line, sign = "") => h("td", { class: "line-" + (line?.kind ?? "none") }, sign, line?.text);
   const one = (line) => [number(line.old), number(line.new), words(line, { in: "+", out: "−" }[line.kind] ?? " ")];
   const two = ([left, right]) => [number(left?.old), words(left), number(right?.new), words(right)];
-  const rows = split ? pairs(lines) : lines;
   return h("table", { class: "diff-lines" + (split ? " split" : "") },
-    h("colgroup", {}, columns.map((looks) => h("col", { class: looks }))),
-    h("tbody", {}, rows.map((row) => {
+    h("colgroup", columns.map((looks) => h("col", { class: looks }))),
+    h("tbody", rows.map((row) => {
       const first = split ? row[0] : row;
-      if (first?.kind === "head") return h("tr", { class: "hunk" }, h("td", { colspan: columns.length }, first.text));
-      return h("tr", {}, split ? two(row) : one(row));
+      if (first?.kind === "head") return h("tr.hunk", h("td", { colspan: columns.length }, first.text));
+      return h("tr", split ? two(row) : one(row));
     })));
+}
+
+/** A patch: its first lines, and buttons for those to come. The rest comes a chunk with each picture. */
+function chunks(patch, split) {
+  const rows = split ? pairs(parse(patch)) : parse(patch);
+  const place = h("div.diff-chunks");
+  const more = h("div.row");
+  let drawn = 0;
+
+  function next(all) {
+    place.append(h("div.diff-chunk", table(rows.slice(drawn, (drawn += CHUNK)), split)));
+    const left = rows.length - drawn;
+    const goesOn = all && left > 0 && place.isConnected;
+    if (goesOn) requestAnimationFrame(() => next(true));
+    replace(more, left > CHUNK && !goesOn && button(`${CHUNK} more lines`, () => next()),
+      left > 0 && !goesOn && button(`The other ${left.toLocaleString()} lines`, () => next(true)));
+  }
+  next();
+  return [place, more];
 }
 
 /** A button that copies a text, and shows that it did. */
@@ -66,58 +84,64 @@ export function copyButton(name, label, text) {
   });
 }
 
-const counts = ({ added, removed }) => [
-  h("span", { class: "plus" }, `+${added}`),
-  h("span", { class: "minus" }, `−${removed}`),
-];
+const counts = ({ added, removed, binary }) => (binary ? h("span.muted", "binary") : [
+  h("span.plus", `+${added.toLocaleString()}`),
+  h("span.minus", `−${removed.toLocaleString()}`),
+]);
 
 /** @returns {HTMLElement} the files a task changed; filled when the server has answered */
 export function diffView(taskId, api) {
-  const node = h("div", { class: "diff" }, h("p", { class: "muted" }, "Reading the changes…"));
+  const node = h("div.diff", h("p.muted", "Reading the changes…"));
   const path = `/api/tasks/${encodeURIComponent(taskId)}/diff`;
   let split = false;
 
-  function body(file) {
-    if (file.binary) return h("p", { class: "muted" }, "A binary file: its content is not shown.");
-    if (file.patch !== null) return table(file.patch, split);
-    const ask = button("Show this file", async () => {
-      ask.disabled = true;
+  /** Fills a file that was unfolded. One too long to come with all the others is asked for now. */
+  async function fill(place, file) {
+    if (file.binary) return replace(place, h("p.muted", "A binary file: its content is not shown."));
+    if (file.patch === null) {
+      replace(place, h("p.muted", "Reading the changes…"));
       const asked = api.get(`${path}?file=${encodeURIComponent(file.path)}`);
-      const told = await asked.catch((error) => ({ files: [], note: error.message }));
-      file.patch = told.files.find((other) => other.path === file.path)?.patch ?? null;
-      ask.replaceWith(file.patch === null ? told.note ?? "Its text was not kept." : table(file.patch, split));
-    });
-    return ask;
+      const answer = await asked.catch((error) => ({ files: [], note: told(error) }));
+      file.patch = answer.files.find((other) => other.path === file.path)?.patch ?? null;
+      file.note = answer.note;
+    }
+    const text = file.note ?? (file.patch === null && "Its text was not kept.");
+    replace(place, text && h("p.muted", text), file.patch !== null && chunks(file.patch, split));
   }
 
   function fold(file, open) {
-    const lines = h("div", { class: "diff-body" });
+    const lines = h("div.diff-body");
     const name = file.old_path && file.old_path !== file.path ? `${file.old_path} → ${file.path}` : file.path;
-    const toggle = (event) => event.target.open && !lines.firstChild && replace(lines, body(file));
+    const toggle = (event) => event.target.open && !lines.querySelector("table") && fill(lines, file);
     return h("details", { open, on: { toggle } },
-      h("summary", {}, icon("down"), h("b", { class: "letter " + file.status, title: file.status }, LETTERS[file.status] ?? "?"),
-        h("span", { class: "mono path" }, name), file.in_scope === false && h("span", { class: "pill s-failed" }, "out of scope"),
+      h("summary", icon("down"), h("b", { class: "letter " + file.status, title: file.status }, LETTERS[file.status] ?? "?"),
+        h("span.mono.path", { title: name }, cut(name, Math.max(18, (innerWidth - 250) / 7.6))), file.in_scope === false && h("span.pill.s-failed", "out of scope"),
         counts(file), copyButton("copy", "Copy the path", file.path)),
       lines);
   }
 
   function draw(told) {
     let left = OPEN_AT_ONCE;
+    const opens = ({ added, removed, patch, binary }) => {
+      const fits = !binary && patch !== null && added + removed <= left;
+      if (fits) left -= added + removed;
+      return fits; // a big one leaves the room to the others
+    };
     const { files, base, more } = told;
     const turn = () => {
       split = !split;
       draw(told);
     };
-    if (!files.length) return replace(node, h("p", { class: "empty" }, told.note ?? "No file changed."));
+    if (!files.length) return replace(node, h("p.empty", told.note ?? "No file changed."));
     replace(node,
-      h("div", { class: "row" }, h("b", {}, files.length === 1 ? "1 file" : `${files.length} files`), counts(told),
-        base && h("span", { class: "muted" }, `since ${base.branch ?? ""} ${base.commit?.slice(0, 8) ?? ""}`),
+      h("div.row", h("b", files.length === 1 ? "1 file" : `${files.length} files`), counts(told),
+        base && h("span.muted", `since ${base.branch ?? ""} ${base.commit?.slice(0, 8) ?? ""}`),
         button("Side by side", turn, "wide-only", { aria: { pressed: String(split) } })),
-      told.note && h("p", { class: "muted" }, told.note),
-      files.map((file) => fold(file, (left -= file.added + file.removed) > 0)),
-      more > 0 && h("p", { class: "muted" }, `${more} more files changed; they are not shown here.`));
+      told.note && h("p.muted", told.note),
+      files.map((file) => fold(file, opens(file))),
+      more > 0 && h("p.muted", `${more} more files changed; they are not shown here.`));
   }
 
-  api.get(path).then(draw, (error) => replace(node, h("p", { class: "empty" }, error.message, " ", error.hint)));
+  api.get(path).then(draw, (error) => replace(node, h("p.empty", told(error))));
   return node;
 }

@@ -20,7 +20,6 @@ const ICONS = {
   close: "M4 4l8 8M12 4l-8 8",
   copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   sun: "M8 5a3 3 0 1 0 0 6 3 3 0 1 0 0-6zM8 1v1M8 14v1M1 8h1M14 8h1M3 3l.7.7M12.3 12.3l.7.7M13 3l-.7.7M3.7 12.3L3 13",
-  moon: "M13 9.8A5.5 5.5 0 1 1 6.2 3 4.5 4.5 0 0 0 13 9.8z",
   fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
   plus: "M8 3v10M3 8h10",
   minus: "M3 8h10",
@@ -30,37 +29,82 @@ const ICONS = {
   bell: "M4 11V7a4 4 0 0 1 8 0v4l1 1H3zM7 14h2",
   home: "M2.5 8L8 3l5.5 5M4 7v6h8V7",
   down: "M4 6l4 4 4-4",
+  late: RING + "M8 5.4v2.8l2 1.2",
+  lost: "M4.5 2.5h7L8 8l3.5 5.5h-7L8 8z",
 };
 
-const WORDS = { in_progress: "running", completed: "done" };
+const WORDS = { in_progress: "running", pending: "ready", completed: "done", lost: "stuck" };
 
-function fill(node, props, children) {
-  for (const [name, value] of Object.entries(props ?? {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name === "on") for (const [event, run] of Object.entries(value)) node.addEventListener(event, run);
-    else if (name === "data") Object.assign(node.dataset, value);
-    else if (name === "aria") for (const [part, told] of Object.entries(value)) node.setAttribute("aria-" + part, told);
-    else if (name === "value") node.value = value;
-    else node.setAttribute(name, value === true ? "" : value);
+/** A state as people say it. */
+export const word = (status) => WORDS[status] ?? status.replaceAll("_", " ");
+
+const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? " " : ". ");
+
+/** Text in which `commands` are code. */
+const coded = (text) => text.replace(/(?<=: )handrail .+?(?=\. $)/, "`$&`").split("`").map((part, at) => (at % 2 ? h("code", part) : part));
+
+/** What an error tells: one sentence what was wrong, one what to do. */
+export const told = (error) => [error.message, error.hint].filter(Boolean).map((text) => coded(sentence(text)));
+
+// What turns text around or cannot be seen is shown as its code, but for what belongs to an emoji: a joiner between two
+// pictures, a selector after one.
+const JOINER = String.raw`(?<!\p{ExtPict}[\ufe0f\u{1f3fb}-\u{1f3ff}]?)\u200d|\u200d(?!\p{ExtPict})|(?<!\p{Emoji})[\ufe0e\ufe0f]`;
+const HIDDEN = new RegExp(String.raw`(?:(?![\t\n\r\u200d\ufe0e\ufe0f])[\p{DI}\p{Cc}\p{Zl}\p{Zp}]|${JOINER})+`, "gu");
+const PLAIN = /^[\t\n\r -~]*$/; // most text, and cheap to know
+const codes = (text) => [...text].map((one) => "U+" + one.codePointAt().toString(16).toUpperCase().padStart(4, "0")).join(" ");
+
+/** The same where only a string will do. */
+export const visible = (text) => (PLAIN.test(text) ? text : text.replace(HIDDEN, (found) => `[${codes(found)}]`));
+
+/** A string as nodes, its hidden characters in boxes. */
+function seen(text) {
+  if (PLAIN.test(text)) return [text];
+  let end = 0;
+  const parts = [];
+  for (const { 0: found, index } of text.matchAll(HIDDEN)) {
+    parts.push(text.slice(end, index), h("mark.hidden-code", { title: "A character that is not seen" }, codes(found)));
+    end = index + found.length;
   }
+  return [...parts, text.slice(end)];
+}
+
+const isNothing = (value) => value === null || value === undefined || value === false;
+
+const maker = (make) => (what, props, ...children) => {
+  const [tag, ...classes] = what.split(".");
+  const node = make(tag);
+  if (classes.length) node.setAttribute("class", classes.join(" "));
+  if (props?.constructor !== Object) children.unshift(props);
+  else for (const [name, value] of Object.entries(props)) set(node, name, value);
   put(node, children);
   return node;
+};
+
+function set(node, name, value) {
+  if (isNothing(value)) return;
+  if (name === "on") for (const [event, run] of Object.entries(value)) node.addEventListener(event, run);
+  else if (name === "data") Object.assign(node.dataset, value);
+  else if (name === "aria") for (const [part, says] of Object.entries(value)) node.setAttribute("aria-" + part, visible(String(says)));
+  else if (name === "value") node.value = value;
+  else node.setAttribute(name, value === true ? "" : name === "title" ? visible(value) : value);
 }
 
 function put(node, children) {
+  const asText = node.namespaceURI === SVG || node.localName === "option"; // these hold no elements
   for (const child of children.flat(Infinity)) {
-    if (child !== null && child !== undefined && child !== false) node.append(child);
+    if (isNothing(child)) continue;
+    if (typeof child !== "string") node.append(child);
+    else node.append(...(asText ? [visible(child)] : seen(child)));
   }
 }
 
-/** An element. Props: attributes, `on: {click}`, `data: {id}`, `aria: {label}`. Children: text, nodes, lists, null. */
-export function h(tag, props, ...children) {
-  return fill(document.createElement(tag), props, children);
-}
+/**
+ * An element: "span.muted.small" is a tag with classes. Props, where there are any: attributes, `on: {click}`,
+ * `data: {id}`, `aria: {label}`. Children: text, nodes, lists, null.
+ */
+export const h = maker((tag) => document.createElement(tag));
 
-export function svg(tag, props, ...children) {
-  return fill(document.createElementNS(SVG, tag), props, children);
-}
+export const svg = maker((tag) => document.createElementNS(SVG, tag));
 
 export function replace(node, ...children) {
   node.replaceChildren();
@@ -76,7 +120,20 @@ export function icon(name) {
 /** A state: icon and word, so that colour is never the only sign. */
 export function pill(status, text) {
   const known = { waiting: "gate", active: "in_progress", cancelled: "skipped" }[status] ?? status;
-  return h("span", { class: "pill s-" + status }, icon(known), text ?? WORDS[status] ?? status.replaceAll("_", " "));
+  return h("span", { class: "pill s-" + status }, icon(known), text ?? word(status));
+}
+
+/** How an open workflow stands, the most urgent first: the word, the colour, the icon. */
+export const STANDINGS = {
+  waits_for_you: ["waits for you", "waiting", "gate"], stuck: ["stuck", "failed", "blocked"], running: ["running", "active", "in_progress"],
+  ready: ["ready", "ready", "pending"], paused: ["paused", "paused", "paused"], failed: ["failed", "failed", "failed"],
+  done_but_open: ["done, still open", "completed", "completed"],
+};
+
+
+export function standingPill({ standing, status }) {
+  const [text, looks, shape] = STANDINGS[standing] ?? [word(status), status, status === "abandoned" ? "skipped" : status];
+  return h("span", { class: "pill s-" + looks }, icon(shape), text);
 }
 
 /** A button; `looks` are further classes, such as "primary". */
@@ -106,6 +163,7 @@ export function span(ms) {
   const minutes = Math.floor(seconds / 60);
   const hours = Math.floor(minutes / 60);
   const two = (large, unit, small, rest) => `${large} ${unit}` + (small ? ` ${small} ${rest}` : "");
+  if (ms < 1000) return "<1 s";
   if (seconds < 60) return seconds + " s";
   if (minutes < 60) return two(minutes, "min", minutes < 10 ? seconds % 60 : 0, "s");
   if (hours < 24) return two(hours, "h", minutes % 60, "min");
@@ -124,18 +182,11 @@ export function clock(ms) {
   return new Date(ms).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
 }
 
-/** A <time> that stays true while the page lies open. */
+/** A <time>; feed.js keeps it true while the page lies open. */
 export function when(ms) {
-  if (!ms) return h("span", { class: "muted" }, "–");
+  if (!ms) return h("span.muted", "–");
   return h("time", { datetime: new Date(ms).toISOString(), title: clock(ms), data: { at: ms } }, ago(ms));
 }
-
-setInterval(() => {
-  for (const node of document.querySelectorAll("time[data-at]")) {
-    const text = ago(Number(node.dataset.at));
-    if (node.textContent !== text) node.textContent = text;
-  }
-}, 15000);
 
 /** Cut in the middle: beginnings and ends are what tells names apart. */
 export function cut(text, size) {
@@ -149,7 +200,40 @@ export function bar(finished, total, failed = 0) {
   const part = (count) => (total ? (100 * count) / total : 0);
   const told = `${finished} of ${total} finished` + (failed ? `, ${failed} failed` : "");
   const range = { valuemin: 0, valuemax: total, valuenow: finished, label: told };
-  return svg("svg", { class: "bar", role: "progressbar", aria: range, viewBox: "0 0 100 6", preserveAspectRatio: "none" },
-    svg("rect", { class: "bar-done", width: part(finished), height: 6 }),
-    svg("rect", { class: "bar-failed", x: part(finished), width: part(failed), height: 6 }));
+  return svg("svg.bar", { role: "progressbar", aria: range, viewBox: "0 0 100 6", preserveAspectRatio: "none" },
+    svg("rect.bar-done", { width: part(finished), height: 6 }),
+    svg("rect.bar-failed", { x: part(finished), width: part(failed), height: 6 }));
+}
+
+const SPOTS = "a, button, input, select, summary";
+
+/** Holds one node per item. A row is drawn again only when its item changed, and never while somebody writes in it. */
+export function keyed(parent, items, keyOf, draw, also = "") {
+  const wanted = new Set(items.map(keyOf));
+  const old = new Map();
+  for (const node of [...parent.children]) {
+    if (wanted.has(node.key)) old.set(node.key, node);
+    else node.remove(); // first of all: what stays is then not moved, and keeps the focus
+  }
+  let next = parent.firstChild;
+  for (const item of items) {
+    const key = keyOf(item);
+    const stamp = JSON.stringify(item) + also;
+    let node = old.get(key);
+    if (node && node === next) next = node.nextSibling;
+    if (!node || (node.stamp !== stamp && !node.querySelector("textarea"))) {
+      node = takeOver(node, draw(item));
+      Object.assign(node, { key, stamp });
+    }
+    if (node.nextSibling !== next || !node.parentNode) parent.insertBefore(node, next);
+  }
+}
+
+/** Puts the fresh node in the old one's place; the focus stays on the same spot. */
+function takeOver(node, fresh) {
+  const spots = (within) => [within, ...within.querySelectorAll(SPOTS)];
+  const spot = node ? spots(node).indexOf(document.activeElement) : -1;
+  node?.replaceWith(fresh);
+  if (spot >= 0) spots(fresh)[spot]?.focus({ preventScroll: true });
+  return fresh;
 }

@@ -1,26 +1,28 @@
 // The ledger as it is: numbered events, newest first, with what each carries.
-import { button, h, iconButton, replace, when } from "./dom.js";
-import { chips, empty, finder, keyed, problem } from "./listing.js";
-
-export const title = "Events";
+import { button, h, icon, iconButton, keyed, replace, when } from "./dom.js";
+import { chips, empty, finder, problem } from "./listing.js";
 
 const PAGE = 100;
 const MOST = 2000; // rows kept while the stream runs on
 
 export function screen(ctx) {
-  const list = h("ol", { class: "entries events", role: "list" });
-  const foot = h("div", { class: "row", role: "status" });
-  const follow = h("div", { class: "row" });
-  const tools = h("div", { class: "tools row" }, finder(ctx, "kind", "Kind, such as task."), finder(ctx, "actor", "Who"), follow);
+  const list = h("ol.entries.events", { role: "list" });
+  const foot = h("div.row", { role: "status" });
+  const follow = h("div.row");
+  const tools = h("div.tools.row", finder(ctx, "kind", "Kind, such as task."), finder(ctx, "actor", "Who"), follow);
   let events = [];
   let shown = null;
   let paused = false;
   let wait = null;
 
+  /** `of` is the task whose events are shown; `task` of the address is the one in the drawer. */
+  const filters = () => [["kind", "kind"], ["actor", "actor"], ["task", "of"]]
+    .map(([name, param]) => [name, ctx.params.get(param)]).filter(([, value]) => value);
+
   function path(more = {}) {
     const query = new URLSearchParams({ limit: PAGE, ...more });
     if (ctx.id) query.set("workflow", ctx.id);
-    for (const name of ["kind", "actor"]) if (ctx.params.get(name)) query.set(name, ctx.params.get(name));
+    for (const [name, value] of filters()) query.set(name, value);
     return `/api/events?${query}`;
   }
 
@@ -34,8 +36,10 @@ export function screen(ctx) {
       if (mine !== shown) return;
       events = join(found.events);
       keyed(list, events, (event) => event.position, draw, String(sought()));
-      const older = () => load({ before: events.at(-1).position }, (next) => [...events, ...next]);
-      const end = events.length ? "Nothing is older." : empty("No event is like that.");
+      const older = () => load({ before: found.oldest }, (next) => [...events, ...next]);
+      const none = filters().length ? empty("No event is like that.")
+        : empty("Nothing has happened yet. Whatever agents and people change is written here.", "handrail init");
+      const end = events.length ? "Nothing is older." : none;
       if (more.after === undefined) replace(foot, found.more ? button("Older events", older) : end);
     } catch (error) {
       replace(foot, problem(error, begin));
@@ -58,26 +62,28 @@ export function screen(ctx) {
       paused = !paused;
       begin();
     };
-    replace(follow, sought()
+    const of = ctx.params.get("of");
+    const name = ctx.state.workflow?.tasks.get(of)?.name ?? of;
+    replace(follow, of && button([name, icon("close")], () => ctx.go({ of: null }), "chip", { title: "Show all events" }), sought()
       ? button("Follow the newest", () => ctx.go({ seq: null }))
       : chips("Stream", [[true, "pause"]], paused, toggle));
   }
 
   function draw(event) {
     const written = JSON.stringify(event, null, 2);
-    const body = h("pre", {});
+    const body = h("pre");
     const chosen = event.position === sought();
-    const summary = h("summary", {}, h("code", {}, `#${event.position}`), h("b", {}, event.kind), h("span", { class: "muted" }, event.text),
-      h("span", { class: "muted" }, `${event.actor_name}, ${event.channel}`), when(event.at));
+    const summary = h("summary", h("code", `#${event.position}`), h("b", event.kind), h("span.muted", event.text),
+      h("span.muted", `${event.actor_name}, ${event.channel}`), when(event.at));
     const toggle = () => replace(body, written);
     return h("li", { class: chosen ? "entry chosen" : "entry" }, h("details", { open: chosen, on: { toggle } }, summary,
-      h("div", { class: "row" }, iconButton("copy", "Copy JSON", () => navigator.clipboard?.writeText(written)),
+      h("div.row", iconButton("copy", "Copy JSON", () => navigator.clipboard?.writeText(written)),
         iconButton("link", "Link to this event", () => ctx.go({ seq: event.position }))), body));
   }
 
   begin();
   return {
-    node: h("section", { class: "screen" }, tools, list, foot),
+    node: h("section.screen", tools, list, foot),
     update(change) {
       if (asked() !== shown) begin();
       else if (!paused && !sought() && (change.all || change.topics.size)) wait ??= setTimeout(newest, 250);

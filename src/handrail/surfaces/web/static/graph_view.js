@@ -2,13 +2,13 @@
 // Statuses come from the task rows, so a change of status repaints one box and never lays anything out again.
 
 import { camera } from "./camera.js";
-import { icon, now, replace, span, svg } from "./dom.js";
+import { h, icon, now, replace, span, svg, visible, word } from "./dom.js";
 import { fitted, twoLines } from "./measure.js";
-import { minimap } from "./minimap.js";
 
 const FAR = 0.38;
 const NEAR = 0.82;
-const SIZES = { middle: { task: [17, 0], group: [18, 13] }, near: { task: [11.5, 10], group: [14, 11] } };
+const SIZES = { middle: { task: [17, 0], group: [19, 16] }, near: { task: [11.5, 10], group: [14, 11] } };
+const SILENT_MS = 15 * 60e3; // as the server counts what is stuck
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /** A line through the points, level at each of them. */
@@ -22,41 +22,50 @@ function curve([[x, y], ...points]) {
   return path;
 }
 
+const isRunning = (row) => row.status === "in_progress" || row.status === "planning";
+
+/** Under way, and nobody is heard of any more. A task with parts moves as they do. */
+const isStuck = (row) =>
+  isRunning(row) && !row.open_children && (row.lost || now() - row.updated_at >= SILENT_MS);
+
+/** Whether a task is what the legend calls so. */
+export const isIn = (row, state) => (state === "lost" ? isStuck(row) : state === "waiting" ? row.waiting : row.status === state);
+
 /** A group's tasks in one line, and the one status that stands for them. */
 function summary(tasks) {
   const count = (...states) => tasks.filter((task) => states.includes(task.status)).length;
-  const [done, failed, running] = [count("completed", "skipped"), count("failed"), count("in_progress", "planning")];
+  const [done, failed, running] = [count("completed", "skipped"), count("failed"), tasks.filter(isRunning).length];
+  const stuck = tasks.filter(isStuck).length;
   const rest = count("pending") || done ? "pending" : "blocked";
   const settled = done === tasks.length ? "completed" : rest;
   const status = failed ? "failed" : running ? "in_progress" : count("paused") ? "paused" : settled;
-  const told = [`${done}/${tasks.length}`, running && `${running} running`, failed && `${failed} failed`];
+  const told = [`${done}/${tasks.length}`, failed && `${failed} failed`, stuck && `${stuck} stuck`,
+    running > stuck && `${running - stuck} running`];
   const waiting = tasks.some((task) => task.waiting);
-  return { status, waiting, under: told.filter(Boolean).join(" · "), part: done / tasks.length };
+  return { status: stuck && !failed ? "lost" : status, waiting, under: told.filter(Boolean).join(" · "), part: done / tasks.length };
 }
 
 /** What the small line of a task's box says: who, which try, how long. */
 function small(row) {
   const since = row.started_at && (row.finished_at ?? now()) - row.started_at;
   const told = [row.agent, row.attempts > 1 && `try ${row.attempts}`, since && span(since)].filter(Boolean);
-  return told.join(" · ") || row.status;
+  return told.join(" · ") || word(row.status);
 }
 
-/**
- * @param {() => Map<string, object>} tasks the task rows as they are now
- * @param {(node: object | null) => void} pressed a box was pressed, or the ground
- */
+/** `tasks` gives the rows as they are now, by id; `pressed` is called with the box that was pressed, or null. */
 export function graphView(tasks, pressed) {
   const head = svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse",
     markerWidth: 8, markerHeight: 8, orient: "auto" }, svg("path", { d: "M0 .5L8 4L0 7.5z" }));
-  const lines = svg("g", { class: "lines" });
+  const lines = svg("g.lines");
   const boxes = svg("g");
-  const layer = svg("g", {}, lines, boxes);
+  const layer = svg("g", lines, boxes);
   const label = "Tasks. Arrow keys travel, Enter opens";
-  const frame = svg("svg", { class: "graph-frame far", role: "group", aria: { label } },
-    svg("defs", {}, head), layer);
-  const map = minimap((x, y) => eye.center(x, y));
+  const frame = svg("svg.graph-frame.far", { role: "group", aria: { label } },
+    svg("defs", head), layer);
+  const corner = h("div", { hidden: true });
   const eye = camera(frame, layer, moved);
-  let graph = { nodes: [], edges: [] };
+  let graph = { nodes: [], edges: [], width: 0, height: 0 };
+  let [map, making, mapped] = [null, null, null];
   let drawn = new Map(); // id of a box -> {node, box, texts}
   let home = new Map(); // id of a task -> id of its box
   let level = "far";
@@ -70,8 +79,23 @@ export function graphView(tasks, pressed) {
     const wanted = at.k < FAR ? "far" : at.k < NEAR ? "middle" : "near";
     if (wanted !== level) frame.classList.replace(level, wanted);
     level = wanted;
-    drawn.forEach(write);
-    map.moved(at, size);
+    if (level !== "far") drawn.forEach(write);
+    showMap(at);
+  }
+
+  /** The map is there only while a part of the graph is out of view, and made when it first is. */
+  function showMap(at) {
+    const inside = (from, length, room) => from >= 0 && from + length * at.k <= room;
+    corner.hidden = inside(at.x, graph.width, size.width) && inside(at.y, graph.height, size.height);
+    if (corner.hidden || !size.width) return; // not measured yet
+    making ??= import("./minimap.js").then(({ minimap }) => {
+      map = minimap(eye.center);
+      corner.append(map.node);
+      showMap(eye.at);
+    });
+    if (map && mapped !== graph) map.draw(graph, (id) => drawn.get(id).looks);
+    mapped = map && graph;
+    map?.moved(at, size);
   }
 
   /** In view, or nearly so. */
@@ -103,20 +127,20 @@ export function graphView(tasks, pressed) {
     const { node, box } = item;
     const group = node.kind === "group";
     const rows = rowsOf(node);
-    if (!rows.length) return;
-    const about = group ? summary(rows) : { ...rows[0], under: small(rows[0]) };
-    item.name = group ? node.label : about.name;
+    const [row] = rows;
+    const known = () => (group ? summary(rows) : { ...row, status: isStuck(row) ? "lost" : row.status, under: small(row) });
+    const about = row ? known() : { status: "pending", under: "", part: 0 }; // a plan that grows: its row is on its way
+    item.name = group ? node.label : about.name ?? node.label;
     item.under = about.under;
     if (group) box.querySelector(".done").setAttribute("width", node.w * about.part);
     if (item.status !== about.status) replace(box.querySelector(".sign"), icon(about.status).firstChild);
     item.status = about.status;
-    const looks = `s-${about.status}` + (about.waiting ? " asks" : "");
-    box.setAttribute("class", `node ${node.kind} ${looks} ${node.on_critical ? "critical" : ""} ${item.marks}`);
-    const word = about.status.replace("_", " ");
-    const told = [item.name, word, group ? about.under : about.agent, about.waiting && "waits for you"];
-    box.setAttribute("aria-label", told.filter(Boolean).join(", "));
-    box.querySelector("title").textContent = `${item.name}\n${about.under}`;
-    map.paint(node.id, looks);
+    item.looks = `s-${about.status}` + (about.waiting ? " asks" : "");
+    box.setAttribute("class", `node ${node.kind} ${item.looks} ${node.on_critical ? "critical" : ""} ${item.marks}`);
+    const told = [item.name, word(about.status), group ? about.under : about.agent, about.waiting && "waits for you"];
+    box.setAttribute("aria-label", visible(told.filter(Boolean).join(", ")));
+    box.firstChild.textContent = visible(`${item.name}\n${about.under}`);
+    map?.paint(node.id, item.looks);
     write(item);
   }
 
@@ -124,16 +148,16 @@ export function graphView(tasks, pressed) {
     const { id, x, y, w: width, h: height } = node;
     const group = node.kind === "group";
     const box = svg("g", { transform: `translate(${x} ${y})`, role: "button", data: { id } }, svg("title"),
-      group && svg("rect", { class: "back", x: 4, y: 4, width, height, rx: 6 }),
-      svg("rect", { class: "box", width, height, rx: 6 }),
-      group && svg("rect", { class: "done", y: height - 5, height: 5, rx: 2 }),
-      svg("g", { class: "sign" }), svg("circle", { class: "ask", cx: width, r: 7 }));
+      group && svg("rect.back", { x: 4, y: 4, width, height, rx: 6 }),
+      svg("rect.box", { width, height, rx: 6 }),
+      group && svg("rect.done", { y: height - 5, height: 5, rx: 2 }),
+      svg("g.sign"), svg("circle.ask", { cx: width, r: 7 }));
     for (const task of idsOf(node)) home.set(task, id);
     drawn.set(id, { node, box, texts: {}, marks: "" });
     return box;
   }
 
-  /** Draw anew. The box nearest to the middle of the view stays where it is. */
+  /** Draw anew; `mark` then paints it. The box nearest to the middle of the view stays where it is. */
   function draw(next) {
     const was = nearest();
     graph = next;
@@ -141,8 +165,6 @@ export function graphView(tasks, pressed) {
     replace(boxes, graph.nodes.map(make));
     for (const edge of graph.edges) edge.line = svg("path", { d: curve(edge.points), "marker-end": "url(#head)" });
     replace(lines, graph.edges.map((edge) => edge.line));
-    map.draw(graph);
-    drawn.forEach(paint);
     const is = was && itemOf(idsOf(was)[0])?.node;
     if (is) eye.set(eye.at.x + (was.x - is.x) * eye.at.k, eye.at.y + (was.y - is.y) * eye.at.k, eye.at.k);
   }
@@ -214,7 +236,7 @@ export function graphView(tasks, pressed) {
   });
 
   return {
-    frame, map: map.node, draw, mark, show, zoom: eye.zoom,
+    frame, map: corner, draw, mark, show, zoom: eye.zoom, scale: () => eye.at.k,
     paint: (task) => itemOf(task) && paint(itemOf(task)),
     reveal: (task) => itemOf(task) && eye.reveal(itemOf(task).node),
     resized(rect) {

@@ -1,90 +1,87 @@
 // One task in full: why it stands where it stands, and all that is known of it. Reads again when its task is touched.
 
+import { facts } from "./dialog.js";
 import { copyButton, diffView } from "./diff.js";
-import { button, h, icon, iconButton, now, pill, replace, span, when } from "./dom.js";
-import { asking, keyed } from "./listing.js";
+import { button, h, icon, iconButton, keyed, now, pill, replace, span, told, when, word } from "./dom.js";
+import { asking } from "./listing.js";
 import { prose } from "./prose.js";
 
-const signed = (text, by, at) => [text, " ", h("span", { class: "muted small" }, by && `${by} · `, when(at))];
+const signed = (text, by, at) => [text, " ", h("span.muted.small", by && `${by} · `, when(at))];
 const said = (...words) => words.filter(Boolean).join(" · ");
 
 function lines(items, draw = (item) => item, looks = "") {
-  return h("ul", { class: "plain " + looks }, items.map((item) => h("li", {}, draw(item))));
-}
-
-function facts(pairs) {
-  const known = Object.entries(pairs).filter(([, value]) => value);
-  return h("dl", { class: "facts" }, known.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  return h("ul", { class: "plain " + looks }, items.map((item) => h("li", draw(item))));
 }
 
 function attempt({ number, agent, outcome, error, started_at: from, ended_at: to }) {
-  return [h("b", {}, `${number}. `), said(agent ?? "nobody", outcome ?? "under way", to && span(to - from)), " · ", when(from),
-    error && h("p", { class: "bad" }, error)];
+  return [h("b", `${number}. `), said(agent ?? "nobody", word(outcome ?? "under way"), to && span(to - from)), " · ", when(from),
+    error && h("p.bad", error)];
 }
 
 function journal({ directory, areas, files, added, removed, out_of_scope: outside, warnings }) {
   const changed = files !== null && `${files} files, +${added} −${removed}`;
   return [
     facts({ Directory: directory, Areas: areas.join(", "), Changed: changed }),
-    outside.length > 0 && h("div", { class: "notice s-failed" },
-      h("b", { class: "bad" }, icon("failed"), " Out of scope"), lines(outside, undefined, "mono")),
+    outside.length > 0 && h("div.notice.s-failed",
+      h("b.bad", icon("failed"), " Out of scope"), lines(outside, undefined, "mono")),
     lines(warnings, undefined, "bad"),
   ];
 }
 
 function gate({ status, answer, question, feedback, answered_by: by, channel, answered_at: at, created_at: since }) {
   return [pill(at ? "completed" : "waiting", answer ?? status), " ", signed(question, said(by, channel), at ?? since),
-    feedback && h("p", { class: "quote" }, feedback)];
+    feedback && h("p.quote", feedback)];
 }
 
-function decision({ title, reason, alternatives, by, at }) {
-  return [h("b", {}, title), h("p", {}, signed(reason, by, at)),
-    alternatives.length > 0 && h("p", { class: "muted" }, "Not taken: ", alternatives.join(", "))];
+function decision({ title, chosen, reason, alternatives, by, at }) {
+  return [h("b", title), chosen && h("p", h("span.muted", "Chosen: "), chosen), h("p", signed(reason, by, at)),
+    alternatives.length > 0 && h("p.muted", "Not taken: ", alternatives.join(", "))];
 }
 
 function evidence({ name, ok, text }) {
   const verdict = ok ? pill("completed", "passed") : pill("failed");
-  return h("details", {}, h("summary", {}, verdict, " ", name), h("pre", {}, text));
+  return h("details", h("summary", verdict, " ", name), h("pre", text));
 }
 
-const checkpoint = (one) => [h("b", {}, one.type), " ", signed(one.summary, one.by, one.created_at)];
-const message = (one) => [h("b", {}, `${one.sender} → ${one.recipient}`), " ", signed(one.body, one.subject, one.created_at)];
+const checkpoint = (one) => [h("b", one.type), " ", signed(one.summary, one.by, one.created_at)];
+const message = (one) => [h("b", `${one.sender} → ${one.recipient}`), " ", signed(one.body, one.subject, one.created_at)];
 const worktree = ({ branch, path, status }) => facts({ Branch: branch, Path: path, State: status });
 
 export function inspector(ctx) {
   const id = ctx.params.get("task");
   const path = "/api/tasks/" + encodeURIComponent(id);
-  const node = h("div", { class: "inspector" });
-  const over = h("dialog", { class: "diff-over", aria: { label: "Changes" }, on: { close: () => ctx.go({ diff: null }) } });
+  const node = h("div.inspector");
+  const over = h("dialog.diff-over", { aria: { label: "Changes" }, on: { close: () => ctx.go({ diff: null }) } });
 
-  const chips = (items) => h("div", { class: "task-chips" }, items.map((task) =>
-    button([icon(task.status), task.name], () => ctx.select(task.id), "chip s-" + task.status, { title: task.status })));
+  const chips = (items) => h("div.task-chips", items.map((task) =>
+    button([icon(task.status), task.name], () => ctx.select(task.id), "chip s-" + task.status, { title: word(task.status) })));
+  const events = () => button("Events", () => ctx.go({ tab: "events", task: null, of: id }));
 
-  function head({ task, why }) {
+  function head({ task, why, changes }) {
     return [
-      h("div", { class: "row title" }, h("h2", { class: "grow" }, task.name),
+      h("div.row.title", h("h2.grow", task.name),
         iconButton("close", "Close (Esc)", () => ctx.select(null))),
-      h("p", {}, why),
-      h("div", { class: "row" }, pill(task.status), task.waiting && pill("waiting", "waits for you"),
-        task.group && h("span", { class: "chip" }, task.group), button("Changes", () => ctx.go({ diff: "1" })),
-        copyButton("copy", "Copy the id " + task.id, task.id),
-        copyButton("link", "Copy a link to this task", location.href)),
+      h("p", why),
+      h("div.row", pill(task.status), task.waiting && pill("waiting", "waits for you"),
+        task.group && h("span.chip", task.group),
+        h("span.acts.row", changes && button("Changes", () => ctx.go({ diff: "1" })), events(), copyButton("copy", "Copy the id " + task.id, task.id),
+          copyButton("link", "Copy a link to this task", location.href))),
     ];
   }
 
   function holder({ lease, agent }) {
     const left = lease && lease.expires_at - now();
-    const told = left < 0 ? h("b", { class: "bad" }, `lost its lease ${span(-left)} ago`) : `holds it for another ${span(left)}`;
+    const told = left < 0 ? h("b.bad", `lost its lease ${span(-left)} ago`) : `holds it for another ${span(left)}`;
     const release = (reason) => ctx.api.post(path + "/release", { reason });
-    return [h("p", {}, lease?.agent ?? agent, lease && [" ", told]),
+    return [h("p", lease?.agent ?? agent, lease && [" ", told]),
       lease && ctx.state.session?.decides
         && asking(left < 0 ? "Release" : "Take it back", "Why is it given back?", release, load, "danger")];
   }
 
   // Title, what of the document it shows, how it is drawn. A part is drawn again only when what it shows has changed.
   const parts = [
-    ["", ({ task, why }) => ({ task, why }), head],
-    ["Failed with", (doc) => doc.task.error, (error) => h("pre", { class: "bad" }, error)],
+    ["", ({ task, why, changes }) => ({ task, why, changes }), head],
+    ["Failed with", (doc) => doc.task.error, (error) => h("pre.bad", error)],
     ["Agent", ({ lease, task: { agent } }) => (lease || agent) && { lease, agent }, holder],
     ["Needs", (doc) => doc.needs, chips],
     ["Unlocks", (doc) => doc.unlocks, chips],
@@ -108,11 +105,11 @@ export function inspector(ctx) {
     const filled = parts.map(([name, pick], place) => ({ name, place, value: pick(doc) }))
       .filter(({ value }) => value && value.length !== 0);
     keyed(node, filled, (part) => part.name, ({ name, place, value }) =>
-      h("section", {}, name && h("h3", {}, name), parts[place][2](value)));
+      h("section", name && h("h3", name), parts[place][2](value)));
   }
 
   function load() {
-    const fail = (error) => replace(node, h("p", { class: "empty" }, error.message, " ", error.hint));
+    const fail = (error) => replace(node, h("p.empty", told(error)));
     return ctx.api.get(path).then(draw).catch(fail);
   }
 
@@ -123,7 +120,7 @@ export function inspector(ctx) {
     if (!wanted) return over.close();
     const close = iconButton("close", "Close (Esc)", () => over.close());
     const name = ctx.state.workflow?.tasks.get(id)?.name;
-    replace(over, h("header", {}, h("h2", {}, "Changes of ", name ?? id), close), diffView(id, ctx.api));
+    replace(over, h("header", h("h2", "Changes of ", name ?? id), close), diffView(id, ctx.api));
     document.body.append(over);
     over.showModal();
   }

@@ -1,12 +1,5 @@
-// Keys, and the dialog that tells them: who is signed in, where, and how to come in from another device.
-import { button, h, replace } from "./dom.js";
-import { dialog } from "./deciding.js";
-import { api, state } from "./live.js";
-
-const HELP = [
-  ["1 – 9", "tabs, in order"], ["/", "search"], ["j k", "next, previous row"], ["f", "fit the graph"],
-  ["a", "to the first Approve button"], ["d", "to the first Reject button"], ["g h", "all workflows"], ["Esc", "close"], ["?", "this help"],
-];
+// Keys. What they do is told by help.js.
+import { state } from "./live.js";
 
 /** A decision is never one key: `a` and `d` only lead to the button. */
 function toButton(answer) {
@@ -23,8 +16,8 @@ function step(by) {
 export function keys(shell) {
   let leading = "";
   const runs = {
-    "/": () => document.getElementById("search").focus(),
-    "?": about,
+    "/": () => document.getElementById("search")?.focus(),
+    "?": () => import("./help.js").then((help) => help.about()),
     a: () => toButton("approve"),
     d: () => toButton("reject"),
     f: () => shell.screen()?.fit?.(),
@@ -42,32 +35,4 @@ export function keys(shell) {
     if (run && event.key !== "Escape") event.preventDefault();
     leading = event.key;
   });
-}
-
-/** A fresh one-time link, for a phone or another browser. */
-async function anotherDevice(place) {
-  try {
-    const { url } = await api.post("/api/links");
-    const field = h("input", { class: "field mono link-out", value: url, readonly: true, aria: { label: "Sign-in link" } });
-    replace(place, h("p", { class: "small" }, "Opens this page once, within ten minutes. Whoever has it decides as you do."), field,
-      button("Copy the link", () => (field.select(), navigator.clipboard?.writeText(url))));
-    field.select();
-  } catch (error) {
-    replace(place, h("p", { class: "bad" }, error.message, " ", error.hint));
-  }
-}
-
-export function about() {
-  const box = dialog("Handrail");
-  const { name, decides, version, project, store, approvals } = state.session ?? {};
-  const place = h("div", { class: "stack" });
-  const fact = (term, text) => [h("dt", {}, term), h("dd", {}, text)];
-  replace(box.body,
-    state.session && h("dl", { class: "facts" }, fact("You", name + (decides ? ", who decides" : ", reading only")), fact("Project", project),
-      fact("Store", store), fact("Approvals", approvals === "human" ? "only a person's" : "by a person or an agent"), fact("Version", version)),
-    h("dl", { class: "help" }, HELP.map(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)])), place);
-  if (decides) {
-    replace(box.foot, button("Sign in another device", () => anotherDevice(place)),
-      button("Sign out", () => api.post("/api/session/end").then(() => location.reload())));
-  }
 }

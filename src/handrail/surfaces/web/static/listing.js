@@ -1,39 +1,9 @@
 // What the list screens share: one address drawn as rows that are patched in place. No screen of its own.
-import { button, h, replace } from "./dom.js";
+import { dialog, form, trouble } from "./dialog.js";
+import { button, h, keyed, replace, told } from "./dom.js";
+import { prose } from "./prose.js";
 
-const SPOTS = "a, button, input, select, summary";
 const SHARED = ["agents", "messages", "board"]; // topics that belong to no workflow
-
-/** Holds one node per item. A row is drawn again only when its item changed, and never while somebody writes in it. */
-export function keyed(parent, items, keyOf, draw, also = "") {
-  const wanted = new Set(items.map(keyOf));
-  const old = new Map();
-  for (const node of [...parent.children]) {
-    if (wanted.has(node.key)) old.set(node.key, node);
-    else node.remove(); // first of all: what stays is then not moved, and keeps the focus
-  }
-  let next = parent.firstChild;
-  for (const item of items) {
-    const key = keyOf(item);
-    const stamp = JSON.stringify(item) + also;
-    let node = old.get(key);
-    if (node && node === next) next = node.nextSibling;
-    if (!node || (node.stamp !== stamp && !node.querySelector("textarea"))) {
-      node = takeOver(node, draw(item));
-      Object.assign(node, { key, stamp });
-    }
-    if (node.nextSibling !== next || !node.parentNode) parent.insertBefore(node, next);
-  }
-}
-
-/** Puts the fresh node in the old one's place; the focus stays on the same spot. */
-function takeOver(node, fresh) {
-  const spots = (within) => [within, ...within.querySelectorAll(SPOTS)];
-  const spot = node ? spots(node).indexOf(document.activeElement) : -1;
-  node?.replaceWith(fresh);
-  if (spot >= 0) spots(fresh)[spot]?.focus({ preventScroll: true });
-  return fresh;
-}
 
 /** True where a change is about one of the topics, and about this workflow where one is open. */
 export function touches(ctx, change, topics) {
@@ -42,24 +12,26 @@ export function touches(ctx, change, topics) {
 }
 
 /**
- * A screen over one address. `every`: milliseconds between looks, where something changes without news.
- * spec: {path(), topics, items(found), draw(item, refresh), empty: [sentence, command], key, tools, head(found), foot(found), every}
+ * A screen over one address. `every`: milliseconds between looks, where something changes without news; `ages`: rows say
+ * how long something lasts, so each look draws them anew.
+ * spec: {topics, draw(item, refresh), empty: [sentence, command], path(), items(found), key, tools, head(found), foot(found), every}
  */
 export function listing(ctx, spec) {
-  const head = h("div", { class: "list-head" });
+  const head = h("div.list-head");
   const list = h("ol", { class: "entries " + (spec.looks ?? ""), role: "list" });
-  const foot = h("div", { class: "list-head" });
-  const note = h("div", { class: "muted", role: "status" }, "Loading…");
+  const foot = h("div.list-head");
+  const note = h("div.muted", { role: "status" }, "Loading…");
   const whole = () => 0;
+  const at = spec.path ?? (() => `/api/workflows/${ctx.id}/${ctx.tab}`);
   let path = "";
   let busy = false;
   let again = false;
 
   function show(found) {
-    const items = spec.items(found);
-    const also = spec.every ? String(Date.now()) : "";
+    const items = spec.items?.(found) ?? found[ctx.tab];
+    const also = spec.ages ? String(Date.now()) : "";
     for (const [place, draw] of [[head, spec.head], [foot, spec.foot]]) {
-      if (draw) keyed(place, [found], whole, () => h("div", { class: "stack" }, draw(found, refresh)));
+      if (draw) keyed(place, [found], whole, () => h("div.stack", draw(found, refresh)));
     }
     keyed(list, items, spec.key ?? ((item) => item.id), (item) => spec.draw(item, refresh), also);
     replace(note, items.length ? found.more > 0 && `${found.more} more are kept, not shown here.` : empty(...spec.empty));
@@ -69,9 +41,9 @@ export function listing(ctx, spec) {
     again = true;
     if (busy) return;
     busy = true;
-    while (again || path !== spec.path()) {
+    while (again || path !== at()) {
       again = false;
-      path = spec.path();
+      path = at();
       await ctx.api.get(path).then(show).catch((error) => replace(note, problem(error, refresh)));
       await new Promise((rested) => setTimeout(rested, 250));
     }
@@ -81,29 +53,27 @@ export function listing(ctx, spec) {
   const clock = spec.every && setInterval(() => document.hidden || refresh(), spec.every);
   refresh();
   return {
-    node: h("section", { class: "screen" }, spec.tools, head, list, foot, note),
-    update: (change) => (touches(ctx, change, spec.topics) || path !== spec.path()) && refresh(),
+    node: h("section.screen", spec.tools, head, list, foot, note),
+    update: (change) => (touches(ctx, change, spec.topics) || path !== at()) && refresh(),
     close: () => clearInterval(clock),
   };
 }
 
 export function facts(...parts) {
-  return h("div", { class: "small-facts" }, parts.filter(Boolean).map((part) => h("span", {}, part)));
+  return h("div.small-facts", parts.filter(Boolean).map((part) => h("span", part)));
 }
 
 /** One row: what it is, the small facts, then whatever belongs below. */
 export function entry(first, small, ...below) {
-  return h("li", { class: "entry" }, h("div", { class: "first" }, first), facts(...small), below);
+  return h("li.entry", h("div.first", first), facts(...small), below);
 }
 
 export function empty(sentence, command) {
-  return h("div", { class: "empty" }, h("p", {}, sentence), command && h("code", {}, command));
+  return h("div.empty", h("p", sentence), command && h("code", command));
 }
 
-const told = (error) => [error.message, error.hint].filter(Boolean).join(" ");
-
 export function problem(error, retry) {
-  return h("div", { class: "empty", role: "alert" }, h("p", {}, told(error)), button("Try again", retry));
+  return h("div.empty", { role: "alert" }, h("p", told(error)), button("Try again", retry));
 }
 
 /** A task's name that opens the inspector. */
@@ -111,9 +81,18 @@ export function taskLink(ctx, id, name) {
   return id && button(name ?? ctx.state.workflow?.tasks.get(id)?.name ?? id, () => ctx.select(id), "link");
 }
 
+/** A document of the run as it lies there now. */
+export async function openDocument(ctx, name, note) {
+  const box = dialog(name, "wide");
+  const asked = ctx.api.get(`/api/workflows/${ctx.id}/documents/${encodeURIComponent(name)}`);
+  const show = ({ text, path, cut }) =>
+    [facts(h("code", path), cut && "only its beginning is shown", note), h("div.paper", prose(text))];
+  replace(box.body, await asked.then(show, trouble));
+}
+
 /** A button that waits for its work, and says beside itself what went wrong. */
 export function action(label, run, looks) {
-  const said = h("span", { class: "bad", role: "alert" });
+  const said = h("span.bad", { role: "alert" });
   const node = button(label, async () => {
     node.disabled = true;
     replace(said);
@@ -125,29 +104,16 @@ export function action(label, run, looks) {
 
 /** A button that asks for a few words first; `run` gets them, and then the list is read again. */
 export function asking(label, question, run, refresh, looks) {
-  const place = h("div", { class: "asking row" });
-  const close = () => replace(place, button(label, open, looks));
-  function open() {
-    const field = h("textarea", { class: "field", rows: 2, placeholder: question, aria: { label: question } });
-    const send = async () => {
-      const text = field.value.trim();
-      if (!text) throw new Error("Nothing is written yet.");
-      await run(text);
-      close();
-      refresh();
-    };
-    replace(place, field, action(label, send, "primary"), button("Cancel", close));
-    field.focus();
-  }
-  close();
-  return place;
+  const text = { label: question, why: "Nothing is written yet." };
+  const send = (words) => run(words).then(refresh);
+  return button(label + "…", () => form({ title: label, text, act: label, looks: "primary", run: send }), `asking ${looks ?? ""}`);
 }
 
 /** One choice out of a few: [[value, text], …]. */
 export function chips(label, options, chosen, choose) {
   const chip = ([value, text]) =>
     button(text, () => choose(value), "chip", { aria: { pressed: String(value === chosen) } });
-  return h("div", { class: "row chips", role: "group", aria: { label } }, options.map(chip));
+  return h("div.row.chips", { role: "group", aria: { label } }, options.map(chip));
 }
 
 /** A field whose words become a parameter of the address once somebody stops typing. */

@@ -1,5 +1,18 @@
 // What the page knows, and how it stays true: one snapshot, then numbered news. No elements are made here.
+import { ahead } from "./ahead.js";
 import { setSkew } from "./dom.js";
+
+// The proof that this page was signed in: a cookie goes to every port of a machine, this stays at ours. A link brings
+// it in the address, where nobody is to find it afterwards, nor a code that was refused.
+const PROOF = "handrail.proof";
+const [, brought] = /^#proof=([\w-]+)/.exec(location.hash) ?? [];
+const refusedLink = new URLSearchParams(location.search).has("token");
+if (brought) keepProof(brought);
+if (brought || refusedLink) history.replaceState(null, "", location.pathname + (brought ? "" : location.hash));
+
+export function keepProof(proof) {
+  localStorage.setItem(PROOF, proof);
+}
 
 export const state = {
   session: null,
@@ -14,6 +27,7 @@ export const state = {
   unread: 0,
   workflow: null, // the open one's document, its tasks as a Map
   position: 0,
+  refusedLink, // somebody came by a link that does not work
 };
 
 export class ApiError extends Error {
@@ -23,17 +37,30 @@ export class ApiError extends Error {
   }
 }
 
+/** What the feed does when the server does not answer, when it does, and when all is loaded. */
+export const line = { failed() {}, worked() {}, loaded() {} };
+const LOOK_MS = 30000; // nobody waits longer for an answer that only looks
+
+function send(method, path, body, proof) {
+  if (method === "GET") return ahead.get(path) ?? fetch(path, { signal: AbortSignal.timeout(LOOK_MS) });
+  const headers = { "content-type": "application/json", "x-handrail-proof": proof ?? "" };
+  return fetch(path, { method, headers, body: JSON.stringify(body) });
+}
+
 async function ask(method, path, body) {
-  const headers = body === undefined ? {} : { "content-type": "application/json" };
-  let response;
-  try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-  } catch {
+  const proof = localStorage.getItem(PROOF);
+  const sent = send(method, path, body, proof);
+  ahead.delete(path);
+  const response = await sent.catch(() => {
+    line.failed();
     throw new ApiError(0, { hint: "Is `handrail up` still running?" });
-  }
+  });
+  line.worked();
   setSkew(Date.parse(response.headers.get("date")) - Date.now() || 0);
   const told = await response.json().catch(() => ({}));
-  if (response.status === 401 && path !== "/api/session") signedOut();
+  const isUnproven = told.error?.code === "PROOF_MISSING";
+  if (isUnproven && proof === localStorage.getItem(PROOF)) localStorage.removeItem(PROOF); // not one that came meanwhile
+  if (isUnproven || (response.status === 401 && path !== "/api/session")) signedOut();
   if (!response.ok) throw new ApiError(response.status, told.error);
   return told;
 }
@@ -44,20 +71,21 @@ export const api = {
   post: (path, body = {}) => ask("POST", path, body),
 };
 
-// Telling the screens, at most each 60 ms.
+// Telling the screens: at once after a quiet time, and at most each 60 ms.
 
 const listeners = new Set();
 let change = null;
+let toldAt = 0;
 
 export function listen(run) {
   listeners.add(run);
   return () => listeners.delete(run);
 }
 
-function touch({ topics = [], workflows = [], tasks = [], all = false }) {
+export function touch({ topics = [], workflows = [], tasks = [], all = false }) {
   if (!change) {
     change = { topics: new Set(), workflows: new Set(), tasks: new Set(), all: false };
-    setTimeout(tell, 60);
+    setTimeout(tell, Math.max(0, toldAt + 60 - Date.now()));
   }
   topics.forEach((topic) => change.topics.add(topic));
   workflows.forEach((id) => change.workflows.add(id));
@@ -68,40 +96,44 @@ function touch({ topics = [], workflows = [], tasks = [], all = false }) {
 function tell() {
   const told = change;
   change = null;
+  toldAt = Date.now();
   for (const run of [...listeners]) run(told);
 }
 
-function connected(connection) {
+export function connected(connection) {
   if (connection === state.connection) return;
   if (connection !== "offline") state.since = Date.now();
   state.connection = connection;
   touch({ topics: ["connection"] });
 }
 
-function signedOut() {
-  hangUp();
-  tellAll("signed-out");
-}
+export const signedOut = () => connected("signed-out"); // the feed hears of it and ends
 
 // The snapshot.
 
-let early = []; // news that came while the snapshot was on its way
 let loading = null;
 
-/** Everything anew: at the start, after signing in, and where the feed cannot go on. */
-export function load() {
-  loading ??= loadAll().finally(() => (loading = null));
+/** False while there is nothing yet that news could change. */
+export const isLoaded = () => !loading && state.session !== null;
+
+/** Everything anew: at the start, after signing in, and where the feed cannot go on. `id`: the open workflow. */
+export function load(id = state.workflow?.workflow.id) {
+  loading ??= loadAll(id).finally(() => (loading = null));
   return loading;
 }
 
-async function loadAll() {
-  state.session = await api.get("/api/session");
-  state.position = (await loadHome()).position;
-  await Promise.all([loadNeeds(), loadWorkflow(state.workflow?.workflow.id)]);
-  const waiting = early;
-  early = [];
-  waiting.forEach(apply);
-  touch({ all: true });
+/** What may be gone when it is tried again: no answer, or a server in trouble. */
+export const isPassing = (error) => !(error.status >= 400 && error.status < 500);
+
+async function loadAll(id) {
+  const isFirst = !state.session;
+  const open = loadWorkflow(id).catch(() => {}); // one that is not there is told when it is opened
+  const [session, home] = await Promise.all([api.get("/api/session"), loadHome(), loadNeeds(), open]);
+  state.session = session;
+  state.position = Math.min(home.position, state.workflow?.position ?? home.position);
+  loading = null;
+  line.loaded();
+  if (!isFirst) touch({ all: true });
 }
 
 export async function loadNeeds() {
@@ -110,8 +142,7 @@ export async function loadNeeds() {
   touch({ topics: ["needs"] });
 }
 
-/** Also asked again now and then: who is stuck follows from the clock, and no news tells it. */
-async function loadHome() {
+export async function loadHome() {
   const home = await api.get("/api/home" + (state.archived ? "?archived=1" : ""));
   Object.assign(state, { unread: home.unread, closed: home.closed, more: home.more, workflows: new Map() });
   takeRows(home.workflows);
@@ -119,7 +150,7 @@ async function loadHome() {
   return home;
 }
 
-function takeRows(rows) {
+export function takeRows(rows) {
   for (const row of rows) {
     state.workflows.set(row.id, row);
     if (row.id === state.workflow?.workflow.id) state.workflow.workflow = row;
@@ -128,12 +159,11 @@ function takeRows(rows) {
 
 let wanted = null;
 
-async function loadWorkflow(id) {
+export async function loadWorkflow(id) {
   wanted = id ?? null;
   const found = id ? await api.get("/api/workflows/" + encodeURIComponent(id)) : null;
   if (wanted !== (id ?? null)) return;
   state.workflow = found && { ...found, tasks: new Map(found.tasks.map((row) => [row.id, row])) };
-  touch({ all: true });
 }
 
 /** Makes this workflow the open one (none with null); throws an ApiError where there is no such workflow. */
@@ -143,143 +173,15 @@ export async function openWorkflow(id) {
   await loadWorkflow(id);
 }
 
-const later = {};
-
-/** Runs once for many calls, and not at once: the server is asked again at most each quarter of a second. */
-function soon(name, run) {
-  later[name] ??= setTimeout(() => {
-    delete later[name];
-    run().catch(() => {});
-  }, 250);
-}
-
-function apply(news) {
-  if (loading || !state.session) return void early.push(news);
-  if (news.position <= state.position) return;
-  state.position = news.position;
-  takeRows(news.workflows);
-  const open = state.workflow?.workflow.id;
-  for (const row of news.tasks) {
-    if (row.workflow_id !== open) continue;
-    if (row.gone) state.workflow.tasks.delete(row.id);
-    else state.workflow.tasks.set(row.id, row);
-  }
-  const topics = new Set(news.topics);
-  if (topics.has("gates") || topics.has("reviews") || topics.has("messages")) soon("needs", loadNeeds);
-  if (topics.has("messages")) soon("home", loadHome);
-  const ours = news.workflows.some((row) => row.id === open);
-  if (ours && (topics.has("plan") || topics.has("pipeline"))) soon("workflow", () => loadWorkflow(open));
-  touch({ topics, workflows: news.workflows.map((row) => row.id), tasks: news.tasks.map((row) => row.id) });
-}
-
-// The feed. One tab of the browser holds it and tells the others: the one that was looked at last.
-
-const channel = new BroadcastChannel("handrail-feed");
-let source = null;
-let leads = false;
-let failures = 0;
-let retry = 0;
-
-channel.onmessage = ({ data }) => {
-  if (state.connection === "signed-out" && data.connection === "live") location.reload(); // signed in next door
-  if (data.asks && leads) tellAll(state.connection);
-  if (leads && data.connection === "signed-out") again();
-  if (leads || state.connection === "signed-out") return;
-  if (data.news) apply(data.news);
-  if (data.reset) load().catch(() => {});
-  if (data.connection) connected(data.connection);
-};
-
-function tellAll(connection) {
-  connected(connection);
-  channel.postMessage({ connection });
-}
-
-function hangUp() {
-  clearTimeout(retry);
-  source?.close();
-  source = null;
-}
-
-function dial() {
-  hangUp();
-  if (!leads || state.connection === "signed-out") return;
-  const feed = new EventSource("/api/feed?after=" + state.position);
-  source = feed;
-  feed.addEventListener("hello", () => {
-    failures = 0;
-    tellAll("live");
-  });
-  feed.onmessage = (event) => {
-    const news = JSON.parse(event.data);
-    apply(news);
-    channel.postMessage({ news });
-  };
-  feed.addEventListener("reset", () => {
-    channel.postMessage({ reset: true });
-    load().then(dial, lost);
-  });
-  feed.onerror = lost;
-}
-
-function lost() {
-  hangUp();
-  failures += 1;
-  tellAll(failures > 3 ? "offline" : "reconnecting");
-  retry = setTimeout(again, Math.min(10000, 500 * 2 ** failures));
-}
-
-/** Asks who we are first: a feed that is refused does not say why. */
-function again() {
-  api.get("/api/session").then(dial, (error) => (error.status === 401 ? signedOut() : lost()));
-}
-
-let queued = false;
-
-function lead(steal) {
-  if (!steal && queued) return;
-  queued ||= !steal;
-  navigator.locks.request("handrail-feed", { steal }, () => {
-    if (!steal) queued = false;
-    leads = true;
-    dial();
-    return new Promise(() => {});
-  }).catch(() => {
-    leads = false; // another tab took it over
-    hangUp();
-    lead(false);
-  });
-}
-
-function wake() {
-  if (document.hidden || state.connection === "signed-out") return;
-  if (leads && state.connection !== "live") again();
-  if (!leads && navigator.locks) lead(true);
-}
-
-/** Loads everything and follows. Throws an ApiError with status 401 where nobody is signed in. */
-export async function start() {
+/** Loads everything, then follows what changes. False where nobody is signed in. */
+export async function start(id) {
   try {
-    await load();
+    await load(id);
+    state.connection = "connecting";
   } catch (error) {
-    if (error.status === 401) signedOut();
-    throw error;
+    if (error.status !== 401) throw error;
+    signedOut();
   }
-  state.connection = "connecting";
-  if (leads) return dial();
-  channel.postMessage({ asks: true });
-  if (navigator.locks) return lead(!document.hidden);
-  leads = true; // no secure context, such as a phone on plain HTTP: each tab for itself
-  dial();
+  import("./feed.js").then((feed) => feed.join());
+  return state.connection !== "signed-out";
 }
-
-document.addEventListener("visibilitychange", wake);
-addEventListener("online", wake);
-
-// A machine that slept has a dead connection and nobody who says so.
-let tick = Date.now();
-setInterval(() => {
-  if (Date.now() - tick > 90000 && source) again();
-  tick = Date.now();
-  if (state.connection === "live" && !document.hidden) soon("home", loadHome);
-}, 60000);

@@ -2,19 +2,17 @@
 import { button, h, icon, when } from "./dom.js";
 import { action, asking, entry, listing, taskLink } from "./listing.js";
 
-export const title = "Messages";
-
 export function screen(ctx) {
   const thread = () => ctx.params.get("thread");
   const may = ctx.state.session?.decides;
-  const isMine = (name) => name === "you" || name === ctx.state.session?.name;
+  const isMine = (id) => id === "human"; // the person's inbox, whoever is signed in
   const read = (message, ack) => ctx.api.post(`/api/messages/${message.id}/read`, { ack });
 
   /** Answers go to who wrote last; where nobody did but the person, to whom they wrote. */
   function foot({ messages }, refresh) {
-    const last = messages?.findLast((message) => !isMine(message.sender)) ?? messages?.at(-1);
+    const last = messages?.findLast((message) => !isMine(message.sender_id)) ?? messages?.at(-1);
     if (!last || !may) return null;
-    const [id, name] = isMine(last.sender) ? [last.recipient_id, last.recipient] : [last.sender_id, last.sender];
+    const [id, name] = isMine(last.sender_id) ? [last.recipient_id, last.recipient] : [last.sender_id, last.sender];
     const send = (body) => ctx.api.post("/api/messages", { recipient_id: id, body, reply_to: last.id });
     return asking("Answer", `To ${name}`, send, refresh, "primary");
   }
@@ -22,28 +20,28 @@ export function screen(ctx) {
   /** Who opens a thread has read it; what is to be acknowledged still waits for that. */
   function head({ messages }) {
     if (!messages) return null;
-    const unread = messages.filter((message) => may && isMine(message.recipient) && !message.read_at);
+    const unread = messages.filter((message) => may && isMine(message.recipient_id) && !message.read_at);
     unread.forEach((message) => read(message, false).catch(() => {}));
-    return h("div", { class: "row" }, button("All threads", () => ctx.go({ thread: null })), h("h2", {}, messages[0]?.subject));
+    return h("div.row", button("All threads", () => ctx.go({ thread: null })), h("h2", messages[0]?.subject));
   }
 
   function drawThread(each) {
     return entry(
       [icon("message"), button(each.subject || "No subject", () => ctx.go({ thread: each.id }), "link"),
-        each.unread > 0 && h("span", { class: "badge" }, `${each.unread} new`)],
+        each.unread > 0 && h("span.badge", `${each.unread} new`)],
       [each.with.join(", "), each.count === 1 ? "1 message" : `${each.count} messages`, when(each.last.created_at)],
-      h("p", { class: "muted line-cut" }, `${each.last.sender}: ${each.last.body}`));
+      h("p.muted.line-cut", `${each.last.sender}: ${each.last.body}`));
   }
 
   function drawMessage(message, refresh) {
     const owed = message.requires_ack && !message.acked_at;
     return entry(
-      [h("b", {}, message.sender), h("span", { class: "muted" }, `to ${message.recipient}`), taskLink(ctx, message.task_id)],
+      [h("b", message.sender), h("span.muted", `to ${message.recipient}`), taskLink(ctx, message.task_id)],
       [when(message.created_at), message.type, message.priority !== "normal" && message.priority,
         owed ? "wants an acknowledgement" : message.acked_at && ["acknowledged ", when(message.acked_at)]],
-      h("p", { class: "prose" }, message.body),
-      owed && may && isMine(message.recipient) &&
-        h("div", { class: "row" }, action("Acknowledge", () => read(message, true).then(refresh), "primary")));
+      h("p.prose", message.body),
+      owed && may && isMine(message.recipient_id) &&
+        h("div.row", action("Acknowledge", () => read(message, true).then(refresh), "primary")));
   }
 
   function path() {

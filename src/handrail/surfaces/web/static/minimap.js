@@ -4,10 +4,10 @@ import { svg } from "./dom.js";
 
 /** @param {(x: number, y: number) => void} look called with a point of the graph */
 export function minimap(look) {
-  const view = svg("rect", { class: "mini-view" });
+  const view = svg("rect.mini-view");
   const layer = svg("g");
-  const node = svg("svg", { class: "minimap", aria: { hidden: "true" } }, layer, view);
-  const boxes = new Map();
+  const node = svg("svg.minimap", { aria: { hidden: "true" } }, layer, view);
+  let boxes = new Map();
 
   function point(event) {
     if (!event.buttons) return;
@@ -22,17 +22,14 @@ export function minimap(look) {
 
   return {
     node,
-    draw(graph) {
-      boxes.clear();
+    /** `looks`: the class of a box, by its id. */
+    draw(graph, looks) {
       node.setAttribute("viewBox", `-40 -40 ${graph.width + 80} ${graph.height + 80}`);
-      layer.replaceChildren(...graph.nodes.map(({ id, x, y, w, h }) => {
-        boxes.set(id, svg("rect", { x, y, width: w, height: h }));
-        return boxes.get(id);
-      }));
+      const boxOf = ({ id, x, y, w, h }) => svg("rect", { x, y, width: w, height: h, class: looks(id) });
+      boxes = new Map(graph.nodes.map((one) => [one.id, boxOf(one)]));
+      layer.replaceChildren(...boxes.values());
     },
-    paint(id, looks) {
-      boxes.get(id)?.setAttribute("class", looks);
-    },
+    paint: (id, looks) => boxes.get(id)?.setAttribute("class", looks),
     moved(at, { width, height }) {
       const box = { x: -at.x / at.k, y: -at.y / at.k, width: width / at.k, height: height / at.k };
       for (const [name, value] of Object.entries(box)) view.setAttribute(name, value);

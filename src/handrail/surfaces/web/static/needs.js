@@ -1,90 +1,52 @@
 // Needs you: one line for each thing that waits for the person, on every screen, and the notice that there is a new one.
-import { asked, closeReview, decide, label, material, reply } from "./deciding.js";
-import { button, h, icon, iconButton, when } from "./dom.js";
-import { keyed } from "./listing.js";
+import { button, h, icon, keyed, when } from "./dom.js";
 import { api, state } from "./live.js";
 
-const BELL = "handrail-bell";
+/** What is asked, for people: a gate of a run has a short name for its question, so the phase says it better. */
+export const asked = (item) => item.headline || item.phase || item.question;
 
-/** A button that switches sound and desktop notice on and off. Off until somebody asks for it. */
-export function bell() {
-  const told = () => (localStorage.getItem(BELL) ? "Notices of new decisions are on" : "Tell me of new decisions, with a sound");
-  const look = () => {
-    node.title = told();
-    node.setAttribute("aria-pressed", Boolean(localStorage.getItem(BELL)));
-  };
-  const node = iconButton("bell", "Sound and notice for new decisions", async () => {
-    if (localStorage.getItem(BELL)) localStorage.removeItem(BELL);
-    else {
-      localStorage.setItem(BELL, "on");
-      chime();
-      if (globalThis.Notification?.permission === "default") await Notification.requestPermission();
-    }
-    look();
-  });
-  look();
-  return node;
-}
+/** An option of a gate as a button says it. */
+export const label = (answer) => answer[0].toUpperCase() + answer.slice(1).replaceAll("_", " ");
 
-function chime() {
-  const audio = new AudioContext();
-  const tone = audio.createOscillator();
-  const volume = audio.createGain();
-  volume.gain.setValueAtTime(0.12, audio.currentTime);
-  volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + 0.5);
-  tone.connect(volume).connect(audio.destination);
-  tone.frequency.value = 740;
-  tone.start();
-  tone.stop(audio.currentTime + 0.5);
-  tone.onended = () => audio.close();
-}
-
-function notice(item) {
-  if (!localStorage.getItem(BELL)) return;
-  chime();
-  if (document.hidden && globalThis.Notification?.permission === "granted") {
-    new Notification(asked(item), { body: item.title, tag: item.id }); // the tag: one notice, however many tabs
-  }
-}
+/** A dialog of deciding.js, which is loaded when somebody first decides. */
+const open = (name, ...about) => () => import("./deciding.js").then((dialogs) => dialogs[name](...about));
 
 /** What may be done at once. Everything that decides asks once more, in a dialog that says what it is about. */
 function acts(item) {
-  const read = (words) => button(words, () => material(item), "quiet");
+  const read = (words) => button(words, open("material", item), "quiet");
   if (!state.session.decides) {
-    const why = h("span", { class: "muted small" }, "You are reading only; a signed-in person decides.");
+    const why = h("span.muted.small", "You are reading only; a signed-in person decides.");
     return [item.kind === "message" ? null : read("Read"), why];
   }
   if (item.kind === "message") {
-    const acknowledge = () => api.post(`/api/messages/${item.id}/read`, { ack: true });
-    return [button("Reply…", () => reply(item), "quiet"), button("Acknowledge", acknowledge)];
+    return [button("Reply…", open("reply", item), "quiet"), button("Acknowledge", open("acknowledge", item))];
   }
-  if (item.kind === "review") return [read("Read"), button("Looked at…", () => closeReview(item))];
-  const choice = (answer) => button(label(answer) + "…", () => decide(item, answer),
+  if (item.kind === "review") return [read("Read"), button("Looked at…", open("closeReview", item))];
+  const choice = (answer) => button(label(answer) + "…", open("decide", item, answer),
     { approve: "primary", reject: "danger" }[answer], { data: { answer } });
   const others = item.options.filter((answer) => answer !== "abandon" && answer !== "reject");
-  return [
-    read(item.options.includes("reject") ? "Ask for changes…" : "Read"),
-    others.map(choice),
-    item.options.includes("reject") ? choice("reject") : null,
-  ];
+  return [read("Read"), others.map(choice), item.options.includes("reject") ? choice("reject") : null];
 }
 
 function line(item) {
   const question = asked(item);
-  const isNew = (text) => text && !question.includes(text) && text !== item.workflow_name;
-  const about = [item.title, item.task_name, item.sender, item.path, item.why].filter(isNew);
+  const isNew = (text) => text && !question.includes(text) && text !== item.workflow_name && text !== "Message";
+  const more = item.count > 1 && `${item.count} messages`;
+  const about = [item.sender, more, item.title, item.task_name, item.path, item.why].filter(isNew);
   const href = `#/w/${encodeURIComponent(item.workflow_id)}` + (item.task_id ? "?task=" + encodeURIComponent(item.task_id) : "");
-  return h("div", { class: "need", role: "group", aria: { label: question }, data: { gate: item.id, kind: item.kind } },
+  return h("div.need", { role: "group", aria: { label: question }, data: { gate: item.id, kind: item.kind } },
     icon({ decision: "gate" }[item.kind] ?? item.kind),
-    h("span", { class: "question line-cut", title: question }, question),
-    h("span", { class: "about line-cut", title: about.join(" · ") },
+    h("span.question.line-cut", { title: question }, question),
+    h("span.about.line-cut", { title: about.join(" · ") },
       item.workflow_id ? h("a", { href }, item.workflow_name) : null, about.map((text) => " · " + text)),
-    when(item.created_at), h("span", { class: "acts row" }, acts(item)));
+    when(item.created_at), h("span.acts.row", acts(item)));
 }
 
 /** The strip. It keeps still while nothing changes: a button under somebody's finger must not move away. */
 export function needsStrip(node, announce) {
   let known = null;
+  let count = () => {};
+  import("./below.js").then(({ below }) => (count = below(node))(), () => {});
   return {
     update(change) {
       node.hidden = state.needs.length === 0;
@@ -92,10 +54,11 @@ export function needsStrip(node, announce) {
       const fresh = state.needs.filter((item) => known && item.kind === "decision" && !known.has(item.id));
       known = new Set(state.needs.map((item) => item.id));
       keyed(node, state.needs, (item) => item.id, line, String(state.session.decides));
-      if (state.moreNeeds) node.append(h("p", { class: "need muted" }, `${state.moreNeeds} more wait behind these.`));
+      if (state.moreNeeds) node.append(h("p.need.muted", `${state.moreNeeds} more wait behind these.`));
+      count();
       if (!fresh.length) return;
       announce(`Needs you: ${fresh.map(asked).join("; ")}`);
-      notice(fresh[0]);
+      import("./bell.js").then((bell) => bell.notice(fresh[0].id, asked(fresh[0]), fresh[0].title));
     },
   };
 }

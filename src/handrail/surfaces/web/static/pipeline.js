@@ -1,50 +1,75 @@
 // A pipeline run as steps: where it stands, what each phase took, what was spent.
-import { bar, h, icon, pill, span, when } from "./dom.js";
-import { action, asking, entry, facts, listing } from "./listing.js";
-
-export const title = "Pipeline";
+import { bar, button, h, icon, pill, span, when } from "./dom.js";
+import { action, asking, entry, facts, listing, openDocument } from "./listing.js";
+import { prose } from "./prose.js";
 
 const STATES = { done: "completed", now: "in_progress", waits: "waiting", next: "pending" };
 
 function spending({ spent, budget }) {
-  return Object.entries(spent ?? {}).filter(([, count]) => count !== null).map(([name, count]) => {
+  return Object.entries(spent ?? {}).filter(([, count]) => count).map(([name, count]) => {
     const most = budget?.[`hard_${name}`] ?? budget?.[`soft_${name}`];
     const text = `${count.toLocaleString()}${most ? ` of ${most.toLocaleString()}` : ""} ${name}`;
-    return h("div", { class: "spent" }, text, most && bar(Math.min(count, most), most));
+    return h("div.spent", text, most && bar(Math.min(count, most), most));
   });
 }
 
+/** The phases in their order; those that were skipped one after the other are one item. */
+function folded(phases) {
+  const items = [];
+  for (const phase of phases) {
+    const last = items.at(-1);
+    if (phase.state !== "skipped") items.push(phase);
+    else if (last?.skipped) last.skipped.push(phase.label);
+    else items.push({ id: "skipped " + phase.id, skipped: [phase.label] });
+  }
+  return items;
+}
+
 export function screen(ctx) {
+  let documents = [];
   const send = (word, body) => ctx.api.post(`/api/workflows/${ctx.id}/${word}`, body);
+
+  const paper = (name) => button(name, () => openDocument(ctx, name), "link");
+  const output = (name) => (documents.some((one) => one.name === name) ? paper(name) : h("code", name));
+  const foot = () => documents.length > 0 && [h("h3", "Documents of this run"), facts(...documents.map((one) => paper(one.name)))];
 
   function head(run, refresh) {
     const pause = () => asking("Pause", "Why should it wait?", (reason) => send("pause", { reason }), refresh);
     const resume = () => action("Resume", () => send("resume", {}).then(refresh), "primary");
-    return [h("h2", {}, run.title), run.sentence && h("p", {}, run.sentence),
-      facts(run.flow, run.effort, run.branch && h("code", {}, run.branch), run.driven_by && `driven by ${run.driven_by}`),
-      h("div", { class: "row" }, spending(run)), run.warning && h("p", { class: "bad" }, run.warning),
-      !run.ended && ctx.state.session?.decides && h("div", { class: "row" }, run.stopped ? resume() : pause()),
-      run.go_on_with && h("code", {}, run.go_on_with)];
+    return [h("h2", run.title), run.sentence && prose(run.sentence),
+      facts(run.flow, run.effort, run.branch && h("code", run.branch), run.driven_by && `driven by ${run.driven_by}`),
+      h("div.row", spending(run)), run.warning && h("p.bad", run.warning),
+      !run.ended && ctx.state.session?.decides && h("div.row", run.stopped ? resume() : pause()),
+      run.go_on_with && h("code", run.go_on_with)];
   }
 
   function draw(phase) {
+    if (phase.skipped) {
+      const summary = h("summary", pill("skipped", `${phase.skipped.length} skipped`));
+      return h("li.entry", h("details", summary, h("p.muted", phase.skipped.join(", "))));
+    }
     return entry(
-      [pill(STATES[phase.state] ?? phase.state, phase.state), h("b", {}, phase.label), phase.gate && icon("gate")],
-      [phase.gate ? "a person decides" : phase.agent ?? phase.kind, phase.elapsed_ms && `took ${span(phase.elapsed_ms)}`,
-        phase.started_at && ["began ", when(phase.started_at)], phase.tries > 1 && `${phase.tries} tries`,
+      [pill(STATES[phase.state] ?? phase.state, phase.state), h("b", phase.label), phase.gate && icon("gate")],
+      [phase.gate ? "a person decides" : phase.agent ?? phase.kind, phase.elapsed_ms && (phase.state === "now" ? `${span(phase.elapsed_ms)} so far` : `took ${span(phase.elapsed_ms)}`),
+        phase.waiting_ms && `waiting ${span(phase.waiting_ms)}`, phase.started_at && ["began ", when(phase.started_at)], phase.tries > 1 && `${phase.tries} tries`,
         phase.tokens > 0 && `${phase.tokens.toLocaleString()} tokens`,
         phase.answer && `${phase.answer}${phase.answered_by ? ` by ${phase.answered_by}` : ""}`,
-        phase.output && h("code", {}, phase.output)],
-      (phase.again ?? phase.feedback) && h("blockquote", {}, phase.again ?? phase.feedback));
+        phase.output && output(phase.output)],
+      (phase.again ?? phase.feedback) && h("blockquote", prose(phase.again ?? phase.feedback)));
   }
 
   return listing(ctx, {
     path: () => `/api/workflows/${ctx.id}/pipeline`,
     topics: ["pipeline", "gates", "workflows"],
+    every: 30000,
     looks: "steps",
-    items: (run) => run.phases,
+    items(run) {
+      documents = run.documents ?? [];
+      return folded(run.phases);
+    },
     empty: ["This workflow is no run of a pipeline.", "handrail pipeline"],
     head,
+    foot,
     draw,
   });
 }

@@ -1,19 +1,18 @@
 // The tasks of a workflow as a table, and as a board by state. Agents own the states: nothing is dragged here.
-import { button, cut, h, icon, now, pill, replace, span, when } from "./dom.js";
-import { chips, empty, facts, finder, keyed, taskLink } from "./listing.js";
-
-export const title = "Tasks";
+import { button, cut, h, icon, keyed, now, pill, replace, span, when, word } from "./dom.js";
+import { chips, empty, facts, taskLink } from "./listing.js";
+import { fitted } from "./measure.js";
 
 const ORDER = ["failed", "in_progress", "planning", "paused", "pending", "blocked", "completed", "skipped"];
-const WORDS = { in_progress: "running", pending: "ready", completed: "done" };
 const LANES = [["Failed", "failed"], ["Waits for tasks", "blocked"], ["Ready", "pending"], ["Under way", "in_progress", "planning"],
   ["Paused", "paused"], ["Done", "completed", "skipped"]];
+const MANY = 60; // of more tasks those that are not over come first
 const CARDS = 40; // in one lane of the board
 const WHOLE = 300; // rows that are all drawn; of more only those that are seen
 const AROUND = 12; // rows drawn above and below those
 
 const COLUMNS = [
-  { id: "status", name: "State", by: (row) => ORDER.indexOf(row.status), draw: (row) => pill(row.status, WORDS[row.status]) },
+  { id: "status", name: "State", by: (row) => ORDER.indexOf(row.status), draw: (row) => pill(row.status) },
   { id: "name", name: "Task", by: (row) => row.name.toLowerCase(), draw: nameOf },
   { id: "agent", name: "Agent", by: (row) => row.agent ?? "~", draw: (row) => row.agent },
   { id: "group", name: "Group", by: (row) => row.group ?? "~", draw: (row) => row.group },
@@ -23,9 +22,13 @@ const COLUMNS = [
   { id: "updated", name: "Changed", by: (row) => -row.updated_at, draw: (row) => when(row.updated_at) },
 ];
 
+const asks = (row) => row.waiting && h("span.s-waiting", { title: "waits for you" }, icon("gate"));
+
+/** The name, cut to the room there is; on a phone with what its own columns say elsewhere. */
 function nameOf(row) {
-  return [row.name, row.waiting && h("span", { class: "s-waiting", title: "waits for you" }, icon("gate")),
-    row.error && h("span", { class: "bad small" }, cut(row.error, 90))];
+  const room = row.room * (row.error ? 0.6 : 1) - (row.waiting ? 24 : 0);
+  return [h("span", { title: row.name }, fitted(row.name, Math.max(room, 90), 14)), asks(row),
+    row.error && h("span.bad.small", { title: row.error }, cut(row.error, 90)), facts(row.agent, when(row.updated_at))];
 }
 
 const isOpen = (status) => status !== "completed" && status !== "skipped";
@@ -41,12 +44,15 @@ export function screen(ctx) {
   return ctx.tab === "board" ? board(ctx) : table(ctx);
 }
 
+/** The column that orders the rows; "plan" is none of them. */
+const sortOf = (ctx) => ctx.params.get("sort") ?? (ctx.state.workflow?.tasks.size > MANY ? "status" : "plan");
+
 /** The tasks that the address asks for, in its order; each with how many tasks it still waits for, and how long it took. */
 function chosen(ctx) {
   const all = ctx.state.workflow?.tasks ?? new Map();
   const words = (ctx.params.get("q") ?? "").toLowerCase();
   const status = ctx.params.get("status");
-  const column = COLUMNS.find((each) => each.id === ctx.params.get("sort"));
+  const column = COLUMNS.find((each) => each.id === sortOf(ctx));
   const down = ctx.params.get("down") ? -1 : 1;
   const rows = [];
   for (const task of all.values()) {
@@ -61,14 +67,14 @@ function chosen(ctx) {
 }
 
 function table(ctx) {
-  const states = h("div", { class: "row chips" });
-  const tools = h("div", { class: "tools row" }, finder(ctx, "q", "Filter by name, agent, group"), states);
+  const states = h("div.row.chips");
+  const tools = h("div.tools.row", states);
   const head = h("tr");
   const body = h("tbody");
-  const [above, below] = [1, 2].map(() => h("tbody", { aria: { hidden: "true" } }, h("tr", {}, h("td", { colspan: COLUMNS.length }))));
-  const grid = h("table", { class: "table tasks", role: "grid", tabindex: 0, data: { row: "" },
-    aria: { label: "Tasks: j and k move, Enter opens" }, on: { keydown } }, h("thead", {}, head), above, body, below);
-  const box = h("div", { class: "tasks-box", on: { scroll: draw } }, grid);
+  const [above, below] = [1, 2].map(() => h("tbody", { aria: { hidden: "true" } }, h("tr", h("td", { colspan: COLUMNS.length }))));
+  const grid = h("table.table.tasks", { role: "grid", tabindex: 0, data: { row: "" },
+    aria: { label: "Tasks: j and k move, Enter opens" }, on: { keydown } }, h("thead", head), above, body, below);
+  const box = h("div.tasks-box", { on: { scroll: draw } }, grid);
   const note = h("div", { role: "status" });
   let rows = [];
   let at = 0;
@@ -88,8 +94,8 @@ function table(ctx) {
 
   /** A click sorts, a second one turns the order round, a third gives the plan's own order back. */
   function drawHead() {
-    const [sort, down] = [ctx.params.get("sort"), ctx.params.get("down")];
-    const turned = (id) => (id !== sort ? { sort: id, down: null } : down ? { sort: null, down: null } : { down: 1 });
+    const [sort, down] = [sortOf(ctx), ctx.params.get("down")];
+    const turned = (id) => (id !== sort ? { sort: id, down: null } : down ? { sort: "plan", down: null } : { sort, down: 1 });
     const columns = COLUMNS.map(({ id, name }) => ({ id, name, sorted: id !== sort ? "none" : down ? "descending" : "ascending" }));
     keyed(head, columns, ({ id }) => id, ({ id, name, sorted }) =>
       h("th", { class: `c-${id}`, scope: "col", aria: { sort: sorted } }, button(name, () => ctx.go(turned(id)), "link")));
@@ -98,12 +104,14 @@ function table(ctx) {
   function drawStates() {
     const counts = {};
     for (const { status } of ctx.state.workflow?.tasks.values() ?? []) counts[status] = (counts[status] ?? 0) + 1;
-    const here = ORDER.filter((status) => counts[status]).map((status) => [status, `${WORDS[status] ?? status} ${counts[status]}`]);
-    const view = { options: [["", "all"], ...here], status: ctx.params.get("status") ?? "", sort: ctx.params.get("sort") };
-    const first = view.sort === "status" ? null : "status";
-    keyed(states, [view], () => 0, () => h("div", { class: "row chips" },
+    const here = ORDER.filter((status) => counts[status]).map((status) => [status, `${word(status)} ${counts[status]}`]);
+    const [q, status] = ["q", "status"].map((name) => ctx.params.get(name) ?? "");
+    const view = { options: [["", "all"], ...here], status, sort: sortOf(ctx), q };
+    const first = view.sort === "status" ? "plan" : "status";
+    keyed(states, [view], () => 0, () => h("div.row.chips",
       chips("State", view.options, view.status, (status) => ctx.go({ status })),
-      chips("Order", [["status", "failed first"]], view.sort, () => ctx.go({ sort: first, down: null }))));
+      chips("Order", [["status", "failed first"]], view.sort, () => ctx.go({ sort: first, down: null })),
+      q && button([`“${q}”`, icon("close")], () => ctx.go({ q: null }), "chip", { title: "Show what was searched away" })));
   }
 
   const tall = () => body.firstChild?.offsetHeight || 34;
@@ -115,7 +123,9 @@ function table(ctx) {
     const first = all ? 0 : Math.max(0, Math.floor(box.scrollTop / height) - AROUND);
     const last = all ? rows.length : Math.min(rows.length, first + Math.ceil(box.clientHeight / height) + 2 * AROUND);
     const open = ctx.params.get("task");
-    const seen = rows.slice(first, last).map((row, index) => ({ ...row, here: first + index === at, open: row.id === open }));
+    const room = (head.children[1]?.clientWidth ?? 0) - 20;
+    const shown = (row, index) => ({ ...row, room, here: first + index === at, open: row.id === open });
+    const seen = rows.slice(first, last).map(shown);
     keyed(body, seen, (row) => row.id, drawRow);
     for (const [place, count] of [[above, first], [below, rows.length - last]]) {
       place.hidden = !count;
@@ -152,7 +162,7 @@ function table(ctx) {
   sized.observe(box);
   update();
   return {
-    node: h("section", { class: "screen fills" }, tools, box, note),
+    node: h("section.screen.fills", tools, box, note),
     update,
     close() {
       sized.disconnect();
@@ -163,11 +173,11 @@ function table(ctx) {
 
 function board(ctx) {
   const lanes = LANES.map(([name, ...states]) => {
-    const [count, list, rest] = [h("span", { class: "muted" }), h("ol", { class: "cards", role: "list" }), h("div")];
-    const node = h("section", { class: `lane s-${states[0]}` }, h("h2", {}, icon(states[0]), name, count), list, rest);
+    const [count, list, rest] = [h("span.muted"), h("ol.cards", { role: "list" }), h("div")];
+    const node = h("section", { class: `lane s-${states[0]}` }, h("h2", icon(states[0]), name, count), list, rest);
     return { states, count, list, rest, node };
   });
-  const card = (row) => h("li", { class: "card" }, taskLink(ctx, row.id, row.name),
+  const card = (row) => h("li.card", taskLink(ctx, row.id, row.name), asks(row),
     facts(row.agent, row.waits > 0 && `waits for ${row.waits}`, row.attempts > 1 && `try ${row.attempts}`, when(row.updated_at)));
 
   function update() {
@@ -181,5 +191,5 @@ function board(ctx) {
     }
   }
   update();
-  return { node: h("section", { class: "screen board" }, lanes.map((lane) => lane.node)), update, close() {} };
+  return { node: h("section.screen.board", lanes.map((lane) => lane.node)), update, close() {} };
 }

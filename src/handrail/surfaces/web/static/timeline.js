@@ -1,23 +1,22 @@
 // The timeline: who worked on what, when, and what waited for whom.
-import { h, icon, now, replace, span } from "./dom.js";
-import { chips, empty, keyed, problem, touches } from "./listing.js";
+import { h, icon, keyed, now, replace, span, word } from "./dom.js";
+import { chips, empty, problem, touches } from "./listing.js";
 import { lanes, scale, stretches, ticks } from "./timeline_scale.js";
-
-export const title = "Timeline";
 
 const WINDOWS = [["", "all"], ["1440", "1 day"], ["60", "1 h"], ["10", "10 min"]];
 const KINDS = { queue: "waited for an agent", work: "work", approval: "waited for a person", paused: "paused" };
 const LANE = 26;
 const MOST_LANES = 12;
+const SHORTEST = 7; // pixels that a bar takes at least, as the style has it
 
 const HOURS = new Intl.DateTimeFormat([], { timeStyle: "short" }); // made once: making one takes longer than drawing a bar
 
 export function screen(ctx) {
   const tools = h("div");
-  const ruler = h("div", { class: "tl-ruler", aria: { hidden: "true" } });
+  const ruler = h("div.tl-ruler", { aria: { hidden: "true" } });
   const body = h("div");
   const note = h("div", { role: "status" }, empty("Loading…"));
-  const plot = h("div", { class: "timeline", role: "group", aria: { label: title }, on: { keydown: travel } }, ruler, body, note);
+  const plot = h("div.timeline", { role: "group", aria: { label: "Timeline" }, on: { keydown: travel } }, ruler, body, note);
   let found = null;
   let wait = null;
   let width = 0; // as it is drawn
@@ -40,7 +39,7 @@ export function screen(ctx) {
     const bars = found.bars.map((bar) => ({ ...bar, open: bar.to === null, to: Math.max(bar.from, bar.to ?? now()) }));
     bars.push(...found.gates.map(asBar));
     bars.sort((one, other) => one.from - other.from);
-    const more = found.more > 0 && h("p", { class: "muted" }, "Older bars are kept, not shown here.");
+    const more = found.more > 0 && h("p.muted", "Older bars are kept, not shown here.");
     replace(note, bars.length ? more : empty("Nothing has begun. A bar appears when an agent takes a task.", "handrail next"));
     if (!bars.length) return;
     const end = bars.some((bar) => bar.open) ? now() : bars.reduce((last, bar) => Math.max(last, bar.to), 0);
@@ -61,7 +60,7 @@ export function screen(ctx) {
     const options = found.rows.phases.length ? ["agent", "group", "phase"] : ["agent", "group"];
     const [by, length] = [ctx.params.get("rows") ?? "agent", ctx.params.get("window") ?? ""];
     const squash = ctx.params.get("squash") !== "0";
-    keyed(tools, [{ options, by, length, squash }], () => 0, () => h("div", { class: "tools row" },
+    keyed(tools, [{ options, by, length, squash }], () => 0, () => h("div.tools.row",
       "Rows", chips("Rows", options.map((name) => [name, name]), by, (rows) => ctx.go({ rows })),
       "Window", chips("Window", WINDOWS, length, (minutes) => ctx.go({ window: minutes })),
       chips("Gaps", [[true, "squash idle time"]], squash, () => ctx.go({ squash: squash ? "0" : null }))));
@@ -83,15 +82,19 @@ export function screen(ctx) {
 
   /** Nodes stay where they are and are only moved, so that a tooltip or a press outlives the news. */
   function drawRows(rows, axis) {
-    keyed(body, rows.map(({ key, name }) => ({ key, name })), ({ key }) => key, rowNode);
-    rows.forEach(({ bars }, index) => {
+    for (const row of rows) {
+      row.lanes = lanes(row.bars, MOST_LANES, (axis.length * SHORTEST) / width);
+      row.more = row.bars.filter((bar) => bar.lane === MOST_LANES && !bar.strip).length;
+    }
+    keyed(body, rows.map(({ key, name, more }) => ({ key, name, more })), ({ key }) => key, rowNode);
+    rows.forEach(({ bars, lanes: count }, index) => {
       const track = body.children[index].lastChild;
-      track.style.height = `${lanes(bars, MOST_LANES) * LANE + 4}px`;
+      track.style.height = `${count * LANE + 4}px`;
       for (const bar of bars) {
         bar.x = axis.at(bar.from);
         bar.wide = axis.at(bar.to) - bar.x;
       }
-      const seen = bars.filter((bar) => !bar.strip || bar.wide * width > 2);
+      const seen = bars.filter((bar) => bar.lane < MOST_LANES && (!bar.strip || bar.wide * width > 2));
       keyed(track, seen.map(look), (each) => each.at, barNode);
       seen.forEach((bar, at) => {
         const places = { left: `${bar.x * 100}%`, width: `${bar.wide * 100}%`, top: `${bar.lane * LANE + 3}px` };
@@ -102,16 +105,16 @@ export function screen(ctx) {
     if (stop) stop.tabIndex = 0;
   }
 
-  function rowNode({ name }) {
-    return h("div", { class: "tl-row", role: "group", aria: { label: name } },
-      h("div", { class: "tl-name", title: name }, name), h("div", { class: "tl-track" }));
+  function rowNode({ name, more }) {
+    return h("div.tl-row", { role: "group", aria: { label: name } },
+      h("div.tl-name", { title: name }, name, more > 0 && h("div.muted.small", `${more} more`)), h("div.tl-track"));
   }
 
   /** All that a bar shows; where it lies is not part of it. */
   function look(bar, at) {
     const text = (bar.attempt > 1 ? `#${bar.attempt} ` : "") + bar.name;
     const told = [text, `${KINDS[bar.kind]}, ${span(bar.to - bar.from)}${bar.open ? " so far" : ""}`,
-      `${HOURS.format(bar.from)} to ${bar.open ? "now" : HOURS.format(bar.to)}`, bar.agent, bar.status.replaceAll("_", " ")];
+      `${HOURS.format(bar.from)} to ${bar.open ? "now" : HOURS.format(bar.to)}`, bar.agent, word(bar.status)];
     const pixels = bar.strip ? 0 : bar.wide * width;
     const marks = [bar.strip && "strip", bar.task_id && bar.task_id === ctx.params.get("task") && "chosen"].filter(Boolean);
     return {
@@ -129,7 +132,7 @@ export function screen(ctx) {
 
   function drawRuler(axis) {
     const mark = (looks, x, text) => {
-      const node = h("div", { class: looks }, text && h("span", {}, text));
+      const node = h("div", { class: looks }, text && h("span", text));
       node.style.left = `${x * 100}%`;
       return node;
     };
@@ -145,7 +148,7 @@ export function screen(ctx) {
   sized.observe(plot);
   load();
   return {
-    node: h("section", { class: "screen" }, tools, plot, legend()),
+    node: h("section.screen", tools, plot, legend()),
     update(change) {
       if (touches(ctx, change, ["tasks", "gates", "plan", "pipeline"])) wait ??= setTimeout(load, found ? 2000 : 0);
       else if (view !== String(ctx.params)) draw();
@@ -161,7 +164,7 @@ export function screen(ctx) {
 function legend() {
   const kinds = [["k-work s-completed", "done"], ["k-work s-in_progress", "at work"], ["k-work s-failed", "failed"],
     ["k-queue", "waited for an agent"], ["k-approval", "waited for a person"], ["k-paused", "paused"]];
-  return h("ul", { class: "tl-legend muted" }, kinds.map(([looks, text]) => h("li", {}, h("i", { class: `tl-bar ${looks}` }), text)));
+  return h("ul.tl-legend.muted", kinds.map(([looks, text]) => h("li", h("i", { class: `tl-bar ${looks}` }), text)));
 }
 
 /** Arrow keys go from bar to bar: along the row, and to the nearest one of the next row. */

@@ -60,17 +60,18 @@ export function ticks({ pieces, length, at }, count) {
 }
 
 /**
- * Gives each bar (in order of time) a lane where it lies upon no other; returns how many lanes there are. A wait goes as
- * a strip below the work that ended it, so that waits do not make a row tall.
+ * Gives each bar (in order of time) a lane where it lies upon no other; returns how many lanes there are. A bar is drawn
+ * at least `least` long; one for which there is no room gets lane `most`. A wait goes as a strip below the work that
+ * ended it, so that waits do not make a row tall.
  */
-export function lanes(bars, most) {
+export function lanes(bars, most, least = 0) {
   const ends = [];
   const work = new Map();
   const key = (bar) => `${bar.task_id} ${bar.attempt}`;
   const place = (bar) => {
     const free = ends.findIndex((end) => end <= bar.from);
-    bar.lane = free < 0 ? Math.min(ends.length, most - 1) : free;
-    ends[bar.lane] = Math.max(ends[bar.lane] ?? 0, bar.to);
+    bar.lane = free < 0 ? ends.length : free;
+    if (bar.lane < most) ends[bar.lane] = Math.max(bar.to, bar.from + least);
   };
   for (const bar of bars.filter((each) => each.kind !== "queue")) {
     place(bar);

@@ -1,0 +1,155 @@
+// The feed of news. One tab of the browser holds it and tells the others: the one that was looked at last.
+import { ago } from "./dom.js";
+import { api, connected, line, listen, load, loadHome, signedOut, state } from "./live.js";
+import { apply } from "./news.js";
+
+const channel = new BroadcastChannel("handrail-feed");
+let source = null;
+let leads = false;
+let failures = 0;
+let retry = 0;
+let heardAt = 0; // when the server last said anything
+let checking = false;
+
+// The server says something each five seconds, if only that there is nothing to say. Whoever missed two is cut off.
+const SILENCE_MS = 12500;
+
+channel.onmessage = ({ data }) => {
+  if (state.connection === "signed-out" && data.connection === "live" && localStorage.getItem("handrail.proof")) location.reload(); // signed in next door
+  if (data.doubts && leads) again();
+  if (data.asks && leads) tellAll(state.connection);
+  if (leads && data.connection === "signed-out") again();
+  if (leads || state.connection === "signed-out") return;
+  if (data.news) apply(data.news);
+  if (data.reset) load().catch(() => {});
+  if (data.connection) connected(data.connection);
+};
+
+function tellAll(connection) {
+  connected(connection);
+  channel.postMessage({ connection });
+}
+
+function hangUp() {
+  clearTimeout(retry);
+  source?.close();
+  source = null;
+}
+
+function dial() {
+  hangUp();
+  if (!leads || state.connection === "signed-out") return;
+  const feed = new EventSource("/api/feed?after=" + state.position);
+  source = feed;
+  heardAt = Date.now();
+  const heard = () => (heardAt = Date.now());
+  feed.addEventListener("beat", heard);
+  feed.addEventListener("hello", () => {
+    heard();
+    failures = 0;
+    tellAll("live");
+  });
+  feed.onmessage = (event) => {
+    heard();
+    const news = JSON.parse(event.data);
+    apply(news);
+    channel.postMessage({ news });
+  };
+  feed.addEventListener("reset", () => {
+    channel.postMessage({ reset: true });
+    load().then(dial, lost);
+  });
+  feed.onerror = lost;
+}
+
+function lost() {
+  hangUp();
+  failures += 1;
+  tellAll(failures > 3 ? "offline" : "reconnecting");
+  retry = setTimeout(again, Math.min(10000, 500 * 2 ** failures));
+}
+
+/** Asks who we are first: a feed that is refused does not say why. */
+async function again() {
+  if (checking) return;
+  checking = true;
+  try {
+    await api.get("/api/session");
+    dial();
+  } catch (error) {
+    if (error.status === 401) signedOut();
+    else lost();
+  } finally {
+    checking = false;
+  }
+}
+
+/** Some question got no answer: then nothing here is live, whatever the stream looks like. Its tab finds out. */
+line.failed = () => {
+  if (state.connection !== "live") return;
+  if (leads) return lost();
+  connected("reconnecting");
+  channel.postMessage({ doubts: true });
+};
+
+/** The server answers again: no need to wait for the next try. */
+line.worked = () => {
+  const isLost = state.connection === "reconnecting" || state.connection === "offline";
+  if (isLost && leads && !source) again();
+  if (isLost && !leads) channel.postMessage({ asks: true });
+};
+
+let queued = false;
+
+function lead(steal) {
+  if (!steal && queued) return;
+  queued ||= !steal;
+  navigator.locks.request("handrail-feed", { steal }, () => {
+    if (!steal) queued = false;
+    leads = true;
+    dial();
+    return new Promise(() => {});
+  }).catch(() => {
+    leads = false; // another tab took it over
+    hangUp();
+    lead(false);
+  });
+}
+
+/** Begins to follow; who is signed out only listens for a tab that signs in. */
+export function join() {
+  if (state.connection === "signed-out") return;
+  if (leads) return dial();
+  channel.postMessage({ asks: true });
+  if (navigator.locks) return lead(!document.hidden);
+  leads = true; // no secure context, such as a phone on plain HTTP: each tab for itself
+  dial();
+}
+
+function wake() {
+  if (document.hidden || state.connection === "signed-out") return;
+  if (leads && state.connection !== "live") again();
+  if (!leads && navigator.locks) lead(true);
+}
+
+listen((change) => {
+  if (!change.topics.has("connection") || state.connection !== "signed-out") return;
+  hangUp();
+  channel.postMessage({ connection: "signed-out" });
+});
+document.addEventListener("visibilitychange", wake);
+addEventListener("online", () => leads && state.connection !== "signed-out" && again());
+
+// A dead connection has nobody who says so. And who is stuck follows from the clock alone.
+setInterval(() => source && Date.now() - heardAt > SILENCE_MS && lost(), 1000);
+setInterval(() => {
+  if (state.connection === "live" && !document.hidden) loadHome().catch(() => {});
+}, 60000);
+
+// Times that are told as how long ago.
+setInterval(() => {
+  for (const node of document.querySelectorAll("time[data-at]")) {
+    const text = ago(Number(node.dataset.at));
+    if (node.textContent !== text) node.textContent = text;
+  }
+}, 15000);
