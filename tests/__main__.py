@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,10 +18,15 @@ CHECKS: tuple[tuple[str, list[str]], ...] = (
 )
 
 
+def environment() -> dict[str, str]:
+    """Thousands of processes are started: each would compile everything anew where nobody may keep what is compiled."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def main(arguments: list[str]) -> int:
     pytest = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-q"]
     if arguments:
-        return subprocess.run([*pytest, *arguments], cwd=HERE, check=False).returncode
+        return subprocess.run([*pytest, *arguments], cwd=HERE, env=environment(), check=False).returncode
     failed = []
     for name, command in CHECKS:
         done = subprocess.run(
@@ -30,7 +36,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
         if done.returncode != 0:
             failed.append(name)
-    tests = subprocess.run(pytest, cwd=HERE, check=False).returncode
+    tests = subprocess.run(pytest, cwd=HERE, env=environment(), check=False).returncode
     if failed:
         sys.stdout.write(f"failed: {', '.join(failed)}\n")
     return 1 if failed else tests

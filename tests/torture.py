@@ -6,11 +6,12 @@ Runs the tests marked `torture`, then the property tests with many more examples
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.__main__ import environment as kept_compiled
 
 HERE = Path(__file__).parent.parent
 
@@ -21,7 +22,7 @@ def run(minutes_left: float | None, environment: dict[str, str], *arguments: str
     try:
         timeout = None if minutes_left is None else max(1.0, minutes_left * 60)
         return subprocess.run(
-            command, cwd=HERE, env={**os.environ, **environment}, timeout=timeout, check=False
+            command, cwd=HERE, env={**kept_compiled(), **environment}, timeout=timeout, check=False
         ).returncode
     except subprocess.TimeoutExpired:
         sys.stdout.write("torture: time is up\n")

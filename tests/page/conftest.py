@@ -30,6 +30,7 @@ def browser_path() -> str | None:
 BROWSER = browser_path()  # looked up before any test hides the environment
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One browser is enough: all its tests run in one worker."""
     for item in items:
