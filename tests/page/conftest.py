@@ -1,4 +1,5 @@
-"""One browser and one server for the tests of the page; a fresh context, signed in, for each test.
+"""One browser and one server for the tests of the page; a fresh context, signed in, for each test. Both end with this
+folder: the browser's driver keeps an event loop in its thread, in which no other test could run one.
 
 Every test also holds the page to this: nothing in the browser's console but what the test expects, and nothing asked
 of any other address. Where there is no browser the tests are skipped with one line that says what to install.
@@ -38,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("page"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     if BROWSER is None:
         pytest.skip("no browser: the page's tests need chromium or google-chrome on the PATH")
@@ -50,19 +51,19 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def rich(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     """A store with something of everything; the tests that share it change nothing of it."""
     return build(tmp_path_factory.mktemp("rich"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served(rich: Facts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(rich.project, tmp_path_factory.mktemp("home")) as up:
         yield up
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def signed_in(browser: Any, served: Served) -> Any:
     """The cookies of somebody who came by the terminal's link."""
     context = browser.new_context()

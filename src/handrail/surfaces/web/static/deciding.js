@@ -47,7 +47,10 @@ function keepTrue(box, gate, written = () => "") {
     return now;
   }
 
+  let isTold = false; // two looks may come back with the same
   function tell(now) {
+    if (isTold) return;
+    isTold = true;
     end();
     for (const one of box.node.querySelectorAll("footer button, .paper-line")) one.disabled = true;
     for (const one of box.node.querySelectorAll("textarea")) one.readOnly = true;
