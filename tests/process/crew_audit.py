@@ -162,7 +162,7 @@ def _fences(writes: Sequence[Write]) -> Iterator[str]:
         if {after.get("holder", write.event.actor), data["agent_id"]} != {write.event.actor}:
             yield f"{write} gives the task to another"
         left_ms = before.get("expires_ms", 0) - write.event.at_ms
-        if left_ms > 0 and "holder" in before:  # an agent that comes back in time takes up what is still its own
+        if left_ms > 0 and not data.get("again"):  # an agent that comes back in time takes up what is still its own
             yield f"{write} took a claim that had {left_ms} ms to run"
 
 
