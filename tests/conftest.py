@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""Who starts tests in the background may have Ctrl-C ignored, and every process that tests start would inherit that."""
 
 settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)
 settings.register_profile(

@@ -107,3 +107,9 @@ def test_a_nearer_profile_takes_the_place_of_farther_toolsets(tmp_path: Path) ->
 def test_modules_from_every_source_add_up(tmp_path: Path) -> None:
     configure(tmp_path, 'enable = ["tx"]\n')
     assert load(tmp_path, {"HANDRAIL_ENABLE": "bulk,tx"}, enable=["locks"]).enable == ("tx", "bulk", "locks")
+
+
+def test_a_check_has_at_least_one_word(tmp_path: Path) -> None:
+    configure(tmp_path, "[checks]\ntests = []\n")
+    with pytest.raises(SettingInvalid, match="must have at least 1 entry"):
+        load(tmp_path)

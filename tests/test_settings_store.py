@@ -44,7 +44,7 @@ def test_both_in_one_place_are_refused_with_the_way_out(tmp_path: Path) -> None:
         {"config": 'db = "x.db"\nglobal_store = true'},
         {"HANDRAIL_DB": "x.db", "HANDRAIL_GLOBAL_STORE": "TRUE"},
     ):
-        with pytest.raises(SettingInvalid, match=r"cannot be both x\.db and the global one") as refused:
+        with pytest.raises(SettingInvalid, match=r"cannot be both db and the global one") as refused:
             load(tmp_path, **case)
         assert "--global" in refused.value.hint
 

@@ -118,13 +118,6 @@ def test_the_documents_keep_their_lengths() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= ARCHITECTURE_LINES
 
 
-def test_links_between_documents_resolve() -> None:
-    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{relative(page)} links to {target}"
-
-
 def test_locks_pin_with_hashes_and_name_no_host() -> None:
     for lock in ROOT.glob("requirements*.lock"):
         text = lock.read_text(encoding="utf-8")
@@ -154,16 +147,27 @@ def heavy_among(modules: set[str]) -> list[str]:
     return [name for name in HEAVY if name in modules]
 
 
+SERVER = (
+    "from pathlib import Path; import handrail.surfaces.cli.serve; "
+    "from handrail.wiring import *; "
+    "place = Place(project=Path.cwd(), home=Path.cwd(), environ={}); "
+    "server = build_server(assemble(place, settings_at(place, {}))); "
+    "server.offer.capabilities(stateless=False)"
+)
+
+
 def test_nothing_heavy_is_imported_to_serve() -> None:
     """The modules of `handrail serve` up to the reply to `initialize` and `tools/list`, in the process itself."""
-    code = (
-        "import os; from pathlib import Path; import handrail.surfaces.cli.serve; "
-        "from handrail.wiring import *; "
-        "place = Place(project=Path.cwd(), home=Path.cwd(), environ={}); "
-        "server = build_server(assemble(place, settings_at(place, {}))); "
-        "server.offer.capabilities(stateless=False); server.offer.tools.published()"
+    assert heavy_among(imported_by(f"{SERVER}; server.offer.tools.published()")) == []
+
+
+def test_a_start_loads_no_toolset_before_a_client_asks_for_its_tools() -> None:
+    asked = (
+        "from handrail.protocol.exchange import Connection; from handrail.protocol.wire import Request; "
+        "server.waits(Connection(print), Request(1, 'initialize', {}))"
     )
-    assert heavy_among(imported_by(code)) == []
+    loaded = {name for name in imported_by(f"{SERVER}; {asked}") if name.startswith("handrail.toolsets.")}
+    assert loaded == {"handrail.toolsets.vocabulary"}
 
 
 def test_the_list_of_heavy_modules_can_fail() -> None:

@@ -7,7 +7,7 @@ import sys
 from handrail.surfaces.cli.main import cli
 
 EXIT_BUG = 70
-"""Nobody's mistake but ours: sysexits' EX_SOFTWARE."""
+"""A bug of ours, not the user's mistake: sysexits' EX_SOFTWARE."""
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The whole tool surface, in listing order: the one place to see it.
 
-A toolset's operations are loaded when it is turned on: a server with five of them pays for five. Toolsets that a source
-document names and this version does not have are listed too, so that asking for one gets an answer rather than a guess.
+A toolset's operations are loaded when it is turned on, so a server with five toolsets loads five. Toolsets that a
+source document names but this version lacks are listed too, so that asking for one gets an answer rather than a guess.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "assist": ("assist",),
     "dynamic": ("dynamic",),
 }
-"""The modules of `handrail.toolsets` that have each toolset's operations, in listing order."""
+"""The modules of `handrail.toolsets` that contain each toolset's operations, in listing order."""
 
 
 @functools.cache
@@ -95,7 +95,7 @@ def operations_of(toolset: str) -> tuple[Operation[Any, Any], ...]:
 
 @functools.cache
 def whole_catalog() -> tuple[Operation[Any, Any], ...]:
-    """Every operation there is. Loads every toolset: for documents, tests, and what is asked for in vain."""
+    """Every operation there is. Loads every toolset: for the docs, the tests, and to say where a tool belongs."""
     return tuple(operation for toolset in TOOLSETS for operation in operations_of(toolset.name))
 
 

@@ -1,8 +1,8 @@
 """The composition root for HTTP: which server answers under which path. Loaded only where HTTP is served.
 
-`/mcp` is the configured selection, `/mcp/x/a,b` the toolsets a and b, `/mcp/readonly` and `/mcp/readonly/x/a,b` the
-same without the tools that change anything. A token that may only read is shown the latter under the paths of the
-former.
+`/mcp` is the configured selection, `/mcp/x/a,b` the toolsets a and b; `/mcp/readonly` and `/mcp/readonly/x/a,b` are the
+same without tools that change anything. Callers whose token may only read get the read-only ones under the ordinary
+paths.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from handrail.wiring import LazyLedger, Place, assemble, build_server, has_store
 
 MCP_PATH = "/mcp"
 VIEWS = 64
-"""Different tool selections one process serves by path; more are refused."""
+"""How many different tool selections one process serves by path; more are refused."""
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -52,7 +52,7 @@ class View(NamedTuple):
 
 
 class Views:
-    """The servers of one process, by path. Made when first asked for."""
+    """The servers of one process by path, created when first requested."""
 
     def __init__(
         self, place: Place, settings: Settings, address: HttpAddress, *, ledger: LazyLedger | None = None
@@ -66,7 +66,7 @@ class Views:
         self._lock = threading.Lock()
 
     def server_for(self, path: str, *, read_only: bool = False) -> Server | None:
-        """The server under this path; None where the path names none. `read_only` is for who may do no more."""
+        """The server under this path; None if the path names none. `read_only` is for callers who may only read."""
         server = self._by_path.get((path, read_only))
         if server is None and (view := _view(path)) is not None:
             if read_only:
@@ -107,7 +107,7 @@ class Views:
 
 
 def _view(path: str) -> View | None:
-    """What a path asks for, however it is spelled; None where it is no path of ours."""
+    """The view a path asks for, however it is spelled; None if it is not a path of ours."""
     first, *parts = [part for part in path.split("/") if part] or [""]
     if first != MCP_PATH.strip("/") or not path.startswith("/"):
         return None
@@ -121,30 +121,43 @@ def _view(path: str) -> View | None:
     return View(read_only, tuple(dict.fromkeys(parts[1].split(","))))
 
 
-class TokenDesk:
-    """The tokens of the store, behind the protocol's `Lookup`: made on any machine, they work on all that share it."""
+class StoredTokens:
+    """The tokens in the store: created on any machine, they work on all that share it."""
 
-    def __init__(self, place: Place, settings: Settings, ledger: LazyLedger) -> None:
-        self._place = place
-        self._settings = settings
+    def __init__(self, place: Place, ledger: LazyLedger, channel: str) -> None:
         self._ledger = ledger
         self._revocations = str(place.home / REVOCATIONS)
-        self._actor = Actor("handrail", "http")
+        self._actor = Actor("handrail", channel)
 
-    def has_form(self, token: str) -> bool:
-        return is_token(token)
-
-    def find(self, token: str) -> Principal | None:
-        if not has_store(self._place, self._settings):  # a stranger's question makes none
-            return None
-        try:
-            found = self._ledger.run(self._actor, lambda unit: find(unit, token))
-        except Refusal as refusal:  # its words may name the database, and nobody knows yet who is asking
-            raise LookupFailed(f"tokens cannot be looked up now ({refusal.code}); try again soon") from refusal
-        return principal_of(found) if found is not None else None
+    def has_form(self, text: str) -> bool:
+        return is_token(text)
 
     def mark(self) -> object:
+        """Changes when a token is revoked."""
         return revocation_mark(self._revocations)
+
+    def token(self, text: str) -> Token | None:
+        """The token with this text. A refusal raised here may name the database, so its text must not reach the caller,
+        who is not yet known."""
+        return self._ledger.run(self._actor, lambda unit: find(unit, text))
+
+
+class TokenDesk(StoredTokens):
+    """Behind the protocol's `Lookup`."""
+
+    def __init__(self, place: Place, settings: Settings, ledger: LazyLedger) -> None:
+        super().__init__(place, ledger, "http")
+        self._place = place
+        self._settings = settings
+
+    def find(self, token: str) -> Principal | None:
+        if not has_store(self._place, self._settings):  # a stranger's question must not create one
+            return None
+        try:
+            found = self.token(token)
+        except Refusal as refusal:
+            raise LookupFailed(f"tokens cannot be looked up now ({refusal.code}); try again soon") from refusal
+        return principal_of(found) if found is not None else None
 
 
 def principal_of(token: Token) -> Principal:

@@ -1,9 +1,8 @@
-"""Types made known to the validator by one thread at a time, before several use them.
+"""Registers types with the validator one thread at a time, before several threads use them.
 
-msgspec learns a type when it first meets it, and shows what it has so far before it has learned all of it: a second
-thread that meets the same type in that moment follows a pointer that is not there yet, and the process dies. Whoever
-converts where other threads may be converting too calls `make_known` first. Not a cache: what is learned stays with the
-type.
+msgspec builds its description of a type on first use and publishes it before it is complete: a second thread that uses
+the type at that moment follows a missing pointer, and the process dies. Code that converts while other threads may be
+converting too must call `make_known` first. Not a cache: msgspec keeps what it learned with the type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One declaration per operation. From it come the MCP tool, the command, the schema, the docs row and the tests.
+"""One declaration per operation. The MCP tool, the command, the schema, the docs row and the tests all come from it.
 
 An `Operation` is inert data: nothing here registers itself, scans modules or rewrites functions. `catalog.py` lists the
 operations; surfaces are functions of that list.
@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from handrail.domain.crew.claiming import Writer
-from handrail.domain.crew.presence import CrewRules
-from handrail.domain.guides.shelf import GuideShelf
-from handrail.domain.journal.checking import Checks
-from handrail.domain.journal.tracking import Tracker
+from handrail.domain.crew.identity import CrewRules, Writer
 from handrail.domain.pipeline.budget import Budget
-from handrail.domain.work.template_shelf import TemplateShelf
-from handrail.domain.workspaces.worktrees import Worktrees
 from handrail.kernel import limits
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # ports that a call carries; the code that builds a call imports what is behind them
+    from handrail.domain.guides.shelf import GuideShelf
+    from handrail.domain.journal.checking import Checks
+    from handrail.domain.journal.tracking import Tracker
     from handrail.domain.pipeline.flow_shelf import FlowShelf
     from handrail.domain.pipeline.specs import Specs
+    from handrail.domain.work.template_shelf import TemplateShelf
+    from handrail.domain.workspaces.worktrees import Worktrees
 
 RequestT = TypeVar("RequestT", bound=msgspec.Struct)
 ResponseT = TypeVar("ResponseT")
@@ -52,18 +51,18 @@ class Toolset(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     """What an agent is told at connection time when this toolset is on."""
     flag: str | None = None
-    """Its own `--enable-…` switch, where registry.md gives it one."""
+    """Its own `--enable-…` switch, if registry.md gives it one."""
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that holds on every surface. In `response`, a mapping shows the members that matter, a list shows items in
-    order, and `...` inside a text stands for any text: what is shown must be there, more may be."""
+    """A call that works the same on every surface. In `response`, a mapping lists the members that matter, a list its
+    items in order, and `...` inside a text stands for any text: what is listed must be there, more may be."""
 
     title: str
     given: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Calls that were made before, by tool and arguments. Ids count: the first workflow is wf_1."""
+    """Calls made before this one, by tool and arguments. Ids are numbered: the first workflow is wf_1."""
     files: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Files of the project, by path, as they are when the call is made."""
+    """Files of the project at the time of the call, by path."""
     request: Mapping[str, Any]
     response: Mapping[str, Any] | None = None
     refused: type[Refusal] | None = None
@@ -78,7 +77,7 @@ class HttpAddress(msgspec.Struct, frozen=True):
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true of the server a call runs in."""
+    """Facts about the server a call runs in."""
 
     name: str
     version: str
@@ -89,7 +88,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedOperation(msgspec.Struct, frozen=True):
-    """An operation under the name it answers to on this server."""
+    """An operation and its name on this server."""
 
     name: str
     operation: Operation[Any, Any]
@@ -100,7 +99,7 @@ class Switchboard(Protocol):
 
     @property
     def read_only(self) -> bool:
-        """True where nothing that changes anything is on offer."""
+        """True if only operations that change nothing are available."""
         ...
 
     def active(self) -> Sequence[Toolset]: ...
@@ -113,56 +112,61 @@ class Switchboard(Protocol):
 
 
 class Ledger(Protocol):
-    """Where operations that use the store run: one unit of work each, all or nothing."""
+    """Runs operations that use the store: one unit of work each, all or nothing."""
 
     def run(self, actor: Actor, work: Callable[[UnitOfWork], ResultT], *, writing: bool = False) -> ResultT:
-        """`writing` says that it will write: where many do, it then waits for its turn before it reads."""
+        """`writing` announces a write: under contention the unit then waits for its turn before it reads."""
         ...
 
     def renew(self, holder: str, ttl_ms: int) -> None:
-        """Puts off the expiry of what `holder` still holds."""
+        """Extends everything `holder` still holds."""
         ...
 
     def position(self) -> int:
-        """The place of the newest event."""
+        """The position of the newest event."""
         ...
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
-        """True as soon as there is an event after `position`."""
+        """True as soon as there is an event after `position`; False when time is up or the wait was cancelled."""
         ...
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What this server keeps within; 0 is no bound."""
+    """This server's limits; 0 means no limit."""
 
     wait_ms: int = limits.WAIT_MS
     """The longest a call waits for news."""
     events: int = 0
-    """Events of one run, board or child that are shown: the newest."""
+    """How many events of one run, board or child are shown, counting from the newest."""
     children: int = 0
-    """Agents that may be present at once."""
+    """How many agents may be present at once."""
 
 
 class Here(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call is made."""
 
     repository: str
-    """The root of the project it is made in: what is meant where no repository is named."""
+    """The root of the project the call is made in, used when no repository is named."""
     folder: str
-    """The root of the working copy it is made in: the project's own, or a linked worktree."""
+    """The root of the working copy the call is made in: the project's own, or a linked worktree."""
     shared: bool
-    """True when the store serves several repositories; else all that is in it belongs to this one."""
+    """True if the store serves several repositories; otherwise everything in it belongs to this one."""
     root_of: Callable[[str], str]
-    """The root of the repository that an absolute path lies in. Of a linked worktree that is the main one; a path that
-    is not on this machine is only tidied."""
+    """The root of the repository that contains an absolute path; for a linked worktree, that of the main one. A path
+    that is not on this machine is only normalised."""
+
+    @property
+    def only(self) -> str | None:
+        """The repository to restrict queries to; None if every record in the store belongs to this one."""
+        return self.repository if self.shared else None
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a handler may touch."""
 
     here: Here
-    guides: GuideShelf
-    templates: TemplateShelf
+    guides: Callable[[], GuideShelf]
+    templates: Callable[[], TemplateShelf]
     server: ServerFacts
     toolsets: Switchboard
     ledger: Ledger
@@ -174,29 +178,29 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The documents of the runs in the repository with this root."""
     flows: Callable[[], FlowShelf]
     profile: Callable[[str], Sequence[str]]
-    """What the repository with this root is made of, in lines."""
+    """A description, in lines, of what the repository with this root is made of."""
     roles: Callable[[str], str]
-    """What an agent with this name is told."""
+    """The instructions for an agent in this role."""
     humans_decide: bool = False
-    """True where only a person opens a gate."""
+    """True if only a person may answer a gate."""
     own_flows: tuple[str, ...] = ()
-    """Flows that people here accept though they ask less than those that come with Handrail."""
+    """Flows accepted here although they ask people less than those bundled with Handrail."""
     bounds: Bounds = Bounds()
     budget: Budget = Budget()
     """What a run may spend here, and what models cost."""
     session: str | None = None
-    """The connection a call comes through; None where every call is one of its own."""
+    """The connection a call comes through; None if every call stands alone."""
     new_session: Callable[[], str | None] = lambda: None
-    """A name for a connection, by which others can tell whether it is still there."""
+    """A name for a connection, by which others can tell whether it still exists."""
     is_alive: Callable[[str], bool | None] = lambda _: None
-    """Whether the process behind a session still runs; None where that cannot be told."""
+    """Whether the process behind a session is still running; None if that cannot be told."""
     crew: CrewRules = CrewRules()
     writer: Writer = Writer()
-    """Who calls, where that is known."""
+    """The caller, if known."""
     new_secret: Callable[[], str]
     """A secret nobody can guess."""
     prepared: Any = None
-    """What the operation's `prepare` has found."""
+    """The result of the operation's `prepare`."""
     unit: UnitOfWork | None = None
     """Set for operations that use the store."""
 
@@ -207,21 +211,21 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wait(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True):
-    """How a call waits for news: it is asked again whenever something happened, until its answer is worth a reply."""
+    """How a call waits for news: it runs again whenever something has happened, until its answer is worth a reply."""
 
     for_ms: Callable[[RequestT], int]
-    """How long at most; 0 answers at once."""
+    """The longest wait; 0 answers at once."""
     is_over: Callable[[ResponseT], bool]
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a form: a choice where it has options, else a text."""
+    """One line of a form: a choice if it has options, otherwise a text."""
 
     name: str
     title: str
     options: tuple[str, ...] = ()
     most: int = 0
-    """The longest text it takes, in characters."""
+    """The longest text accepted, in characters."""
     required: bool = False
 
 
@@ -229,23 +233,23 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Something a person is asked to decide: a text to read and a form to fill in."""
 
     id: str
-    """What it is about. Whoever has declined to answer it is not asked the same again."""
+    """Identifies the subject. Someone who declined to answer is not asked about the same subject again."""
     message: str
     form: tuple[Field, ...]
 
 
 class Asks(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_only=True):
-    """How the person at the client is asked what a result asks of them, where they may decide and can be asked. A
-    surface without such a person leaves the result as it is."""
+    """How to ask the person at the client what a result asks of them, if they may decide and can be reached. A surface
+    without such a person leaves the result as it is."""
 
     question: Callable[[RequestT, ResponseT], Question | None]
-    """None where the result asks nothing."""
+    """None if the result asks nothing."""
     answered: Callable[[RequestT, Question, Mapping[str, str]], RequestT]
-    """The request that brings what they filled in."""
+    """The request that carries what they filled in."""
     again: Callable[[RequestT], RequestT]
-    """The request without what has been taken from it: it only looks."""
+    """The request without anything already acted on, so that it only reads."""
     told_once: tuple[str, ...] = ()
-    """Members of a result that the next one would not repeat. They are kept where another result takes its place."""
+    """Members of a result that the next result would not repeat. They are carried over when another takes its place."""
 
 
 class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_only=True):
@@ -258,25 +262,25 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     request: type[RequestT]
     response: type[ResponseT]
     handler: Callable[[Call, RequestT], ResponseT | None]
-    """None is an answer too: nothing has what was asked for."""
+    """None is a valid answer: nothing matches what was asked for."""
     refusals: tuple[type[Refusal], ...] = ()
     """The ways it can decline, besides INVALID_PARAMS, which every operation shares."""
     examples: tuple[Example, ...]
     prepare: Callable[[Call, RequestT], Any] | None = None
-    """What takes long or looks at the world: done once, before the unit of work, however often that is run. Its result
-    is the handler's `call.prepared`."""
+    """Anything slow, or that reads the outside world: done once, before the unit of work, however often that is
+    retried. The handler finds the result in `call.prepared`."""
     follow: Callable[[Call, RequestT, ResponseT], Callable[[Call], ResponseT] | None] | None = None
-    """What the world must do once the result stands: done after the unit of work. What it returns, if anything, is run
-    in a unit of its own and gives the answer in place of the first."""
+    """What must happen in the outside world once the result is stored: done after the unit of work. If it returns a
+    function, that runs in a unit of its own, and its answer replaces the first."""
     stored: bool = False
-    """True when it reads or writes the store: its handler then runs in one unit of work."""
+    """True if it reads or writes the store: its handler then runs in one unit of work."""
     wait: Wait[RequestT, ResponseT] | None = None
-    """Set when a call may wait for news; it then runs beside the ordered lane."""
+    """Set if a call may wait for news; it then runs beside the ordered lane."""
     asks: Asks[RequestT, ResponseT] | None = None
-    """Set when its result may ask a person something; only for operations that use the store."""
+    """Set if its result may ask a person something; only for operations that use the store."""
     acts_as: str | None = None
-    """The argument that names the acting agent, where it is not the `agent_id` every stored operation understands."""
+    """The argument that names the acting agent, if it is not the `agent_id` that every stored operation accepts."""
     introduces: bool = False
-    """True when the caller is the agent whose id the result names, from then on."""
+    """True if from then on the caller is the agent whose id the result names."""
     response_schema: Callable[[], dict[str, Any]] | None = None
-    """Only where the response's shape is a document of its own rather than `response`."""
+    """Only if the response's shape is a document of its own rather than `response`."""

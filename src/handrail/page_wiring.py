@@ -1,5 +1,4 @@
-"""The composition root for the page: one store behind it and behind the tools that are served beside it. Loaded by
-`handrail up` alone."""
+"""The composition root for the page: one store behind it and the tools served beside it. Only for `handrail up`."""
 
 from __future__ import annotations
 
@@ -7,13 +6,10 @@ import time
 
 from handrail import __version__
 from handrail.domain.crew.token import Token
-from handrail.domain.crew.tokens import find, is_token
 from handrail.domain.overview.news import news
-from handrail.http_wiring import MCP_PATH, build_endpoint
+from handrail.http_wiring import MCP_PATH, StoredTokens, build_endpoint
 from handrail.kernel.errors import Refusal, StoreBusy
-from handrail.kernel.ledger import Actor
 from handrail.operation import HttpAddress
-from handrail.outside.revocations import REVOCATIONS, revocation_mark
 from handrail.outside.world import SystemClock
 from handrail.protocol.http.guard import Guard
 from handrail.settings import Settings
@@ -25,24 +21,16 @@ from handrail.surfaces.web.route import CHANNEL
 from handrail.surfaces.web.routes import ROUTES, Table
 from handrail.surfaces.web.sign_in import Person, SignIn
 from handrail.surfaces.web.static_files import StaticFiles
-from handrail.wiring import LazyLedger, Place, assemble, ledger_at, looking_ledger, store_address
+from handrail.wiring import Place, assemble, ledger_at, looking_ledger, store_address
 
 
-class Deciders:
-    """The people whose tokens in the store may decide, behind the page's `People`."""
-
-    def __init__(self, place: Place, ledger: LazyLedger) -> None:
-        self._ledger = ledger
-        self._revocations = str(place.home / REVOCATIONS)
-        self._actor = Actor("handrail", CHANNEL)
-
-    def has_form(self, text: str) -> bool:
-        return is_token(text)
+class Deciders(StoredTokens):
+    """Behind the page's `People` port: people whose tokens in the store may decide."""
 
     def find(self, text: str) -> tuple[Person, bool] | None:
         try:
-            token = self._ledger.run(self._actor, lambda unit: find(unit, text))
-        except Refusal as refusal:  # its words may name the database, and nobody knows yet who is asking
+            token = self.token(text)
+        except Refusal as refusal:
             raise StoreBusy(f"tokens cannot be looked up now ({refusal.code})", hint="try again soon") from refusal
         return (Person(token.name, token.id), _decides(token)) if token is not None else None
 
@@ -50,23 +38,20 @@ class Deciders:
         token = self._ledger.run(self._actor, lambda unit: unit.get(Token, token_id))
         return token is not None and token.revoked_at is None and _decides(token)
 
-    def mark(self) -> object:
-        return revocation_mark(self._revocations)
-
 
 def _decides(token: Token) -> bool:
     return "decide" in token.rights and token.agent_id is None
 
 
 def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Guard, *, owner: str) -> PageApp:
-    """The page with the tools beside it. `owner` is who signs in by the link of the start."""
+    """The page with the tools beside it. `owner` is the person who signs in with the link printed at the start."""
     ledger = ledger_at(place, settings)
     looking = looking_ledger(place, settings, ledger)
     reading = assemble(place, settings, http=address, ledger=looking).call
-    reading.specs(str(place.project))  # makes known what runs are read back into, before several threads do that
+    reading.specs(str(place.project))  # registers the types of runs before several threads need them
     page = Page(
         door=Door(hosts=guard.hosts, port=address.port),
-        sign_in=SignIn(Deciders(place, looking), owner=owner, now_s=time.monotonic),
+        sign_in=SignIn(Deciders(place, looking, CHANNEL), owner=owner, now_s=time.monotonic),
         feed=Feed(looking, news),
         table=Table(ROUTES, OWN_PATHS),
         reading=reading,

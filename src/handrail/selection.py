@@ -1,6 +1,6 @@
 """Which toolsets a server has on, and the names their tools answer to. Pure: settings in, a selection out.
 
-Two toolsets may carry a tool of the same name (`workflow_list` of guide.md and of plan.md). The toolset listed first
+Two toolsets may contain a tool of the same name (`workflow_list` of guide.md and of plan.md). The toolset listed first
 keeps the bare name; the other's tool answers as `<family>_<name>`. Nothing is merged or guessed.
 """
 
@@ -22,52 +22,47 @@ _FAMILIES = ("guide", "journal", "pipeline", "plan", "registry")
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """The toolsets that are on, in listing order, and those that were asked for and are not in this version."""
+    """The toolsets that are on, in listing order, and those requested that this version does not have."""
 
     toolsets: tuple[Toolset, ...]
     missing: tuple[str, ...] = ()
-    missing_modules: tuple[str, ...] = ()
-    """Of the missing ones those that somebody asked for by name, as an `--enable-…` flag."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(toolset.name for toolset in self.toolsets)
 
     def with_toolsets(self, names: Sequence[str]) -> Selection:
-        """The same selection with more toolsets behind it."""
+        """The same selection with more toolsets appended."""
         added = [_known(name) for name in names]
         return msgspec.structs.replace(self, toolsets=tuple(dict.fromkeys((*self.toolsets, *added))))
 
 
 def select(*, profile: str, toolsets: Sequence[str], enable: Sequence[str], dynamic: bool) -> Selection:
-    """The profile's toolsets, or `toolsets` in its place, and whatever the `--enable-…` flags add."""
+    """The profile's toolsets, or `toolsets` if given, plus what the `--enable-…` flags add."""
     names: list[str] = []
     missing: list[str] = []
     for asked in toolsets or _profile(profile):
         for name in _expand(asked):
             (names if name in _BY_NAME else missing).append(name)
-    named = [name for name in toolsets if name in missing]  # a family is what there is of it; a name is meant
+    named = [name for name in toolsets if name in missing]  # a family means whichever of its members exist
     if named:
         raise ToolsetUnknown(
             f"{_listed(named)} {'is' if len(named) == 1 else 'are'} not in this version",
             hint=f"toolsets here: {', '.join(available_names())}",
             missing=named,
         )
-    modules: list[str] = []
     for flag in enable:
         if flag not in ENABLE_FLAGS:
             raise ToolsetUnknown(
                 f"there is no module {flag}{did_you_mean(flag, ENABLE_FLAGS)}",
                 hint=f"modules: {', '.join(ENABLE_FLAGS)}",
             )
-        name = ENABLE_FLAGS[flag]
-        (names if name in _BY_NAME else modules).append(name)
+        names.append(ENABLE_FLAGS[flag])
     if dynamic:
         names.append(DYNAMIC)
     return Selection(
         toolsets=tuple(_BY_NAME[name] for name in dict.fromkeys(names)),
-        missing=tuple(dict.fromkeys((*missing, *modules))),
-        missing_modules=tuple(dict.fromkeys(modules)),
+        missing=tuple(dict.fromkeys(missing)),
     )
 
 
@@ -77,8 +72,8 @@ def published(
     *,
     read_only: bool = False,
 ) -> tuple[PublishedOperation, ...]:
-    """Every operation that is on, in listing order, under its name on this server. Names do not depend on
-    `read_only`."""
+    """Every operation that is on, in listing order, under its name on this server. `read_only` does not change
+    names."""
     taken: set[str] = set()
     result: list[PublishedOperation] = []
     for toolset in selection.toolsets:
@@ -91,13 +86,13 @@ def published(
 
 
 def available_names() -> tuple[str, ...]:
-    """Every toolset a person can ask for by name."""
+    """Every toolset that can be requested by name."""
     return tuple(name for name in _BY_NAME if name != DYNAMIC)
 
 
 def how_to_enable(toolset: Toolset) -> str:
     """The switch that turns a toolset on."""
-    return toolset.flag or f"--toolsets {toolset.name} beside those you have"
+    return toolset.flag or f"--toolsets {toolset.name}, beside those you have"
 
 
 def _profile(name: str) -> tuple[str, ...]:
@@ -128,7 +123,7 @@ def _members(family: str) -> tuple[str, ...]:
 
 def _known(name: str) -> Toolset:
     if name == DYNAMIC:
-        raise ToolsetUnknown("dynamic is turned on by --dynamic", hint="beside --profile or --toolsets")
+        raise ToolsetUnknown("dynamic is turned on by --dynamic", hint="pass --dynamic beside --profile or --toolsets")
     if name in _BY_NAME:
         return _BY_NAME[name]
     announced = tuple(toolset for family in ANNOUNCED.values() for toolset in family)

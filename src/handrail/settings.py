@@ -1,4 +1,4 @@
-"""Settings: one frozen record, every field explained. The one place that knows where a setting may come from.
+"""Settings: one frozen record, every field explained. The only module that knows where a setting may come from.
 
 Each can be given as a command-line option, `--set name=value`, the environment variable `HANDRAIL_NAME`, or a line in
 the project's `.handrail/config.toml`; the first of these that names it wins.
@@ -20,7 +20,7 @@ from handrail.validator_words import explained, path_of
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
 STRICT = {"approvals": "human", "identity": "strict"}
-"""Settings that a project may make strict, and the values that are."""
+"""Settings that a project may make strict, with their strict values."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=1024, le=256 * 1024 * 1024, description="The largest message that is read.")
     ] = limits.MESSAGE_BYTES
     checks: Annotated[
-        dict[str, tuple[str, ...]],
+        dict[str, Annotated[tuple[str, ...], Meta(min_length=1)]],
         Meta(description="Commands by name that complete_task runs with verify: each a list of words."),
     ] = {}
     snapshot_days: Annotated[
@@ -122,6 +122,11 @@ def setting_fields() -> tuple[SettingField, ...]:
     )
 
 
+def said_by_project(project: Path, name: str) -> object:
+    """What the project's own file says about a setting, even if it is overridden; None if nothing."""
+    return _from_file(project / CONFIG_FILE).get(name)
+
+
 def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], project: Path) -> Settings:
     """`given` holds command-line values, which win over the environment, which wins over the project's file."""
     names = Settings.__struct_fields__
@@ -135,7 +140,7 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
     ):
         sources.update(dict.fromkeys(layer, source))
         if "profile" in layer and "toolsets" not in layer:
-            values.pop("toolsets", None)  # a profile that is named nearer takes the place of toolsets named farther
+            values.pop("toolsets", None)  # a profile named with higher precedence replaces toolsets named with lower
         _choose_store(values, layer)
         added = [*_listed(values.get("enable")), *_listed(layer.get("enable"))]
         values.update(layer)
@@ -157,7 +162,7 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
 
 
 def _check_not_weakened(file: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """What the project's file asks for cannot be talked out of it by whoever starts a process."""
+    """Refuses to let anyone who starts a process weaken what the project's file demands."""
     for name, strict in STRICT.items():
         if file.get(name) == strict and values.get(name) != strict:
             raise SettingInvalid(
@@ -172,7 +177,7 @@ def _check_not_weakened(file: Mapping[str, Any], values: Mapping[str, Any]) -> N
 
 
 def _unfit(problem: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> SettingInvalid:
-    """A value that its setting cannot take: what it must be, and where the value came from."""
+    """A value that its setting does not accept: what it must be, and where the value came from."""
     path = path_of(problem)
     name = path.partition("[")[0]
     shown = str(values[name]) if path == name else None
@@ -182,11 +187,11 @@ def _unfit(problem: str, values: Mapping[str, Any], sources: Mapping[str, str]) 
 
 
 def _choose_store(values: dict[str, Any], layer: Mapping[str, Any]) -> None:
-    """Of `db` and `global_store` the nearer one counts; both in one place contradict each other."""
+    """Of `db` and `global_store`, the one given with higher precedence wins; naming both in one place is refused."""
     is_global = str(layer.get("global_store", "")).lower() in ("true", "1")
     if is_global and layer.get("db"):
         raise SettingInvalid(
-            f"the store cannot be both {layer['db']} and the global one, ~/.handrail/handrail.db",
+            "the store cannot be both db and the global one, ~/.handrail/handrail.db",
             hint="leave out db (--db), or leave out global_store (--global)",
         )
     if is_global:
@@ -196,7 +201,7 @@ def _choose_store(values: dict[str, Any], layer: Mapping[str, Any]) -> None:
 
 
 def _listed(value: Any) -> Any:
-    """A list written as a text with commas, as one; anything else that is no list as a list of it."""
+    """A comma-separated text as a list; any other single value as a list of one."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -218,4 +223,4 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise SettingInvalid(f"{path} is not valid TOML: {problem}", hint="mend the file") from None
+        raise SettingInvalid(f"{path} is not valid TOML: {problem}", hint="fix the file") from None

@@ -1,7 +1,6 @@
-"""A validator's words turned into ones that teach: which member is wrong, how, and what would be right.
+"""Turns a validator's messages into helpful ones: which member is wrong, how, and what would be right.
 
-Knows msgspec's messages and nothing of what is validated. Whatever it does not recognise stays as it was: true, if less
-plain.
+Knows msgspec's messages, and nothing about what is validated. A message it does not recognise is passed through.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from collections.abc import Iterable
 
 from handrail.kernel.nearest import did_you_mean
 
-# Plain texts, not compiled here: only a wrong call needs them, and every start would pay.
+# Not compiled here: only a wrong call needs them, and every start would pay for it.
 _MISSING = r"Object missing required field `(?P<field>[^`]*)`"
 _UNKNOWN = r"Object contains unknown field `(?P<field>[^`]*)`"
 _TYPE = r"Expected `(?P<want>[^`]*)`, got `(?P<got>[^`]*)`"
 _BOUND = r"Expected `(?P<kind>[^`]*)` of length (?P<sign>[<>]=) (?P<bound>\d+)"
 _VALUE = r"Expected `(?P<kind>[^`]*)` (?P<sign>[<>]=?) (?P<bound>[-\d.]+)"
 _PATTERN = r"Expected `str` matching regex '(?P<pattern>.*?)'(?: - at |$)"
-_PYTHON_END = r"\\+Z$"  # as it stands in the validator's words: escaped once more
+_PYTHON_END = r"\\+Z$"  # as it appears in the validator's message: escaped once more
 _PATH = r" - at `(?:key in )?\$(?P<path>[^`]*)`$"
 
 _KINDS = {
@@ -34,8 +33,8 @@ _SIGNS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 
 
 def explained(problem: str, *, kind: str, names: Iterable[str], whole: str, shown: str | None = None) -> str:
-    """The problem in plain words. `kind` is what a member is called ("argument"), `names` are those there are, `whole`
-    is what to call everything together, `shown` the value that was wrong where its type would say nothing."""
+    """The problem in plain words. `kind` is what a member is called ("argument"), `names` are the members there are,
+    `whole` is what to call everything together, `shown` is the wrong value if its type would say nothing."""
     path = path_of(problem)
     if match := re.match(_MISSING, problem):
         return f"{_join(path, match['field'])} is required"
@@ -46,7 +45,7 @@ def explained(problem: str, *, kind: str, names: Iterable[str], whole: str, show
 
 
 def path_of(problem: str) -> str:
-    """Where the problem is, such as `plan.tasks[3].name`; empty for the whole."""
+    """Where the problem is, such as `plan.tasks[3].name`; empty if it concerns the whole."""
     located = re.search(_PATH, problem)
     return located["path"].lstrip(".") if located else ""
 

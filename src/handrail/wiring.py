@@ -1,4 +1,5 @@
-"""The composition root: from settings to a server or a call. The only module that knows every ring."""
+"""The composition root: from settings to a server or a call. Only this, `http_wiring` and `page_wiring` know every
+ring."""
 
 from __future__ import annotations
 
@@ -12,21 +13,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail import __version__
-from handrail.domain.crew.presence import CrewRules
-from handrail.domain.journal.checking import Checks
-from handrail.domain.journal.tracking import Snapshot, Tracker
+from handrail.domain.crew.identity import CrewRules
 from handrail.domain.pipeline.budget import Budget
-from handrail.domain.workspaces.worktrees import Worktrees
 from handrail.kernel import limits
+from handrail.kernel.clock import DAY_MS
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Bounds, Call, Here, HttpAddress, ResultT, ServerFacts
-from handrail.outside.guide_files import GuideFiles, standard_sources
-from handrail.outside.matching import LinearMatcher
 from handrail.outside.processes import is_alive, new_session
 from handrail.outside.project import repository_root
-from handrail.outside.template_files import TemplateFiles, standard_templates
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Changing, NoResources, Offer
 from handrail.protocol.revisions import NEWEST
@@ -40,9 +36,14 @@ from handrail.surfaces.mcp.watching import NAMED_BY, Follower
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
+    from handrail.domain.journal.checking import Checks
+    from handrail.domain.journal.tracking import Tracker
     from handrail.domain.pipeline.flow_shelf import FlowShelf
     from handrail.domain.pipeline.specs import Specs
     from handrail.domain.prompts.text import PromptText
+    from handrail.domain.work.template_shelf import TemplateShelf
+    from handrail.domain.workspaces.worktrees import Worktrees
+    from handrail.outside.guide_files import GuideFiles
     from handrail.outside.repository_profile import RepositoryProfiles
     from handrail.store.store import Store
     from handrail.surfaces.mcp.resources import AllResources
@@ -52,13 +53,13 @@ LOOKUP_PROFILE = "workflowlookup"
 LOOKUP_DESCRIPTION = "Workflow Orchestration System MCP Server"
 LOOKUP_VERSION = "1.0.0"
 LOOK_AGAIN_S = 0.2
-"""How often who waits for a store that is not there yet looks whether somebody has made it."""
+"""How often a reader waiting for a store that does not exist yet checks whether it has been created."""
 INSTRUCTION_CHARACTERS = 520
-"""About 110 tokens: every turn of every client's model pays for them."""
+"""About 110 tokens, which every client's model pays for on every turn."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where Handrail runs. `folder` is the working copy it was started in, where that is not the project's own."""
+    """Where Handrail runs. `folder` is the working copy it was started in, if that is not the project's own."""
 
     project: Path
     folder: Path | None = None
@@ -67,7 +68,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LazyLedger:
-    """The store, opened by the first operation that uses it: a guide needs none, and a start pays for none."""
+    """The store, opened by the first operation that uses it: guides need none, and start-up should not pay for it."""
 
     def __init__(self, opening: Callable[[], Store]) -> None:
         self._opening = opening
@@ -94,21 +95,20 @@ class LazyLedger:
 
 
 class LookingLedger(LazyLedger):
-    """A store that looking does not make: nothing is in it until somebody's first write has made it. Not for who
-    writes."""
+    """A store that reading does not create: it appears empty until a first write creates it. For readers only."""
 
     def __init__(self, ledger: LazyLedger, is_there: Callable[[], bool]) -> None:
         super().__init__(_nothing_stored)
         self._ledger = ledger
-        self._is_there = is_there
+        self._look_for = is_there
         self._made = False
 
     def open(self) -> Store:
-        return self._ledger.open() if self._there() else super().open()
+        return self._ledger.open() if self.is_there() else super().open()
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
         left = timeout_s
-        while not self._there():
+        while not self.is_there():
             if left <= 0 or cancelled():
                 return False
             threading.Event().wait(min(LOOK_AGAIN_S, left))
@@ -116,21 +116,49 @@ class LookingLedger(LazyLedger):
         return self._ledger.wait(position, max(0.0, left), cancelled)
 
     def look(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
-        """What `work` makes of a look that may take long: writers of this process do not wait for it."""
+        """Runs a read that may take long without making writers of this process wait."""
         return self.open().look(actor, work)
 
-    def _there(self) -> bool:
-        self._made = self._made or self._is_there()
+    def is_there(self) -> bool:
+        """Whether the store has been created."""
+        self._made = self._made or self._look_for()
         return self._made
 
 
 def looking_ledger(place: Place, settings: Settings, ledger: LazyLedger | None = None) -> LookingLedger:
-    """The store that these settings mean, for who only looks."""
-    return LookingLedger(ledger or ledger_at(place, settings), lambda: has_store(place, settings))
+    """The store that these settings mean, for readers. Unless a ledger is passed, raises StoreUnusable if the settings
+    name a file that does not exist: a mistyped name would look like a project without any work."""
+    if ledger is None:
+        _check_named(place, settings)
+    return LookingLedger(ledger or ledger_at(place, settings), lambda: is_made(place, settings))
+
+
+def _check_named(place: Place, settings: Settings) -> None:
+    from handrail.kernel.errors import StoreUnusable  # noqa: PLC0415 - only once something is looked for
+    from handrail.settings import said_by_project  # noqa: PLC0415 - as above
+
+    if not settings.db or settings.global_store or has_store(place, settings):
+        return
+    if said_by_project(place.project, "db") != settings.db:
+        file = place.project / settings.db
+        raise StoreUnusable(f"there is no store at {file} yet", hint="check its name; the first write makes it")
+
+
+def is_made(place: Place, settings: Settings) -> bool:
+    """Whether the store exists. Asks a database server too: an empty database gets its tables from the first writer."""
+    from handrail.store.opening import POSTGRES  # noqa: PLC0415 - the store, only once something runs
+
+    address = store_address(place, settings)
+    if not address.startswith(POSTGRES):
+        return has_store(place, settings)
+    from handrail.store.moving import found_at  # noqa: PLC0415 - as above
+
+    check_trusted(place, settings)
+    return found_at(address, place.project).schema > 0
 
 
 def has_store(place: Place, settings: Settings) -> bool:
-    """Whether the store is there already. A database server is taken to be: nothing is made by asking it."""
+    """Whether the store exists. A database server counts as existing: asking it creates nothing."""
     from handrail.store.opening import database_path  # noqa: PLC0415 - the store, only once something runs
 
     address = store_address(place, settings)
@@ -146,10 +174,26 @@ def _nothing_stored() -> Store:
     return Store(MemoryEngine(), clock=clock, ids=RandomIds(clock))
 
 
+def _guides(place: Place) -> GuideFiles:
+    from handrail.outside.guide_files import GuideFiles, standard_sources  # noqa: PLC0415 - only once guides are read
+    from handrail.outside.matching import LinearMatcher  # noqa: PLC0415 - as above
+
+    own = place.environ.get("WORKFLOW_STORAGE_PATH")
+    sources = standard_sources(home=place.home, project=place.project, storage_path=own)
+    return GuideFiles(sources, matcher=LinearMatcher(), server_version=__version__)
+
+
+def _templates(place: Place) -> TemplateShelf:
+    from handrail.outside.template_files import TemplateFiles, standard_templates  # noqa: PLC0415 - only for templates
+
+    return TemplateFiles(standard_templates(home=place.home, project=place.project))
+
+
 def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
-    """The tracker of working copies. Once a day it gives up the snapshots that are too old or too many."""
+    """The tracker of working copies. Once a day it drops snapshots that are too old or too many."""
     from handrail.domain.journal.keeping import LOOKING  # noqa: PLC0415 - only once work is journalled
-    from handrail.domain.journal.pruning import DAY_MS, Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
+    from handrail.domain.journal.pruning import Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
+    from handrail.domain.journal.tracking import Snapshot  # noqa: PLC0415 - as above
     from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - as above
 
     make_known(Snapshot)
@@ -180,7 +224,7 @@ def _specs(repository: str) -> Specs:
     from handrail.domain.pipeline.state import RunState  # noqa: PLC0415 - as above
     from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - as above
 
-    make_known(Action, Copied, Flow, Lessons, RunState)  # what a run is read back into
+    make_known(Action, Copied, Flow, Lessons, RunState)  # the types a run is read back into
     return SpecFiles(Path(repository))
 
 
@@ -230,10 +274,28 @@ def ledger_at(place: Place, settings: Settings) -> LazyLedger:
 
 
 def store_address(place: Place, settings: Settings) -> str:
-    """The store's address as `open_engine` takes it: empty for the project's own."""
+    """The store's address in the form `open_engine` takes: empty for the project's own."""
     from handrail.store.opening import user_database  # noqa: PLC0415 - only once something is stored
 
     return str(user_database(place.home)) if settings.global_store else settings.db
+
+
+def check_trusted(place: Place, settings: Settings) -> None:
+    """Raises StoreNotTrusted for a store outside the project that only the project's own file names: the file may have
+    come with a cloned repository, and records would be sent wherever it says."""
+    from handrail.kernel.errors import StoreNotTrusted  # noqa: PLC0415 - only once something is stored
+    from handrail.outside.trusted_stores import is_trusted, lies_outside  # noqa: PLC0415 - as above
+    from handrail.settings import CONFIG_FILE, said_by_project  # noqa: PLC0415 - as above
+    from handrail.store.opening import shown_address  # noqa: PLC0415 - as above
+
+    db = "" if settings.global_store else settings.db
+    if not lies_outside(db, place.project) or place.environ.get("HANDRAIL_DB") == db:
+        return
+    if said_by_project(place.project, "db") == db and not is_trusted(db, project=place.project, home=place.home):
+        raise StoreNotTrusted(
+            f"{CONFIG_FILE} of this project names a store elsewhere: {shown_address(db, place.project)}",
+            hint="if you trust that file's author, run `handrail db trust` once; else name a store with HANDRAIL_DB",
+        )
 
 
 def _open_store(place: Place, settings: Settings) -> Store:
@@ -243,11 +305,12 @@ def _open_store(place: Place, settings: Settings) -> Store:
     from handrail.store.opening import make_user_folder, open_engine  # noqa: PLC0415 - as above
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
-    make_known(BoardEntry, RunningCall)  # what history is read back into
+    make_known(BoardEntry, RunningCall)  # the types history is read back into
     clock = SystemClock()
     if settings.global_store:
         make_user_folder(place.home)
     address = store_address(place, settings)
+    check_trusted(place, settings)
     engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable)
     return Store(engine, clock=clock, ids=RandomIds(clock))
 
@@ -258,9 +321,13 @@ class Handrail(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     selection: Selection
     switch: ToolsetSwitch
-    guides: GuideFiles
+    shelf: Callable[[], GuideFiles]
     call: Call
     ledger: LazyLedger
+
+    @property
+    def guides(self) -> GuideFiles:
+        return self.shelf()
 
 
 def assemble(
@@ -271,7 +338,7 @@ def assemble(
     read_only: bool = False,
     ledger: LazyLedger | None = None,
 ) -> Handrail:
-    """The parts every surface shares. Opens nothing and reads no guide until one is asked for."""
+    """The parts every surface shares. Opens nothing, and reads no guides until they are needed."""
     ledger = ledger or ledger_at(place, settings)
     selection = select(
         profile=settings.profile,
@@ -280,10 +347,7 @@ def assemble(
         dynamic=settings.dynamic,
     )
     switch = ToolsetSwitch(selection, read_only=read_only)
-    sources = standard_sources(
-        home=place.home, project=place.project, storage_path=place.environ.get("WORKFLOW_STORAGE_PATH")
-    )
-    guides = GuideFiles(sources, matcher=LinearMatcher(), server_version=__version__)
+    shelf = functools.cache(lambda: _guides(place))  # shared: it caches what it has read
     lookup = _is_lookup(settings)
     facts = ServerFacts(
         name=LOOKUP_PROFILE if lookup else "handrail",
@@ -298,11 +362,10 @@ def assemble(
         shared=_is_shared(place, settings),
         root_of=repository_root,
     )
-    templates = TemplateFiles(standard_templates(home=place.home, project=place.project))
     call = Call(
         here=here,
-        guides=guides,
-        templates=templates,
+        guides=shelf,
+        templates=lambda: _templates(place),
         server=facts,
         toolsets=switch,
         ledger=ledger,
@@ -322,11 +385,11 @@ def assemble(
         crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
         new_secret=_new_secret,
     )
-    return Handrail(settings=settings, selection=selection, switch=switch, guides=guides, call=call, ledger=ledger)
+    return Handrail(settings=settings, selection=selection, switch=switch, shelf=shelf, call=call, ledger=ledger)
 
 
 def _is_shared(place: Place, settings: Settings) -> bool:
-    """Whether the store may serve other repositories too: unless it lies inside this one, it may."""
+    """Whether the store may serve other repositories too, which is the case unless it is inside this one."""
     if settings.global_store or "://" in settings.db:
         return True
     if not settings.db:
@@ -339,7 +402,7 @@ def settings_at(place: Place, given: Mapping[str, object]) -> Settings:
 
 
 class _CompletedLater:
-    """Behind the protocol's `Completions` port; what completes is loaded when something is to be completed."""
+    """Behind the protocol's `Completions` port; loads the completion code only when something is to be completed."""
 
     def __init__(self, call: Call, prompts: CatalogPrompts) -> None:
         self._call = call
@@ -352,7 +415,7 @@ class _CompletedLater:
 
 
 def _resources(handrail: Handrail) -> tuple[AllResources, Follower]:
-    """Everything that has an address, and who tells of its changes."""
+    """Everything that has an address, and the follower that announces changes to it."""
     from handrail.surfaces.mcp.resources import AllResources, touched  # noqa: PLC0415 - where a toolset has some
 
     follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), touched)
@@ -398,8 +461,8 @@ def build_server(handrail: Handrail) -> Server:
 
 
 def instructions(selection: Selection) -> str:
-    """What an agent is told at connection time: what each toolset has to say, and where that would be too much for
-    what every client's model reads again and again, the first sentence of each."""
+    """What an agent is told on connecting: the instructions of each toolset or, if that is more than every turn of
+    every client's model should pay for, the first sentence of each."""
     told = [toolset.instructions for toolset in selection.toolsets if toolset.instructions]
     if len(whole := "\n".join(told)) <= INSTRUCTION_CHARACTERS:
         return whole

@@ -11,7 +11,7 @@ from bench.pipeline.__main__ import ROWS, model, opened, ratios, table
 from bench.pipeline.driving import VERDICTS, document
 from bench.pipeline.filling import FILLING, Model, fill, lessons, past_run
 from handrail.domain.pipeline.beginning import finished_runs, lessons_from
-from handrail.domain.pipeline.documents import findings_in, tasks_in, verdict_in
+from handrail.domain.pipeline.documents import findings_in, judgement_in, tasks_in
 from handrail.domain.pipeline.learning import FRICTION, PATTERNS
 
 
@@ -34,8 +34,8 @@ def test_every_size_but_the_smallest_has_its_ratio() -> None:
 
 def test_what_the_agents_write_can_be_read() -> None:
     assert [task.number for task in tasks_in(document("tasks.md"))] == [1, 2, 3]
-    assert verdict_in(document("review-design.md"), VERDICTS.values()) == "APPROVE_WITH_NOTES"
-    assert verdict_in(document("review-2.md"), ["PASS", "FAIL"]) == "PASS"
+    assert judgement_in(document("review-design.md"), VERDICTS.values(), ()).verdict == "APPROVE_WITH_NOTES"
+    assert judgement_in(document("review-2.md"), ["PASS"], ["FAIL"]).verdict == "PASS"
     assert [finding.severity for finding in findings_in(document("review-2.md"))] == ["MAJOR", "MINOR"]
 
 

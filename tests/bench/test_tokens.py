@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rs_bpe.bpe import openai
 
-from bench.crew.lines import Stuck
+from bench.started import Stuck
 from bench.tokens.__main__ import row
 from bench.tokens.listing import Told, told_by
 

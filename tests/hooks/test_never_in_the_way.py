@@ -76,6 +76,10 @@ def test_a_store_behind_a_link_that_came_with_the_repository(scene: Scene) -> No
     scene.store.parent.rename(scene.home / "elsewhere")
     scene.store.parent.symlink_to(scene.home / "elsewhere")
     quiet(scene, "start")
+    scene.store.parent.unlink()
+    scene.store.parent.mkdir()
+    scene.store.symlink_to(scene.home / "elsewhere" / scene.store.name)
+    quiet(scene, "start")
 
 
 @pytest.mark.parametrize("event", EVENTS)

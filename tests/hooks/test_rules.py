@@ -20,7 +20,7 @@ from handrail.hooks.standing import SOLVING, Standing
 from handrail.hooks.telling import next_move
 from handrail.kernel.ledger import Actor
 from handrail.outside import project
-from handrail.store import sqlite
+from handrail.store import marks, sqlite
 from handrail.toolsets.here import UNDER_WAY
 from handrail.wiring import Place, assemble, settings_at
 from tests.hooks.scene import PLAN, Scene
@@ -98,6 +98,7 @@ def test_the_words_are_the_domains() -> None:
     assert set(UNDER_WAY) == set(RUNNING)
     assert set(CLOSED) == {"completed", "abandoned"}
     assert open_tasks.APPLICATION_ID == sqlite.APPLICATION_ID
+    assert open_tasks.MOVED == marks.MOVED
     assert set(SOLVING) == {"recovery", "complete", "replan"}
 
 

@@ -8,6 +8,7 @@ import pytest
 import rs_bpe
 
 from handrail.kernel.tokens import estimate_tokens
+from handrail.outside.trusted_stores import trust
 from tests.hooks.scene import PLAN, Scene
 
 VOCABULARY = rs_bpe.openai.o200k_base()
@@ -166,6 +167,10 @@ def test_the_store_is_found_where_the_server_finds_it(scene: Scene, way: str) ->
         assert "wrap" in scene.said("start", HANDRAIL_DB=str(moved))
     elif way == "file":
         (scene.repo / ".handrail" / "config.toml").write_text(f"db = '{moved}'\n", encoding="utf-8")
+        assert scene.said("start") == "", "nobody has trusted what the repository says"
+        assert scene.said("edited", given={"tool_input": {"file_path": str(scene.repo / "a.py")}}) == ""
+        assert list(moved.parent.iterdir()) == [moved], "nothing is written beside it either"
+        trust(str(moved), project=scene.repo, home=scene.home)
         assert "wrap" in scene.said("start")
     else:
         assert "wrap" in scene.said("start", "--global")

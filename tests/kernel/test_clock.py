@@ -1,8 +1,8 @@
-"""A clock that stands still until it is told otherwise."""
+"""A clock that stands still until it is told otherwise, and moments as text."""
 
 from __future__ import annotations
 
-from handrail.kernel.clock import Clock, FixedClock
+from handrail.kernel.clock import Clock, FixedClock, iso_time
 
 
 def test_it_stands_still() -> None:
@@ -16,3 +16,7 @@ def test_it_moves_when_told_to_also_backwards() -> None:
     assert clock.now_ms() == 15
     clock.advance(-12)
     assert clock.now_ms() == 3
+
+
+def test_a_moment_is_written_in_utc_to_the_second() -> None:
+    assert iso_time(1_700_000_000_999) == "2023-11-14T22:13:20Z"

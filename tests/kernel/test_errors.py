@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from handrail.kernel import errors
 from handrail.kernel.errors import Refusal, WorkflowNotFound, refusal_types
 
 
@@ -22,3 +25,8 @@ def test_a_refusal_shows_code_message_hint_and_details() -> None:
         "hint": "list them",
         "details": {"workflowId": "x"},
     }
+
+
+def test_the_tree_is_drawn_as_it_is() -> None:
+    drawn = re.findall(r"^ *[*+-] (\w+)", errors.__doc__ or "", flags=re.MULTILINE)
+    assert drawn == [refusal.__name__ for refusal in refusal_types()]

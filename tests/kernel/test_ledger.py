@@ -24,3 +24,13 @@ def test_a_record_cannot_be_changed() -> None:
 def test_an_event_holds_all_that_was_about_to_be_appended_and_its_place() -> None:
     assert set(Event._fields) - set(NewEvent._fields) == {"stream", "seq", "position", "hash"}
     assert not set(NewEvent._fields) - set(Event._fields)
+
+
+def test_the_rows_that_an_event_put_into_a_table() -> None:
+    changes = (
+        Change("task", "task_1", {"status": "failed"}, {"status": "pending"}),
+        Change("task", "task_2", None, {"status": "pending"}),
+        Change("tally", "wf_1", {"counts": {}}, None),
+    )
+    event = Event("wf_1", 1, 1, "task.failed", "ada", "mcp", 0, {}, changes, "")
+    assert list(event.rows("task")) == [{"status": "failed"}]

@@ -14,7 +14,8 @@ from handrail.domain.pipeline.flow import Flow, Phase
 from handrail.domain.pipeline.flow_shelf import BrokenFlow, FlowShelf, LoadedFlow
 from handrail.kernel.errors import InvalidFlow, NotFound
 from handrail.outside import flow_files
-from handrail.outside.flow_files import FlowFiles, FlowSource, standard_flows
+from handrail.outside.flow_files import FlowFiles, standard_flows
+from handrail.outside.written_files import Source
 
 PAGE = Path(__file__).parents[2] / "docs" / "flows.md"
 
@@ -126,7 +127,7 @@ def test_the_next_call_sees_an_edit_and_a_removal(folders: Folders) -> None:
         ("name: own", ":1:1", "has no phases"),
         ("name: own\nextends: ful", ":2:1", "extends ful, which is not there"),
         ("name: own\nextends: own", ":2:1", "in a circle: own → own"),
-        ("name: own\nextends: full\nskip: [phase-9]", ":3:1", "skips phase-9, which it has not"),
+        ("name: own\nextends: full\nskip: [phase-9]", ":3:1", "skips phase-9, which is not one of its phases"),
         ("name: own\nextends: full\nskip: [phase-3]", ":3:1", "revises phase-3, which is skipped"),
         ("name: own\nextends: full\nskip: [phase-3, phase-3b]", ":3:1", "returns to phase-3, which is skipped"),
         ('name: own\nextends: full\ndescription: "a\\ab"', ":3:1", "the description of own has a control character"),
@@ -240,7 +241,7 @@ def test_a_name_that_is_no_text_is_told(folders: Folders) -> None:
 def test_a_folder_that_cannot_be_read_hides_no_flow_of_the_team(tmp_path: Path) -> None:
     """What lies in it might have been meant: the bundled one must not take its place."""
     (tmp_path / "flows").write_text("a file")
-    files = FlowFiles([FlowSource("project", tmp_path / "flows"), *standard_flows(home=tmp_path, project=tmp_path)[2:]])
+    files = FlowFiles([Source("project", tmp_path / "flows"), *standard_flows(home=tmp_path, project=tmp_path)[2:]])
     (entry,) = files.problems()
     assert "the folder cannot be read" in entry.reason
     assert files.names() == ()
@@ -261,7 +262,7 @@ def test_past_the_limit_files_are_not_listed_and_that_is_said(
 
 def test_a_folder_given_twice_counts_once(folders: Folders) -> None:
     folders.write("own.yaml", sound("own"))
-    files = FlowFiles([FlowSource("project", folders.project), FlowSource("user", folders.project)])
+    files = FlowFiles([Source("project", folders.project), Source("user", folders.project)])
     assert [(entry.name, entry.source) for entry in files.entries()] == [("own", "project")]
 
 

@@ -111,12 +111,12 @@ def test_ordinary_schemas_have_no_problem(schema: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ({"type": "strin"}, 'this is no JSON Schema at type: there is no type "strin"; types: string, number'),
+        ({"type": "strin"}, 'this is not a JSON Schema at type: there is no type "strin"; types: string, number'),
         ({"properties": {"a": {"type": "objct"}}}, "at properties.a.type"),
         ({"type": "strin"}, "did you mean string?"),
-        ({"properties": 5}, 'this is no JSON Schema at properties: 5 is not of type "object"'),
-        ({"minLength": -1}, "this is no JSON Schema at minLength"),
-        ({"$ref": "#/$defs/nowhere"}, "this is no JSON Schema"),
+        ({"properties": 5}, 'this is not a JSON Schema at properties: 5 is not of type "object"'),
+        ({"minLength": -1}, "this is not a JSON Schema at minLength"),
+        ({"$ref": "#/$defs/nowhere"}, "this is not a JSON Schema"),
         ({"pattern": "a(?=b)"}, "the pattern at pattern cannot be used"),
         ({"patternProperties": {r"(a)\1": {}}}, "there is no look-around and there are no back-references"),
         ({"$schema": "https://example.com/mine"}, "Unknown meta-schema"),

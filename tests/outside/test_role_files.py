@@ -71,7 +71,7 @@ def test_an_agent_that_nobody_described_is_refused_with_the_nearest_name(project
 )
 def test_a_name_that_could_be_a_path_is_refused(project: Path, name: str) -> None:
     write(project, "secret.md")
-    with pytest.raises(InvalidFlow, match="is no name of an agent"):
+    with pytest.raises(InvalidFlow, match="is not an agent's name"):
         RoleFiles(project).role(name)
 
 

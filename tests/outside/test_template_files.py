@@ -10,7 +10,8 @@ import pytest
 
 from handrail.domain.work.template_shelf import BrokenTemplate, FileTemplate
 from handrail.kernel import limits
-from handrail.outside.template_files import TemplateFiles, TemplateSource, standard_templates
+from handrail.outside.template_files import TemplateFiles, standard_templates
+from handrail.outside.written_files import Source
 
 SOUND = "tasks:\n  - {name: one, description: first}\n  - {name: two, description: '{{what}}'}\n"
 
@@ -125,7 +126,7 @@ def test_two_files_of_one_folder_cannot_have_one_id(folders: Folders) -> None:
         (
             SOUND + "  - {name: two, description: x}\n",
             "",
-            'two tasks are named "two"; give each task a name of its own',
+            'two tasks are named "two"; give each task a different name',
         ),
         (SOUND + "  - {name: t, description: x, depends_on: [tow]}\n", "", "did you mean two?"),
         ("description: 'a {{b c}}'\n" + SOUND, "", r"write \{{ for braces"),
@@ -156,7 +157,7 @@ def test_what_is_no_readable_file_is_told_and_not_waited_for(folders: Folders) -
 def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     file = tmp_path / "templates"
     file.write_text("", encoding="utf-8")
-    (entry,) = TemplateFiles([TemplateSource("project", file)]).entries()
+    (entry,) = TemplateFiles([Source("project", file)]).entries()
     assert isinstance(entry, BrokenTemplate)
     assert (entry.id, entry.where) == ("", str(file))
 

@@ -37,6 +37,10 @@ STORY_MS, BEAT_MS = 86 * 60_000, 70_000
 """How long ago the demo seems to have begun, and what passes with each of its pauses."""
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 20_000
+SHOWS = "#main, #drawer, dialog"
+"""Where a picture's text is waited for: what needs the person has words of every screen."""
+SCALE = 1.5
+"""Pixels for each of the page's: sharp where docs show them, and not heavy to fetch."""
 
 
 class Told(Terminal):
@@ -133,14 +137,15 @@ def take(browser: Any, url: str, cookies: Any, shown: Shown, picture: Picture, f
         viewport=picture.size,
         color_scheme=picture.scheme,
         reduced_motion="reduce",
-        device_scale_factor=2,
+        device_scale_factor=SCALE,
     )
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.goto(f"{url}{picture.address(shown)}")
     if picture.presses:
         page.get_by_role("button", name=picture.presses).first.click()
-    page.get_by_text(picture.waits_for).first.wait_for()
+    page.locator(SHOWS).get_by_text(picture.waits_for).filter(visible=True).first.wait_for()
+    page.locator('.connection[data-state="live"]').wait_for()
     page.evaluate("() => document.fonts.ready.then(() => new Promise(done => requestAnimationFrame(() => done())))")
     page.screenshot(path=folder / f"{picture.name}.png")
     context.close()

@@ -16,12 +16,12 @@ from tests.page.rich import Facts
 LISTS = {
     "timeline": "Not taken yet",
     "tasks": "Survey what is stored",
-    "board": "Waits for tasks",
-    "gates": "through page",
+    "board": "Blocked",
+    "gates": "via page",
     "decisions": "Which clock orders changes?",
     "agents": "heartbeat",
-    "milestones": "tasks are over",
-    "reviews": "Looked at",
+    "milestones": "tasks finished",
+    "reviews": "Mark reviewed",
     "messages": "Who keeps drafts?",
     "events": "task.claimed",
     "boards": "leader",
@@ -56,7 +56,7 @@ def test_the_steps_of_a_run_say_which_of_them_waits(page: Any, rich: Facts) -> N
     skipped.locator("summary").click()
     assert "Tasks Review, Human Reviews Tasks" in skipped.inner_text()
     page.get_by_role("button", name="Pause").click()
-    page.get_by_text("Nothing is written yet.").wait_for()
+    page.get_by_text("This cannot be empty.").wait_for()
 
 
 def test_the_documents_of_a_run_can_be_read(page: Any, rich: Facts) -> None:
@@ -67,8 +67,8 @@ def test_the_documents_of_a_run_can_be_read(page: Any, rich: Facts) -> None:
     page.goto(f"/#/w/{rich.ended_run}/gates")
     approved = page.locator(".entry", has_text="approve").first
     assert "/design.md" in approved.inner_text()
-    approved.get_by_role("button", name="Read it as it is now").click()
-    page.get_by_role("dialog").get_by_text("what was asked about had the hash").wait_for()
+    approved.get_by_role("button", name="Read the current version").click()
+    page.get_by_role("dialog").get_by_text("the version asked about had the hash").wait_for()
     assert "Human Reviews Design" in approved.inner_text()
 
 
@@ -101,11 +101,11 @@ def test_arrow_keys_go_from_bar_to_bar_and_only_one_is_a_stop(page: Any, rich: F
 
 def test_rows_and_window_are_in_the_address(page: Any, rich: Facts) -> None:
     page.goto(at(rich, "timeline"))
-    page.get_by_role("button", name="group", exact=True).click()
+    page.get_by_role("button", name="Group", exact=True).click()
     page.locator(".tl-name", has_text="storage").wait_for()
     page.get_by_role("button", name="10 min").click()
     page.wait_for_url(re.compile("rows=group&window=10"))
-    assert page.get_by_role("button", name="10 min").get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="10 min", pressed=True).wait_for()  # the address is written before it is drawn
 
 
 def test_idle_stretches_are_squashed_and_lanes_keep_bars_apart(page: Any, rich: Facts) -> None:
@@ -151,8 +151,8 @@ def test_the_shortest_bar_can_be_hit_and_none_lies_upon_another(phone: Any, rich
 
     phone.route("**/timeline", bars)
     phone.goto(at(rich, "timeline"))
-    phone.get_by_role("button", name="squash idle time").click()
-    phone.wait_for_url(re.compile("squash=0"))
+    phone.get_by_role("button", name="Skip idle time").click()
+    phone.get_by_role("button", name="Skip idle time", pressed=False).wait_for()
     phone.locator(".tl-row .tl-bar").first.wait_for()
     boxes = [bar.bounding_box() for bar in phone.locator(".tl-row .tl-bar").all()]
     assert min(box["width"] for box in boxes) >= 6
@@ -168,7 +168,7 @@ def test_the_shortest_bar_can_be_hit_and_none_lies_upon_another(phone: Any, rich
 
 def test_the_table_filters_sorts_and_opens_by_keys(page: Any, rich: Facts) -> None:
     page.goto(at(rich, "tasks"))
-    page.get_by_role("button", name="failed first").click()
+    page.get_by_role("button", name="Failed first").click()
     page.locator("tbody:not([hidden]) tr[data-id]:first-child", has_text="Index the words").wait_for()
     assert page.get_by_role("columnheader", name="State").get_attribute("aria-sort") == "ascending"
     page.keyboard.press("/")
@@ -179,7 +179,7 @@ def test_the_table_filters_sorts_and_opens_by_keys(page: Any, rich: Facts) -> No
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(f"task={rich.tasks['Logical clocks']}"))
     page.get_by_role("combobox", name="Search").fill("no such task anywhere")
-    page.get_by_text("No task is like that.").wait_for()
+    page.get_by_text("No matching tasks.").wait_for()
     page.get_by_role("button", name="no such task anywhere").click()
     page.locator("tr[data-id]").nth(5).wait_for()
     assert page.get_by_role("combobox", name="Search").input_value() == ""
@@ -224,7 +224,7 @@ def test_of_many_tasks_those_that_are_not_over_come_first(page: Any, rich: Facts
     page.locator("tr[data-id]").first.wait_for()
     names = page.locator("tr[data-id] td.c-name > span").all_inner_texts()
     assert [names[place] for place in (0, 20, 40, 60)] == ["Task 3", "Task 2", "Task 1", "Task 0"]
-    page.get_by_role("button", name="failed first").click()
+    page.get_by_role("button", name="Failed first").click()
     page.locator("tbody:not([hidden]) tr[data-id]:first-child", has_text="Task 0").wait_for()
 
 
@@ -240,6 +240,35 @@ def test_on_a_phone_a_row_says_who_has_it_and_a_long_name_keeps_its_end(phone: A
     assert long.endswith(shown.inner_text().rpartition("…")[2])
 
 
+def test_a_narrow_table_gives_up_columns_and_never_the_name(page: Any, rich: Facts) -> None:
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.goto(at(rich, "tasks") + f"?task={rich.tasks['Merge two histories']}")
+    page.locator(".inspector").wait_for()
+    row = page.locator(f"#task-{rich.tasks['Survey what is stored']}")
+    assert row.locator(".c-name").bounding_box()["width"] > 200
+    assert page.locator("th.c-updated").is_visible()
+    assert page.locator(".c-group:visible").count() == 0
+    assert page.evaluate("(box => box.scrollWidth - box.clientWidth)(document.querySelector('.tasks-box'))") <= 0
+    page.keyboard.press("Escape")
+    page.locator("#drawer").wait_for(state="hidden")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.locator("th.c-group").wait_for()
+
+
+def test_the_clock_of_a_failed_task_stops(page: Any, rich: Facts) -> None:
+    page.goto(at(rich, "tasks"))
+    failed = page.locator(f"#task-{rich.tasks['Index the words']}")
+    failed.wait_for()
+    assert failed.locator(".c-took").inner_text() == "5 min"
+
+
+def test_all_of_a_card_opens_its_task(page: Any, rich: Facts) -> None:
+    page.goto(at(rich, "board"))
+    card = page.locator(".card", has_text="Merge two histories")
+    card.locator(".small-facts").click(force=True)  # the link covers the card
+    page.locator("#drawer h2", has_text="Merge two histories").wait_for()
+
+
 def test_a_card_of_the_board_says_that_it_waits_for_a_person(page: Any, rich: Facts) -> None:
     page.goto(at(rich, "board"))
     page.locator(".card", has_text="Migrate old notes").locator(".s-waiting[title='waits for you']").wait_for()
@@ -251,10 +280,11 @@ def test_a_card_of_the_board_says_that_it_waits_for_a_person(page: Any, rich: Fa
 
 def test_what_took_a_decisions_place_is_one_press_away(page: Any, rich: Facts) -> None:
     page.goto(at(rich, "decisions"))
-    page.get_by_role("button", name="what took its place").first.click()
+    page.get_by_role("button", name="see what replaced it").first.click()
     assert "accepted" in page.evaluate("document.activeElement.innerText")
+    assert "Not chosen: wall clocks; vector clocks" in page.evaluate("document.activeElement.innerText")
     page.get_by_role("searchbox", name="Search decisions").fill("nothing says this")
-    page.get_by_text("No such decision is noted.").wait_for()
+    page.get_by_text("No decisions found.").wait_for()
 
 
 def test_a_lost_agent_is_told_in_words_and_a_refused_release_keeps_what_was_written(
@@ -301,11 +331,14 @@ def test_a_thread_opens_and_what_agents_wrote_stays_text(page: Any, rich: Facts)
     page.route(re.compile(r"/api/messages/[^/]+/read$"), lambda route: route.fulfill(json={}))
     page.goto("/#/messages")
     page.get_by_role("button", name="May I drop old notes?").click()
-    page.get_by_role("button", name="Answer").wait_for()
+    page.locator("#main").get_by_role("button", name="Reply").wait_for()
     assert HOSTILE in page.locator("#main").inner_text()
     assert page.locator("#main img").count() == 0
     page.get_by_role("button", name="All threads").click()
     page.get_by_role("button", name="Who keeps drafts?").wait_for()
+    page.get_by_role("button", name="May I drop old notes?").click()
+    page.locator("#main").get_by_role("link", name="task").click()
+    page.locator("#drawer h2", has_text="Migrate old notes").wait_for()
 
 
 def test_an_agent_that_has_gone_is_no_alarm_and_a_late_one_is_not_paused(page: Any, rich: Facts) -> None:

@@ -71,7 +71,7 @@ def test_search_finds_a_task_and_the_drawer_gives_the_focus_back(page: Any, rich
     page.locator("#found [role=option]").first.wait_for()
     page.keyboard.press("Enter")
     wait_for_text(page, "#drawer", "Logical clocks")
-    page.wait_for_function("document.activeElement.id === 'drawer'")
+    page.wait_for_function("() => document.activeElement.id === 'drawer'")
     assert f"task={rich.tasks['Logical clocks']}" in page.url
 
     page.keyboard.press("Escape")
@@ -96,9 +96,30 @@ def test_keys_lead_through_the_page(page: Any, rich: Facts) -> None:
     page.get_by_role("dialog").wait_for(state="detached")
 
 
+def test_the_browsers_way_back_undoes_one_step_after_the_other(page: Any, rich: Facts) -> None:
+    page.goto(f"/#/w/{rich.workflow}/tasks")
+    page.locator(f"#task-{rich.tasks['Logical clocks']}").click()
+    page.locator("#drawer h2", has_text="Logical clocks").wait_for()
+    page.keyboard.press("4")
+    page.locator(".board").wait_for()
+    page.go_back()
+    page.locator("table.tasks").wait_for()
+    assert page.locator("#drawer").is_visible()
+    page.go_back()
+    page.locator("#drawer").wait_for(state="hidden")
+
+
 def test_an_unknown_workflow_is_said_and_the_way_back_shown(page: Any, seen: Seen) -> None:
     seen.expected = ("404",)
     page.goto("/#/w/wf_nothing/graph")
+    page.locator("#main").get_by_role("link", name="All workflows").click()
+    page.locator(".flow").first.wait_for()
+
+
+@pytest.mark.parametrize("place", ["%E0%A4%A", "constructor", "w/%E0%A4%A/graph"])
+def test_an_address_that_leads_nowhere_leaves_the_way_back(page: Any, seen: Seen, place: str) -> None:
+    seen.expected = ("404",)
+    page.goto(f"/#/{place}")
     page.locator("#main").get_by_role("link", name="All workflows").click()
     page.locator(".flow").first.wait_for()
 
@@ -111,6 +132,17 @@ def test_the_theme_is_kept_and_given_back_to_the_system(page: Any) -> None:
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.get_by_label("Light or dark").click()
     assert page.evaluate("document.documentElement.dataset.theme") is None
+
+
+def test_how_long_ago_is_told_in_the_largest_unit_that_fits(page: Any) -> None:
+    page.goto("/")
+    told = page.evaluate(
+        """async () => {
+          const { ago } = await import("./dom.js");
+          return [10, 89, 59 * 60 + 40, 23.6 * 3600, 40 * 3600].map((seconds) => ago(Date.now() - seconds * 1000));
+        }"""
+    )
+    assert told == ["just now", "1 min ago", "1 h ago", "1 d ago", "2 d ago"]
 
 
 def test_text_of_agents_stays_text(page: Any, rich: Facts) -> None:
@@ -186,6 +218,7 @@ def test_a_document_that_changed_is_shown_again_with_what_was_written(desk: Desk
     page, gate = desk.page, desk.facts.gate
     document = desk.document()
     document.write_text(document.read_text() + "\n```sh and what else stands here\nls\n```\n")
+    page.evaluate("globalThis.setInterval = () => 0")  # else the dialog's own look may come first
     page.locator(f'[data-gate="{gate}"]').get_by_role("button", name="Read").click()
     send = page.get_by_role("dialog").get_by_role("button", name="Ask for changes")
     page.locator(".paper-line").nth(2).wait_for()
@@ -202,7 +235,7 @@ def test_a_document_that_changed_is_shown_again_with_what_was_written(desk: Desk
     wait_for_text(page, "dialog .notice", "Nothing was answered")
     wait_for_text(page, ".paper-line.changed", "One more line.")
     assert page.locator(".paper-line.changed").count() < page.locator(".paper-line").count()
-    remark = page.get_by_label("Remark on all of it")
+    remark = page.get_by_label("Overall comment")
     assert str(remark.input_value()).startswith("line 3: Which change?")
 
     send.click()
@@ -267,3 +300,13 @@ def test_an_agent_that_waits_goes_on_the_moment_a_person_decides(desk: Desk, wor
     assert not answered.get("still_waiting")
     told = msgspec.json.encode(answered).decode()
     assert ("Say how it fails." in told) == (word == "reject"), "the next agent hears why"
+
+
+def test_the_report_of_a_workflow_can_be_kept(page: Any, rich: Facts) -> None:
+    page.goto(f"/#/w/{rich.workflow}/tasks")
+    page.locator("table.tasks").wait_for()
+    page.keyboard.press("?")
+    with page.expect_download() as kept:
+        page.get_by_role("dialog").get_by_role("link", name="md").click()
+    assert kept.value.suggested_filename == f"report-{rich.workflow}.md"
+    assert Path(kept.value.path()).read_text(encoding="utf-8").startswith("# ")

@@ -53,7 +53,7 @@ def test_a_document_is_read_line_by_line_whoever_ended_them_and_hides_nothing(de
 def test_an_empty_document_is_called_empty(desk: Desk) -> None:
     desk.document().write_text("")
     desk.need().get_by_role("button", name="Read").click()
-    says(desk.page, ".paper", "is empty, or too long to be read")
+    says(desk.page, ".paper", "is empty or too long to show")
 
 
 def test_hidden_characters_are_shown_wherever_text_is_drawn(page: Any) -> None:
@@ -100,12 +100,12 @@ def test_an_open_dialog_hears_that_its_document_changed(desk: Desk) -> None:
     page = desk.page
     desk.need().get_by_role("button", name="Read").click()
     page.locator(".paper-line").first.wait_for()
-    page.get_by_label("Remark on all of it").fill("Mine.")
+    page.get_by_label("Overall comment").fill("Mine.")
     desk.document().write_text(desk.document().read_text() + "\nA late line.\n")
-    says(page, "dialog .notice", "The document was changed")
-    page.get_by_role("button", name="Read it as it is now").click()
+    says(page, "dialog .notice", "The document has changed")
+    page.get_by_role("button", name="Read the current version").click()
     says(page, ".paper-line.changed", "A late line.")
-    assert page.get_by_label("Remark on all of it").input_value() == "Mine."
+    assert page.get_by_label("Overall comment").input_value() == "Mine."
 
 
 # -- who is signed in -------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_link_that_was_used_says_so_and_leaves_the_address(browser: Any, signe
     context = browser.new_context()
     page = context.new_page()
     page.goto(served.link)
-    says(page, ".sign-in .notice", "used before")
+    says(page, ".sign-in .notice", "already used")
     assert "token" not in page.url
     assert page.locator(".sign-in code").first.is_visible()
     context.close()
@@ -150,7 +150,7 @@ def test_a_link_that_was_used_says_so_and_leaves_the_address(browser: Any, signe
 
 def test_the_bell_says_whether_it_rings_and_what_it_cannot(page: Any) -> None:
     page.goto("/")
-    bell = page.get_by_label("Sound and notice for new decisions")
+    bell = page.get_by_label("Notify me of new decisions")
     assert bell.get_attribute("aria-pressed") == "false"
     bell.click()
     says(page, '#tools [aria-pressed="true"]', "sound only")
@@ -190,7 +190,7 @@ def test_what_could_not_be_loaded_is_tried_again_by_itself(page: Any, rich: Fact
 
 def test_an_address_that_is_none_is_said(page: Any) -> None:
     page.goto("/#/blah")
-    says(page, "#main h2", "There is nothing at #/blah")
+    says(page, "#main h2", "There is no page at #/blah")
     page.locator("#main").get_by_role("link", name="All workflows").click()
     page.locator(".flow").first.wait_for()
 

@@ -20,6 +20,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tests.process.child import Child
+
 DEADLINE_S = 20.0
 """Far beyond any honest answer; reached only when something is stuck."""
 
@@ -31,7 +33,7 @@ NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"
 ACCEPT = "application/json, text/event-stream"
 
 
-class HttpProcess:
+class HttpProcess(Child):
     """A started server, its address and what it says on stderr."""
 
     def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
@@ -63,18 +65,9 @@ class HttpProcess:
     def pid(self) -> int:
         return self.process.pid
 
-    def __enter__(self) -> HttpProcess:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+    def close(self) -> None:
         self._reader.join(DEADLINE_S)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        super().close()
 
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)

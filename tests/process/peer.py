@@ -9,10 +9,11 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
+
+from tests.process.child import Child
 
 DEADLINE_S = 30.0
 """Far beyond any honest answer; reached only when something is stuck."""
@@ -25,7 +26,7 @@ INITIALIZE = {
 }
 
 
-class ServerProcess:
+class ServerProcess(Child):
     """A started server and its pipes."""
 
     def __init__(self, command: Sequence[str], *, cwd: Path, env: dict[str, str] | None = None) -> None:
@@ -43,22 +44,6 @@ class ServerProcess:
         self._stdin = self.process.stdin
         self._out = self.process.stdout.fileno()
         self._pending = b""
-
-    def __enter__(self) -> ServerProcess:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                try:
-                    stream.close()
-                except BrokenPipeError:
-                    continue
 
     def send(self, message: dict[str, Any] | bytes) -> None:
         self._stdin.write((message if isinstance(message, bytes) else msgspec.json.encode(message)) + b"\n")
@@ -104,7 +89,7 @@ class ServerProcess:
 
     def errors(self) -> str:
         assert self.process.stderr is not None
-        return self.process.stderr.read().decode()
+        return str(self.process.stderr.read(), "utf-8")
 
 
 def handrail_serve(cwd: Path, *options: str, env: dict[str, str] | None = None) -> ServerProcess:

@@ -120,14 +120,17 @@ def _fences_told(acks: list[Ack]) -> Iterator[str]:
 
 
 def _undone(events: list[Event], acks: list[Ack]) -> Iterator[str]:
-    """What was taken back was the last word of its stream, and was taken back once."""
+    """What was taken back was the last word that stood in its stream, and was taken back once."""
     undone: Counter[tuple[str, int]] = Counter()
     at = {(event.stream, event.seq): event for event in events}
     for event in events:
         if event.kind == UNDO:
             back = event.data["undone"]
             undone[event.stream, back] += 1
-            if event.seq != back + 1 or at[event.stream, back].actor != event.actor:
+            between = [at[event.stream, seq] for seq in range(back + 1, event.seq)]
+            gone = {one.data["undone"] for one in between if one.kind == UNDO}
+            stands = any(one.kind != UNDO and one.seq not in gone for one in between)
+            if stands or at[event.stream, back].actor != event.actor:
                 yield f"{event.stream} {event.seq}: took back {back}, which was not the actor's last word"
     for ack in acks:
         if "undone" in ack and undone[tuple(ack["undone"])] != 1:

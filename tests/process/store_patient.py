@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -26,6 +25,7 @@ from handrail.kernel.ledger import Actor
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 from handrail.store.unit import Unit
+from tests.process.child import Child
 from tests.process.store_crew import DEADLINE_S, child_environment
 from tests.process.store_units import CHANNEL, WallClock, message
 from tests.process.store_writer import LifeIds
@@ -196,7 +196,7 @@ def main() -> None:
 # -- in the test ----------------------------------------------------------------------------------------------------
 
 
-class Patient:
+class Patient(Child):
     """Such a process, from outside."""
 
     def __init__(self, path: Path | str | None = None, *, cwd: Path | None = None, busy_ms: int = 10_000) -> None:
@@ -213,18 +213,6 @@ class Patient:
         self._pending = b""
         if path is not None:
             self.do("open", str(path), busy_ms)
-
-    def __enter__(self) -> Patient:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self._in.close()
-        self._out.close()
 
     def ask(self, name: str, *arguments: Any) -> None:
         self._in.write(msgspec.json.encode([name, *arguments]) + b"\n")

@@ -20,7 +20,7 @@ from handrail.store.store import Store
 from handrail.store.tables import BY_NAME as TABLES
 from handrail.wiring import Place, ledger_at, settings_at
 from tests.process.peer import DEADLINE_S, handrail_serve
-from tests.process.test_messages import Served
+from tests.process.served import Served
 from tests.store.server import running, schema_of_its_own
 
 TOOLSETS = "workflow,task,orchestration,agent"

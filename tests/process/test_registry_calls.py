@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,13 +11,11 @@ from typing import Any
 import pytest
 
 from tests.process.peer import DEADLINE_S, ServerProcess, handrail_serve
-from tests.process.test_messages import Served
-from tests.store.server import running, schema_of_its_own
+from tests.process.served import Served
 
 TOOLSETS = "workflow,task,agent,message"
 FLAGS = ("--enable-events-bus", "--enable-cancellation", "--enable-idempotency")
 NEW: dict[str, Any] = {"name": "Work", "source_type": "prompt", "source_content": "Do it."}
-_schemas = itertools.count(1)
 
 
 class Line(Served):
@@ -45,21 +41,11 @@ class Line(Served):
         return request_id
 
 
-@pytest.fixture(scope="module")
-def postgres_server() -> Iterator[str]:
-    with running() as address:
-        yield address
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Line]]:
+@pytest.fixture
+def serve(store_options: tuple[str, ...], tmp_path: Path) -> Iterator[Callable[[], Line]]:
     """Starts processes on one store."""
     with contextlib.ExitStack() as stack:
-        options = ["--toolsets", TOOLSETS, *FLAGS, "--set", "durable=false"]
-        if request.param == "postgres":
-            server = request.getfixturevalue("postgres_server")
-            schema = f"registry_calls_{os.getpid()}_{next(_schemas)}"
-            options += ["--db", stack.enter_context(schema_of_its_own(server, schema))]
+        options = ("--toolsets", TOOLSETS, *FLAGS, "--set", "durable=false", *store_options)
         yield lambda: Line(stack.enter_context(handrail_serve(tmp_path, *options)))
 
 

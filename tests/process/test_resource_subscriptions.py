@@ -4,8 +4,6 @@ SQLite and on PostgreSQL."""
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,28 +13,16 @@ import pytest
 
 from handrail.protocol.revisions import META_SUBSCRIPTION
 from tests.process.peer import DEADLINE_S, handrail_serve
-from tests.process.test_messages import META, UPDATED, Served
-from tests.store.server import running, schema_of_its_own
+from tests.process.served import META, UPDATED, Served
 
-_schemas = itertools.count(1)
 PLAN = {"summary": "s", "approach": "a", "tasks": [{"name": "wrap", "description": "", "sequence": 1}]}
 
 
-@pytest.fixture(scope="module")
-def postgres_server() -> Iterator[str]:
-    with running() as address:
-        yield address
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Served]]:
+@pytest.fixture
+def serve(store_options: tuple[str, ...], tmp_path: Path) -> Iterator[Callable[[], Served]]:
     """Starts processes on one store."""
     with contextlib.ExitStack() as stack:
-        options = ["--toolsets", "workflow,task,agent", "--enable-resources", "--set", "durable=false"]
-        if request.param == "postgres":
-            server = request.getfixturevalue("postgres_server")
-            schema = f"addresses_{os.getpid()}_{next(_schemas)}"
-            options += ["--db", stack.enter_context(schema_of_its_own(server, schema))]
+        options = ("--toolsets", "workflow,task,agent", "--enable-resources", "--set", "durable=false", *store_options)
         yield lambda: Served(stack.enter_context(handrail_serve(tmp_path, *options)))
 
 

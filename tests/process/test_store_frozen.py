@@ -238,7 +238,7 @@ def test_backup_and_check_do_not_disturb_a_thread_that_writes(path: Path, store:
     thread.start()
     for number in range(5):
         assert store.engine.check() == []
-        store.engine.backup(str(tmp_path / f"copy_{number}.db"))
+        engine_of(store).backup(str(tmp_path / f"copy_{number}.db"))
     stop.set()
     thread.join()
     assert audit(path, acks) == []
@@ -251,7 +251,7 @@ def test_a_copy_can_be_made_in_the_middle_of_a_write(path: Path, store: Store, t
     writer = engine_of(store)._writer
     writer.execute("BEGIN IMMEDIATE")
     assert store.engine.check() == []
-    store.engine.backup(str(tmp_path / "copy.db"))
+    engine_of(store).backup(str(tmp_path / "copy.db"))
     writer.execute("ROLLBACK")
     assert audit(tmp_path / "copy.db", acks) == []
 

@@ -46,9 +46,9 @@ class Ward:
         runner = click.testing.CliRunner(env={"HOME": str(self.home), **self.variables})
         return runner.invoke(cli, [*words, "--root", str(self.project)], prog_name="handrail")
 
-    def doctor(self) -> dict[str, list[dict[str, Any]]]:
+    def doctor(self, *options: str) -> dict[str, list[dict[str, Any]]]:
         """What is found, by check; the exit code agrees with it."""
-        done = self.run("doctor", "--json")
+        done = self.run("doctor", "--json", *options)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         told = json.loads(done.stdout)
         assert done.exit_code == (1 if told["broken"] else 0)
@@ -58,9 +58,9 @@ class Ward:
             assert finding["level"] == "ok" or finding["fix"]
         return by_check
 
-    def broken(self, check: str) -> dict[str, Any]:
+    def broken(self, check: str, *options: str) -> dict[str, Any]:
         """The one broken thing of a check."""
-        (finding,) = [one for one in self.doctor().get(check, []) if one["level"] == "broken"]
+        (finding,) = [one for one in self.doctor(*options).get(check, []) if one["level"] == "broken"]
         return finding
 
     def write(self, name: str, text: str) -> Path:
@@ -130,7 +130,7 @@ def test_for_people_it_says_the_fix_and_ends_with_1(ward: Ward) -> None:
 )
 def test_a_server_that_does_not_start_as_it_is_set_up(ward: Ward, words: list[str], why: str) -> None:
     ward.server(*words)
-    finding = ward.broken("claude-code")
+    finding = ward.broken("claude-code", "--start")
     assert why in finding["what"]
     assert finding["fix"] == "handrail init --client claude-code"
 
@@ -142,15 +142,80 @@ def test_another_installation_is_pointed_out(ward: Ward) -> None:
     }
     lines = "\n".join([json.dumps(hello), '{"id": 2, "result": {"tools": []}}'])
     ward.server(sys.executable, "-c", f"print({lines!r})")
-    (finding,) = ward.doctor()["claude-code"]
+    (finding,) = ward.doctor("--start")["claude-code"]
     assert finding["level"] == "look"
     assert "0.0.1" in finding["what"]
+
+
+@pytest.mark.parametrize(
+    ("words", "variables"),
+    [
+        (["touch", "{mark}"], {}),
+        ([sys.executable, "-c", "open('{mark}', 'w')"], {}),
+        ([sys.executable, "-P", "-m", "handrail", "serve"], {"PYTHONPATH": "{project}"}),
+        (
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "handrail",
+                *("call", "start_workflow", "name=a", "description=b"),
+                "--db={mark}",
+            ],
+            {},
+        ),
+    ],
+)
+def test_what_a_repository_brings_along_is_not_run(
+    ward: Ward, words: list[str], variables: dict[str, str], tmp_path: Path
+) -> None:
+    mark = tmp_path / "it-ran"
+    ward.write("handrail/__init__.py", f"open({str(mark)!r}, 'w')")
+    filled = [word.replace("{mark}", str(mark)) for word in words]
+    env = {name: value.replace("{project}", str(ward.project)) for name, value in variables.items()}
+    entry = {"command": filled[0], "args": filled[1:], "env": env}
+    ward.write(".mcp.json", json.dumps({"mcpServers": {"handrail": entry}}))
+    (finding,) = ward.doctor()["claude-code"]
+    assert (finding["level"], mark.exists()) == ("look", False)
+    assert "was not started" in finding["what"]
+    ward.doctor("--start")
+    assert mark.exists()
+
+
+def test_a_hooks_program_that_a_repository_brings_along_is_not_run(ward: Ward, tmp_path: Path) -> None:
+    mark = tmp_path / "it-ran"
+    script = ward.write("python", f"#!/bin/sh\ntouch {mark}\n")
+    script.chmod(0o755)
+    command = f"{script} -m handrail.hooks stop"
+    ward.write(".claude/settings.json", json.dumps({"hooks": {"Stop": [{"hooks": [{"command": command}]}]}}))
+    (finding,) = ward.doctor()["hooks"]
+    assert (finding["level"], mark.exists()) == ("look", False)
+    ward.doctor("--start")
+    assert mark.exists()
 
 
 def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
     silent = [sys.executable, "-c", "import threading; threading.Event().wait()"]
     trial = try_server(silent, folder=str(tmp_path), environ=os.environ, protocol="2025-11-25", timeout_s=0.5)
     assert trial.problem == "it did not answer within 0.5 s"
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (['{"id": 1, "error": "no"}'], "it refused to connect: no reason given"),
+        (['{"id": 1, "result": []}'], "it did not list its tools"),
+        (['{"id": 1, "result": {"serverInfo": "x"}}', '{"id": 2, "result": 7}'], "it did not list its tools"),
+        (['{"id": 1, "result": {}}', '{"id": 2, "result": {"tools": 7}}'], ""),
+        (["7", "[]", "null"], "it ended with 0 before it answered"),
+    ],
+)
+def test_a_program_that_answers_otherwise_is_told(tmp_path: Path, lines: list[str], problem: str) -> None:
+    code = f"print({chr(10).join(lines)!r})"
+    trial = try_server(
+        [sys.executable, "-c", code], folder=str(tmp_path), environ=os.environ, protocol="2025-11-25", timeout_s=30
+    )
+    assert trial.problem == problem
 
 
 def test_a_clients_file_that_it_cannot_read(ward: Ward) -> None:
@@ -203,6 +268,19 @@ def test_a_schema_of_tomorrow_and_one_of_yesterday(ward: Ward) -> None:
         connection.execute(f"PRAGMA user_version = {LATEST - 1}").fetchall()
     (older,) = ward.doctor()["store"]
     assert (older["level"], older["fix"]) == ("look", "handrail db upgrade")
+
+
+def test_a_store_that_has_moved(ward: Ward) -> None:
+    ward.store()
+    assert ward.run("db", "move", str(ward.project / "elsewhere.db"), "--yes").exit_code == 0
+    found = ward.doctor()
+    assert [one["level"] for one in found["store"]] == ["ok"]
+    assert "elsewhere.db" in found["store"][0]["what"]
+    assert [one for one in found.get("stores", []) if one["level"] == "broken"] == []
+    (ward.project / ".handrail/config.toml").unlink()
+    old = ward.broken("store")
+    assert "has moved to" in old["what"]
+    assert "elsewhere.db" in old["fix"]
 
 
 def test_a_file_that_is_no_store(ward: Ward) -> None:
@@ -320,6 +398,23 @@ def test_an_address_where_handrail_serves(ward: Ward) -> None:
     with answering(challenge) as port:
         assert who_listens("127.0.0.1", port, timeout_s=5) == "handrail"
     assert who_listens("127.0.0.1", int(ward.variables["HANDRAIL_HTTP"].rpartition(":")[2]), timeout_s=5) is None
+
+
+def test_one_who_answers_drop_by_drop_is_not_listened_to_for_ever() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        left = threading.Event()
+
+        def drip() -> None:
+            peer, _ = listening.accept()
+            with peer, contextlib.suppress(OSError):
+                while not left.wait(0.05):
+                    peer.sendall(b"x")
+
+        threading.Thread(target=drip, daemon=True).start()
+        try:
+            assert who_listens("127.0.0.1", listening.getsockname()[1], timeout_s=0.5) == "other"
+        finally:
+            left.set()
 
 
 def test_settings_that_cannot_be_read(ward: Ward) -> None:

@@ -195,6 +195,30 @@ def test_a_link_that_came_with_the_repository_leads_nowhere(desk: Desk) -> None:
     assert not (desk.home / "mcp.json").exists()
 
 
+def test_a_manifest_that_is_a_link_out_of_the_project_is_neither_read_nor_written(desk: Desk) -> None:
+    target = desk.home / "kept"
+    (desk.project / ".handrail").mkdir()
+    (desk.project / ".handrail" / "init.json").symlink_to(target)
+    refused = desk.init("--client", "cursor", "--yes")
+    assert refused.exit_code == 1
+    assert "it leads out of the project" in " ".join(refused.output.split())
+    assert not target.exists()
+    assert not (desk.project / ".cursor").exists()
+
+
+def test_a_manifest_from_a_repository_drops_no_folder_that_its_files_did_not_lie_in(desk: Desk) -> None:
+    desk.well("--client", "cursor", "--yes")
+    elsewhere = desk.home / "empty"
+    elsewhere.mkdir()
+    manifest = desk.project / ".handrail" / "init.json"
+    known = json.loads(manifest.read_text(encoding="utf-8"))
+    known["files"][0]["folders"] = [*known["files"][0].get("folders", []), str(elsewhere)]
+    manifest.write_text(json.dumps(known), encoding="utf-8")
+    desk.well("--remove", "--yes")
+    assert not (desk.project / ".cursor").exists(), "what init made is gone"
+    assert elsewhere.is_dir()
+
+
 def test_a_users_server_for_another_project_stays_unless_the_client_is_named(desk: Desk) -> None:
     text = '{"mcpServers": {"handrail": {"command": "python", "args": ["serve", "--root", "/other"]}}}'
     file = desk.write("~/.codeium/windsurf/mcp_config.json", text)

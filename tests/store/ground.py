@@ -13,7 +13,7 @@ from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine
 from handrail.store.postgres import PostgresEngine
-from handrail.store.reading import Engine
+from handrail.store.reading import Engine, LastingEngine, lasting
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 
@@ -35,6 +35,11 @@ class Ground:
     @property
     def engine(self) -> Engine:
         return self.store.engine
+
+    @property
+    def lasting(self) -> LastingEngine:
+        """The engine of a kind that outlives its process."""
+        return lasting(self.store.engine)
 
     def another(self) -> Store:
         store = Store(self._opened(), clock=self.clock, ids=self.ids)

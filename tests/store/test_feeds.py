@@ -203,11 +203,11 @@ def test_a_unit_reads_streams_and_the_feed(ground: Ground) -> None:
     whole = ground.store.feed()
 
     def look(unit: Unit) -> None:
+        assert unit.feed(0, 10) == whole  # first: only then does a view wait for commits that others hold up
         assert unit.events("wf_1") == whole[:4]
         assert unit.events("wf_1", 1, 2) == whole[1:3]
         assert unit.head_seq("wf_1") == 4
         assert unit.head_seq("nothing") == 0
-        assert unit.feed(0, 10) == whole
         assert unit.feed(whole[1].position, 2) == whole[2:4]
         assert unit.newest(2) == whole[3:]
         assert unit.newest(1, Only(actors=("ben",))) == [whole[3]]
@@ -220,6 +220,7 @@ def test_what_a_unit_records_is_counted_and_not_shown(ground: Ground) -> None:
     put(ground.store, workflow())
 
     def work(unit: Unit) -> None:
+        assert len(unit.feed(0, 10)) == 1  # first: only then does a view wait for commits that others hold up
         unit.record("workflow.renamed", workflow(name="one"))
         assert unit.head_seq("wf_1") == 2
         unit.record("task.created", task())

@@ -138,6 +138,14 @@ def test_a_gate_that_cannot_be_made_is_a_refusal(tmp_path: Path) -> None:
     gate.close()
 
 
+def test_a_link_in_place_of_a_gate_leads_nowhere(gate: Gate, path: Path, tmp_path: Path) -> None:
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreUnusable) as refused, gate.held():
+        pytest.fail("it was held")
+    assert "symbolic link" in refused.value.hint
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_gate_that_cannot_be_locked_is_a_refusal_and_leaves_nothing_behind(
     gate: Gate, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,9 +6,11 @@ import pytest
 
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
+from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine
 from handrail.store.migrations import LATEST
+from handrail.store.reading import lasting
 from handrail.store.store import Store
 from tests.store.records import found, put, workflow
 
@@ -26,9 +28,9 @@ def test_it_tells_what_it_is_and_is_always_sound() -> None:
     assert engine.check() == []
 
 
-def test_it_cannot_be_backed_up() -> None:
-    with pytest.raises(NotImplementedError):
-        MemoryEngine().backup("somewhere")
+def test_it_cannot_be_looked_after() -> None:
+    with pytest.raises(StoreUnusable, match="ends with its process"):
+        lasting(MemoryEngine())
 
 
 def test_what_was_read_before_stays_as_it_was() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import resource
+import stat
 import time
 from pathlib import Path
 
@@ -209,7 +211,7 @@ def test_what_can_be_no_database_is_told_with_the_reason(tmp_path: Path, name: s
 def test_a_hint_fits_the_reason() -> None:
     assert "ulimit" in open_hint(errno.EMFILE)
     assert open_hint(errno.EACCES) == open_hint(None) == "check that its folder exists, and that both may be written"
-    assert set(OPEN_HINTS) == {errno.EMFILE, errno.ENFILE, errno.ENOSPC}
+    assert set(OPEN_HINTS) == {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ELOOP}
 
 
 def test_the_reason_is_found_out_when_nobody_told_it() -> None:
@@ -221,3 +223,43 @@ def test_the_reason_is_found_out_when_nobody_told_it() -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
     assert told == open_hint(errno.EMFILE)
+
+
+# -- files that are whole or not there --------------------------------------------------------------------------------
+
+
+def test_a_file_is_its_owners_alone_from_its_first_moment(tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    before = os.umask(0o022)
+    try:
+        with places.whole_file(target) as part:
+            assert stat.S_IMODE(part.stat().st_mode) == 0o600
+            part.write_text("whole")
+            assert not target.exists()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["copy.db"]
+
+
+def test_a_file_takes_nobodys_place(tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    with pytest.raises(StoreUnusable, match="there already"), places.whole_file(target) as part:
+        part.write_text("ours")
+        target.write_text("theirs")
+    assert target.read_text() == "theirs"
+    assert [file.name for file in tmp_path.iterdir()] == ["copy.db"]
+
+
+def test_a_file_whose_place_was_taken_for_a_moment_is_not_said_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "copy.db"
+
+    def taken(*_: object) -> None:
+        raise FileExistsError
+
+    monkeypatch.setattr(os, "link", taken)
+    with pytest.raises(StoreUnusable, match="there already"), places.whole_file(target) as part:
+        part.write_text("ours")
+    assert not list(tmp_path.iterdir())

@@ -297,7 +297,7 @@ def test_a_driver_that_is_missing_is_asked_for() -> None:
         "except StoreUnusable as refused:\n    print(refused.hint)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "pip install handrail[postgres]"
+    assert done.stdout.strip() == "in Handrail's checkout: .venv/bin/python -m pip install -e '.[postgres]'"
 
 
 def test_the_store_tells_what_it_is(postgres: Ground) -> None:
@@ -374,7 +374,7 @@ def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(
     history = told(postgres.store)
 
     kept = tmp_path / "backup.db"
-    postgres.engine.backup(str(kept))
+    postgres.lasting.backup(str(kept))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup.db"]
     before = kept.read_bytes()
     copy = sqlite_ground(kept)
@@ -386,7 +386,7 @@ def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(
         other = postgres_ground(address)
         put(other.store, workflow("wf_old"))
         put(other.store, workflow("wf_old", name="still there?"))
-        other.engine.restore(str(kept))  # type: ignore[attr-defined]
+        other.lasting.restore(str(kept))
         assert kept.read_bytes()[:100] == before[:100]
         assert told(other.store) == history
         assert found(other.store, Workflow, "wf_old") is None
@@ -404,7 +404,7 @@ def test_a_backup_made_while_others_write_is_of_one_moment(postgres: Ground, tmp
     with psycopg.connect(postgres.address) as slow:
         slow.execute(*statement(event_in("slow")))
         put(postgres.another(), workflow())
-        postgres.engine.backup(str(tmp_path / "backup.db"))
+        postgres.lasting.backup(str(tmp_path / "backup.db"))
         slow.commit()
     copy = sqlite_ground(tmp_path / "backup.db")
     assert [event.stream for event in copy.store.feed()] == ["wf_1"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from handrail.domain.crew.lease import Lease
-from handrail.store.store import RENEWALS
+from handrail.store import store as module
+from handrail.store.store import HOLDER, RENEWALS
 from handrail.store.unit import Unit
 from tests.store.ground import Ground
 from tests.store.records import ANNA, found, lease, put, workflow
@@ -89,3 +92,12 @@ def test_a_unit_that_was_stopped_takes_nothing_that_was_renewed_meanwhile(ground
         return known is not None and known.holding.is_held(unit.now_ms())
 
     assert ground.store.run(ANNA, looks) is True
+
+
+def test_names_that_anybody_calls_in_do_not_pile_up(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HOLDERS", 3)
+    for number in range(10):
+        ground.store.renew(f"agent_{number}", TTL_MS)
+    ground.store.renew("x" * (HOLDER + 1), TTL_MS)
+    assert 0 < len(ground.store._renewed) <= 3
+    assert all(len(name) <= HOLDER for name in ground.store._renewed)

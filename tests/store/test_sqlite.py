@@ -3,6 +3,7 @@ processes are among the process tests."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import NewEvent
 from handrail.store import sqlite as module
+from handrail.store.moving import move
+from handrail.store.places import whole_file
 from handrail.store.queries import Query, select_sql, where
 from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
 from handrail.store.tables import BY_NAME
@@ -39,6 +42,63 @@ def test_the_file_is_opened_as_it_was_measured(tmp_path: Path, durable: bool, sy
     engine.close()
 
 
+def test_nobody_else_may_read_it_or_a_copy_of_it(tmp_path: Path) -> None:
+    file, backup, copy = (tmp_path / name for name in ("handrail.db", "backup.db", "copy.db"))
+    before = os.umask(0o022)
+    try:
+        ground = sqlite_ground(file)
+        put(ground.store, workflow())
+        with whole_file(backup) as part:
+            ground.lasting.backup(str(part))
+        move(ground.lasting, str(copy), project=tmp_path, version=VERSION, keep=True)
+        made = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.suffix != ".gate"}
+        ground.close()
+    finally:
+        os.umask(before)
+    assert {"handrail.db", "handrail.db-wal", "backup.db", "copy.db"} <= set(made)
+    assert set(made.values()) == {0o600}
+
+
+def test_what_a_link_leads_to_is_made_for_its_owner_too(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+    before = os.umask(0o022)
+    try:
+        sqlite_ground(tmp_path / "link.db").close()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "real.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_many_readers_at_once_leave_few_connections_behind(sqlite: Ground) -> None:
+    put(sqlite.store, workflow())
+    engine = sqlite.engine
+    assert isinstance(engine, SqliteEngine)
+    with contextlib.ExitStack() as looks:
+        for _ in range(module.KEEP_IDLE + 5):
+            assert looks.enter_context(engine.reading(aside=True)).position() > 0
+    assert len(engine._readers) == module.KEEP_IDLE
+
+
+def test_who_still_reads_while_it_is_closed_leaves_no_connection_behind(tmp_path: Path) -> None:
+    ground = sqlite_ground(tmp_path / "handrail.db")
+    put(ground.store, workflow())
+    engine = ground.engine
+    assert isinstance(engine, SqliteEngine)
+    with engine.reading(aside=True) as reader:
+        engine.close()
+        assert reader.position() > 0
+    assert engine._readers == []
+    assert not (tmp_path / "handrail.db-wal").exists(), "the last one to leave has emptied the log"
+
+
+def test_rights_that_somebody_gave_stay(tmp_path: Path) -> None:
+    file = tmp_path / "handrail.db"
+    sqlite_ground(file).close()
+    file.chmod(0o660)
+    sqlite_ground(file).close()
+    assert file.stat().st_mode & 0o777 == 0o660
+
+
 def test_the_store_tells_what_it_is(sqlite: Ground) -> None:
     info = sqlite.store.info()
     assert (info.engine, info.location, info.version) == ("sqlite", sqlite.address, apsw.sqlite_lib_version())
@@ -61,7 +121,7 @@ def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(sqlite: Ground,
     put(sqlite.store, workflow(), task())
     feed = sqlite.store.feed()
     kept = tmp_path / "kept.db"
-    sqlite.engine.backup(str(kept))
+    sqlite.lasting.backup(str(kept))
     put(sqlite.store, workflow(name="later"))
     copy = sqlite_ground(kept)
     assert copy.store.feed() == feed
@@ -69,7 +129,7 @@ def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(sqlite: Ground,
     copy.close()
 
     other = sqlite.another()
-    sqlite.engine.restore(str(kept))  # type: ignore[attr-defined]
+    sqlite.lasting.restore(str(kept))
     for store in (sqlite.store, other):
         assert store.feed() == feed
         assert found(store, Workflow, "wf_1") == workflow()
@@ -136,6 +196,17 @@ def test_who_comes_through_a_link_meets_the_others(sqlite: Ground, tmp_path: Pat
     with pytest.raises(StoreUnusable, match="removed or replaced"):
         put(through.store, workflow(name="lost"))
     through.close()
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced"])
+def test_who_waits_hears_that_the_file_is_gone(sqlite: Ground, tmp_path: Path, change: str) -> None:
+    put(sqlite.store, workflow())
+    position = sqlite.store.position()
+    Path(sqlite.address).rename(tmp_path / "away.db")
+    if change == "replaced":
+        Path(sqlite.address).touch()
+    with pytest.raises(StoreUnusable, match="removed or replaced"):
+        sqlite.store.wait(position, 0.0)
 
 
 def test_tables_that_somebody_changed_are_told(sqlite: Ground) -> None:

@@ -147,6 +147,40 @@ def test_each_actor_takes_back_its_own(ground: Ground) -> None:
     assert found(ground.store, Workflow, "wf_2") is not None
 
 
+def test_taken_back_again_it_goes_one_step_further(ground: Ground) -> None:
+    put(ground.store, workflow("wf_2"))
+    put(ground.store, workflow())
+    put(ground.store, workflow(name="second"))
+    assert [(one.stream, one.seq) for one in (ground.store.undo(ANNA) for _ in range(3))] == [
+        ("wf_1", 2),
+        ("wf_1", 1),
+        ("wf_2", 1),
+    ]
+    with pytest.raises(NothingToUndo, match="all taken back"):
+        ground.store.undo(ANNA)
+    assert found(ground.store, Workflow, "wf_1") is None
+    assert found(ground.store, Workflow, "wf_2") is None
+    assert ground.store.verify() == []
+
+
+def test_what_another_took_back_stands_on_nothing(ground: Ground) -> None:
+    put(ground.store, workflow(), actor=ANNA)
+    put(ground.store, workflow(name="Ben's"), actor=BEN)
+    ground.store.undo(BEN)
+    assert ground.store.undo(ANNA).seq == 1
+    assert found(ground.store, Workflow, "wf_1") is None
+    assert ground.store.verify() == []
+
+
+def test_what_was_written_after_a_taking_back_still_counts(ground: Ground) -> None:
+    put(ground.store, workflow(), actor=ANNA)
+    put(ground.store, workflow(name="second"), actor=ANNA)
+    ground.store.undo(ANNA)
+    put(ground.store, workflow(name="Ben's"), actor=BEN)
+    with pytest.raises(NothingToUndo, match="not the last write"):
+        ground.store.undo(ANNA)
+
+
 def test_who_has_written_nothing_has_nothing_to_take_back(ground: Ground) -> None:
     with pytest.raises(NothingToUndo, match="anna"):
         ground.store.undo(ANNA)
@@ -271,7 +305,7 @@ DAMAGE: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "a missing row": (
         "DELETE FROM task WHERE id = ?",
         ("task_2",),
-        "task task_2: the ledger tells of it, the table has no row",
+        "task task_2: the ledger has it, the table has no row",
     ),
     "an extra row": (
         "INSERT INTO repository (id, path, name, created_at, stream) VALUES (?, '/x', 'x', 1, 'repo_1')",

@@ -45,9 +45,9 @@ def test_a_form_that_was_filled_in(content: dict[str, Any], values: dict[str, st
         ({"answer": "  "}, "answer was left empty"),
         ({"answer": "Approve"}, "answer is Approve, which is none of the options"),
         ({"answer": "approve reject"}, "answer is approve reject, which is none of the options"),
-        ({"answer": True}, "answer is no text"),
-        ({"answer": ["approve"]}, "answer is no text"),
-        ({"answer": "approve", "feedback": 5}, "feedback is no text"),
+        ({"answer": True}, "answer is not text"),
+        ({"answer": ["approve"]}, "answer is not text"),
+        ({"answer": "approve", "feedback": 5}, "feedback is not text"),
         ({"answer": "approve", "feedback": "01234567890"}, "feedback has 11 characters, and 10 are the most"),
     ],
 )

@@ -11,14 +11,14 @@ import msgspec
 import pytest
 
 from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.overview.graph import Layouts
 from handrail.domain.overview.report import Report, covered
 from handrail.domain.overview.report import report as make_report
 from handrail.domain.pipeline.running import Rules
-from handrail.kernel.errors import RunNotFound
+from handrail.domain.work.finding import find_workflow
 from handrail.operation import Call
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.report.making import report_data, report_html, report_markdown
-from handrail.surfaces.report.markdown import cell
 from handrail.surfaces.report.markup import Html, tag
 from handrail.surfaces.report.words import path_names, total_rows
 from tests.domain.overview.crewed import RULES, Crewed
@@ -43,7 +43,9 @@ class Made:
     def of(self, make: object, workflow: str) -> object:
         assert callable(make)
         call: Call = self._stage.handrail.call
-        return call.ledger.run(LOOKING, lambda unit: make(msgspec.structs.replace(call, unit=unit), workflow))
+        return call.ledger.run(
+            LOOKING, lambda unit: make(msgspec.structs.replace(call, unit=unit), find_workflow(unit, workflow))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,29 @@ def test_every_task_is_told_with_what_came_of_it(report: Report) -> None:
     assert clocks.worked_ms == 15 * MINUTE, "both attempts, without the time in between"
     assert by_name[texts.INDEX].text is not None
     assert [task.row.name for task in report.tasks if task.on_critical][:2] == [texts.SURVEY, texts.SCHEMA]
+
+
+def test_claims_stand_apart_from_what_was_found(report: Report) -> None:
+    by_name = {task.row.name: task for task in report.tasks}
+    rename = by_name[texts.RENAME]
+    assert rename.claims.achievements == ["Tests pass"]
+    assert rename.claims.limitations == ["Only tried on small files"]
+    assert (rename.claims.commands, rename.claims.tests) == (["pytest -q"], "passed")
+    assert (rename.outside, rename.outside_more) == (["notes/legacy.py", "notes/old_search.py"], 0)
+    assert rename.goal == f"To do: {texts.RENAME}"
+    assert by_name[texts.SURVEY].claims.achievements == []
+
+
+def test_the_plan_in_words_is_told(report: Report) -> None:
+    assert report.summary == "Notes work without a net and meet again when there is one"
+    assert report.approach is not None
+    assert report.risks == ["Two devices with wrong clocks", "<img src=x onerror=alert(1)>"]
+    assert report.assumptions == ["One person, several devices"]
+
+
+def test_the_critical_path_is_that_of_the_drawing(made: Made, rich: Facts, report: Report) -> None:
+    drawn = made.of(lambda call, workflow: Layouts().view(call.work, workflow.id).critical, rich.workflow)
+    assert report.critical == drawn
 
 
 def test_decisions_questions_and_strays_are_there_with_who_and_when(report: Report) -> None:
@@ -235,6 +260,25 @@ def test_an_attribute_cannot_be_left() -> None:
     assert tag("p", Html("<b>x</b>"), ["y", None, ["z"]]) == "<p><b>x</b>yz</p>"
 
 
+def test_html_and_markdown_have_the_same_facts(made: Made, rich: Facts) -> None:
+    parser = Elements()
+    parser.feed(str(made.of(report_html, rich.workflow)))
+    page = str(made.of(report_markdown, rich.workflow))
+    assert "Areas: notes/search.py" in parser.text
+    assert "areas: `notes/search.py`" in page
+    for fact in (
+        "Two devices with wrong clocks",
+        "Only tried on small files",
+        "To do: New icons",
+        "1 file (1 without line counts)",
+        "Tests, as the agent says: passed",
+        "1 of them superseded",
+        "wall clocks",
+    ):
+        assert fact in parser.text, fact
+        assert fact in page, fact
+
+
 # -- Markdown ---------------------------------------------------------------------------------------------------------
 
 
@@ -245,12 +289,19 @@ def test_hostile_text_breaks_no_markdown(made: Made, rich: Facts) -> None:
     assert "\n# not a heading" not in page
     rows = [line for line in page.splitlines() if line.startswith("|")]
     widths = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert set(widths) == {7}, "every row of both tables has six cells"
+    assert len(widths) == 2 + 32
+    assert set(widths) == {7}, "every row has six cells"
 
 
-def test_a_cell_is_never_left() -> None:
-    assert cell("a | b") == "a &#124; b"
-    assert "|" not in cell("`|` | \\| ||")
+def test_a_run_in_markdown_tells_its_phases_and_who_answered(made: Made, rich: Facts) -> None:
+    page = str(made.of(report_markdown, rich.ended_run))
+    assert "| Design | done | 3 minutes | 3 | 54,000 |  |" in page
+    assert "at Human Reviews Design, about `.specs/" in page
+    answers = [line for line in page.splitlines() if line.startswith("  - Answered")]
+    assert [re.sub(r"Answered [-0-9: ]+UTC", "Answered", line) for line in answers] == [
+        "  - Answered, after 1 minute, by you through page with reject: Say how it is tested",
+        "  - Answered, after 1 minute, by you through page with approve: Say how it is tested",
+    ]
 
 
 # -- the command ------------------------------------------------------------------------------------------------------
@@ -284,10 +335,8 @@ def test_export_prints_where_the_output_is_redirected(rich: Facts) -> None:
     assert exported(rich, rich.done, "--format", "md", "-o", "-").output.startswith("# Faster start\n")
 
 
-def test_export_refuses_what_is_not_there_and_asks_which_is_meant(rich: Facts, made: Made, tmp_path: Path) -> None:
+def test_export_refuses_what_is_not_there_and_asks_which_is_meant(rich: Facts, tmp_path: Path) -> None:
     assert "there is no workflow nothing" in exported(rich, "nothing").output
     assert "several workflows are open here" in exported(rich).output
     nowhere = exported(rich, rich.done, "-o", str(tmp_path / "no" / "folder.html"))
     assert "cannot be written" in nowhere.output
-    with pytest.raises(RunNotFound):
-        made.of(report_html, "wf_unknown")

@@ -13,7 +13,8 @@ from handrail.domain.board.board import VALUE
 from handrail.kernel.errors import BoardConflict, InvalidParams
 from handrail.operation import Effect
 from handrail.protocol.wire import encode
-from handrail.toolsets.blackboard import LONG_REPLY, OPERATIONS, REPLY
+from handrail.toolsets.blackboard import OPERATIONS
+from handrail.toolsets.paging import LONG_REPLY, REPLY
 from tests.toolsets.boards import BY_NAME, Boards
 
 EIGHT_KB = 8192

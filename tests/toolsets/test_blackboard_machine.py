@@ -47,6 +47,7 @@ class BoardMachine(RuleBasedStateMachine):
         """What stands on each board, with what has run out and was not written off yet."""
         self.log: dict[str, list[dict[str, Any]]] = {name: [] for name in BOARDS}
         self.by_actor: dict[str, list[tuple[str, int]]] = {"ada": [], "ben": [], "handrail": []}
+        self.gone: set[tuple[str, int]] = set()
         self.cursors = {(name, watcher): 0 for name in BOARDS for watcher in range(3)}
         self.rebuilt: dict[tuple[str, int], dict[str, Entry]] = {cursor: {} for cursor in self.cursors}
 
@@ -137,19 +138,24 @@ class BoardMachine(RuleBasedStateMachine):
 
     @rule(who=actors)
     def undo(self, who: str) -> None:
-        """A person who takes back what went wrong: only the last write of a board, and no taking back itself."""
-        mine = self.by_actor[who]
+        """A person who takes back what went wrong, step by step: only the last write of a board that stands."""
+        mine = [one for one in self.by_actor[who] if self.stands(*one)]
         name, version = mine[-1] if mine else ("", 0)
-        if not mine or version != len(self.log[name]) or self.log[name][-1].get("reason") == "undo":
+        if not mine or any(self.stands(name, later) for later in range(version + 1, len(self.log[name]) + 1)):
             try:
                 self.desk.store.undo(Actor(who, "cli"))
             except NothingToUndo:
                 return
             raise AssertionError("an undo that could not be")
         self.desk.store.undo(Actor(who, "cli"))
-        last = self.log[name][-1]
+        self.gone.add((name, version))
+        last = self.log[name][version - 1]
         entry = last.get("previous")
         self.happened(name, who, "delete" if entry is None else "set", last["key"], entry, "undo")
+
+    def stands(self, name: str, version: int) -> bool:
+        """Whether a write was not taken back, and is no taking back itself."""
+        return (name, version) not in self.gone and self.log[name][version - 1].get("reason") != "undo"
 
     @rule(ms=st.sampled_from([0, 1, 30, 2000]))
     def time_passes(self, ms: int) -> None:

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from handrail.domain.crew.presence import CrewRules
+from handrail.domain.crew.identity import CrewRules
 from handrail.kernel.errors import ClaimHeld, Refusal
 from tests.toolsets.planned import Desk
 

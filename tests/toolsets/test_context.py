@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from handrail.kernel.tokens import estimate_tokens
 from handrail.toolsets.vocabulary import CONTEXT
 from tests.domain.recovery.samples.shelf import SAMPLES, Sample
 from tests.domain.recovery.samples.telling import Telling
+from tests.toolsets.planned import Desk
 
 FEATURE = "a feature in parallel parts"
 
@@ -152,3 +154,12 @@ def test_a_summary_is_small_and_says_what_it_costs(name: str, written: str) -> N
 
 def test_an_agent_is_told_when_to_call() -> None:
     assert "task_load_context" in CONTEXT.instructions
+
+
+def test_a_summary_offers_no_task_that_somebody_has_claimed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    workflow = desk.plan({"name": "wrap"}, {"name": "test"})
+    agent = desk.call("agent_register", name="Anna", runtime="codex")["id"]
+    desk.call("task_claim", task_id="task_1", agent_id=agent)
+    summary = desk.call("workflow_get_summary", id=workflow)["summary"]
+    assert summary["next_ready"] == [{"id": "task_2", "name": "test"}]

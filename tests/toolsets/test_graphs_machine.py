@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from handrail.domain.crew.presence import CrewRules
+from handrail.domain.crew.identity import CrewRules
 from handrail.domain.work.task import TASK_MACHINE
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import Refusal

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from handrail.domain.journal.entry import JournalEntry
+from handrail.kernel.ledger import Actor
 from tests.toolsets.planned import Desk
 
 OUTCOME = {"summary": "Done as planned."}
@@ -92,6 +94,15 @@ def test_a_failed_task_is_failed_with_its_summary_as_the_error(work: Work) -> No
     assert (shown["status"], shown["error"]) == ("failed", "The library is broken.")
     assert work.start("tokens") == task
     assert work.task(task)["status"] == "in_progress"
+
+
+def test_a_paused_task_can_fail_and_not_succeed(work: Work) -> None:
+    task = work.start("tokens")
+    work.move(task, "paused")
+    refused = work.refusal("complete_task", task_id=task, status="success", outcome=OUTCOME)
+    assert (refused.code, refused.details["allowed"]) == ("ILLEGAL_TRANSITION", ["in_progress", "failed"])
+    work.complete(task, "failed", outcome={"summary": "Nobody needs it any more."})
+    assert (work.task(task)["status"], work.task(task)["error"]) == ("failed", "Nobody needs it any more.")
 
 
 def test_partial_success_is_told_in_the_outcome(work: Work) -> None:
@@ -256,3 +267,64 @@ def test_state_that_would_lie_behind_a_link_is_refused(work: Work, tmp_path: Pat
     refusal = work.refusal("start_task", workflow_id=work.workflow, name="t", goal="g")
     assert refusal.code == "PLACE_UNUSABLE"
     assert list((tmp_path / "outside").iterdir()) == []
+
+
+PLAN = [
+    {"step": "1", "goal": "Install it"},
+    {"step": "2", "goal": "Configure the routes"},
+    {"step": "callbacks", "goal": "Move the callbacks"},
+]
+
+
+def planned_in_words(work: Work) -> None:
+    work.workflow = str(work.call("start_workflow", name="Move", plan=PLAN)["workflow_id"])
+
+
+def left(work: Work) -> list[str]:
+    found: list[str] = work.call("workflow_next_tasks", workflow_id=work.workflow).get("plan_steps_left", [])
+    return found
+
+
+def test_a_plan_in_words_outlives_the_conversation(work: Work) -> None:
+    planned_in_words(work)
+    task = work.start("routes", plan_step="2")
+    told = work.call("task_load_context", task_id=task)["workflow"]["plan_summary"]
+    assert told == "To come: 1. Install it; 3. callbacks: Move the callbacks\nBegun: 2. Configure the routes"
+    assert work.call("workflow_get_summary", id=work.workflow)["summary"]["plan"].startswith("To come: 1. ")
+
+
+def test_steps_of_a_plan_that_nobody_began_are_told_where_no_task_is_ready(work: Work) -> None:
+    planned_in_words(work)
+    assert left(work) == ["1. Install it", "2. Configure the routes", "3. callbacks: Move the callbacks"]
+    work.complete(work.start("Configure the routes"))
+    assert left(work) == ["1. Install it", "3. callbacks: Move the callbacks"]
+    work.complete(work.start("callbacks"))
+    assert left(work) == ["1. Install it"]
+    other = work.start("set it up, somehow")
+    assert left(work) == [], "a task that names no step stands for the first that no other is for"
+    work.start("a part of it", parent_task_id=other)
+    assert left(work) == []
+
+
+def test_a_part_of_a_task_is_no_step_of_the_plan(work: Work) -> None:
+    planned_in_words(work)
+    work.start("a part", parent_task_id=work.start("routes", plan_step="2"))
+    assert left(work) == ["1. Install it", "3. callbacks: Move the callbacks"]
+
+
+def test_a_workflow_that_is_over_has_no_steps_left(work: Work) -> None:
+    planned_in_words(work)
+    work.complete(work.start("Install it"))
+    work.call("workflow_update_status", id=work.workflow, status="completed")
+    assert left(work) == []
+
+
+def test_a_task_that_is_begun_again_shows_nothing_of_its_failed_try(work: Work) -> None:
+    task = work.start("tokens")
+    work.write("auth.py", "2\n")
+    work.complete(task, "failed")
+    assert work.start("tokens") == task
+    entry = work.store.run(Actor("tester", "test"), lambda unit: unit.get(JournalEntry, task))
+    assert entry is not None
+    assert (entry.report, entry.after, entry.completed_at) == (None, None, None)
+    assert work.complete(task)["files_changed"]["modified"] == ["auth.py"], "what it changed in both tries is its work"

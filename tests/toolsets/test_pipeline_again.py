@@ -36,6 +36,31 @@ def test_a_command_that_failed_is_handed_out_again_and_then_a_person_is_asked(tm
     assert run.run()["summary"].startswith("Pipeline completed")
 
 
+def test_an_agent_that_writes_the_same_file_again_is_not_paid_for_without_end(tmp_path: Path) -> None:
+    run = Deskbound(tmp_path)
+    asked = run.run(lambda action: action["type"] == "checkpoint")
+    same = (run.project / run.workspace / "design.md").read_text(encoding="utf-8")
+    action = run.next(user_response="reject Say which days", gate_id=asked["gate_id"])
+    spawned = 0
+    while action["type"] == "spawn_agent":
+        spawned += 1
+        assert (action["phase"], spawned <= 3) == ("phase-3", True)
+        run.write("design.md", same)
+        action = run.next(previous_action_complete=True, previous_action_id=action["action_id"])
+    assert (action["type"], action["name"], action["options"]) == (
+        "checkpoint",
+        "phase-3-failed",
+        ["reject", "abandon"],
+    )
+    for words in ("tried 3 times", "design.md is what it was before", "- reject: tries the same again"):
+        assert words in action["present_to_user"]
+    assert run.call("state_resume_info", workspace=run.workspace)["status"] == "awaiting_human"
+    again = run.next(user_response="reject All of them", gate_id=action["gate_id"])
+    assert "> All of them" in again["prompt"]
+    run.written["design.md"] = [f"{same}\nAll days.\n"]
+    assert run.run()["summary"].startswith("Pipeline completed")
+
+
 def test_a_phase_is_reported_as_failed_by_its_name(tmp_path: Path) -> None:
     run = Deskbound(tmp_path)
     run.next()

@@ -54,6 +54,19 @@ def test_a_field_that_nobody_knows_is_refused_with_those_that_are_known(desk: De
     assert (refusal.hint or "").startswith("known: labels, title, body, github_labels")
 
 
+def test_the_workflow_of_a_run_has_a_source_that_plans_know(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, profile="", toolsets="pipeline,plan")
+    jira = {
+        "workspace": ".specs/20260401-x",
+        "source_url": "https://team.atlassian.net/browse/SOA-123",
+        "source_id": "SOA-123",
+        "external_context": {"summary": "Skip the job", "description": "It hangs."},
+    }
+    ready = confirmed(desk, jira)
+    assert "source_type: jira_issue" in ready["request_md_content"]
+    assert desk.call("workflow_get", id=ready["workflow_id"])["source_type"] == "jira"
+
+
 # -- what was discussed -----------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,14 @@ def test_priority_comes_before_sequence_and_sequence_before_what_is_unblocked(de
     assert [task["name"] for task in desk.call("workflow_next_tasks")["tasks"]] == ["urgent", "hub", "quiet", "late"]
 
 
+@pytest.mark.parametrize("limit", [1, 10, 50])
+def test_what_is_recommended_counts_all_that_is_ready_however_few_are_shown(desk: Desk, limit: int) -> None:
+    desk.plan(*({"name": f"part {number}"} for number in range(15)), max_parallel_tasks=12)
+    found = desk.call("workflow_next_tasks", limit=limit)
+    assert (len(found["tasks"]), found["recommended_count"]) == (min(limit, 15), 12)
+    assert found.get("more", False) is (limit < 15)
+
+
 def test_what_is_recommended_leaves_room_for_what_runs(desk: Desk) -> None:
     desk.plan({"name": "a"}, {"name": "b"}, {"name": "c"}, max_parallel_tasks=2)
     assert desk.call("workflow_next_tasks")["recommended_count"] == 2
@@ -189,6 +197,23 @@ def test_replies_about_a_large_plan_stay_small(desk: Desk) -> None:
         assert size <= REPLY_BYTES, (tool, arguments, size)
     whole = desk.call("workflow_get", id=workflow, full=True)
     assert whole["source_content"] == long
+
+
+def test_a_task_that_waits_for_very_many_is_told_in_a_short_reply_that_says_how_many(desk: Desk) -> None:
+    many = [
+        {"name": f"{number:03} {'part ' * 30}".strip(), "parallel_group": f"group {number}"} for number in range(200)
+    ]
+    desk.plan(*many, {"name": "last", "depends_on": [task["name"] for task in many]})
+    for number in range(1, 101):
+        desk.call("task_update_status", id=f"task_{number}", status="in_progress")
+        desk.call("task_update_status", id=f"task_{number}", status="completed", outcome="Done. " * 100)
+    needs = desk.call("task_check_dependencies", task_id="task_201")
+    assert len(msgspec.json.encode(needs)) <= REPLY_BYTES
+    assert (needs["satisfied"], needs["pending_total"], needs["completed_total"]) == (False, 100, 100)
+    assert (needs["pending"][0]["id"], needs["completed"][0]["id"]) == ("task_101", "task_1")
+    progress = desk.call("workflow_progress")
+    assert len(msgspec.json.encode(progress)) <= REPLY_BYTES
+    assert (progress["by_status"]["blocked"], progress["parallel_groups_total"]) == (1, 200)
 
 
 def test_a_workflow_is_listed_for_its_repository_only(desk: Desk) -> None:

@@ -1,1 +1,1 @@
-"""The demo: three agents on a throw-away repository, over the real tools. No rule lives here; nothing is pretended."""
+"""The demo: three agents in a throw-away repository, using the real tools. No rules live here, and nothing is faked."""

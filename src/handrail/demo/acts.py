@@ -13,7 +13,7 @@ ACTS = (plan, claims, foresight, journals, pipeline, what_comes_next, ending)
 
 
 def perform(ground: Ground, stage: Stage, ledger: LazyLedger | None = None) -> None:
-    """All of it, from an empty folder to the last line; into the project's own store where no other is given."""
+    """Runs all of it, from an empty folder to the last line; uses the project's own store unless another is given."""
     lay_out(ground)
     play = Play(ground, stage, ledger)
     try:

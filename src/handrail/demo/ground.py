@@ -1,7 +1,7 @@
-"""The ground of the demo: a folder of its own with a repository and an empty home, and git as its agents use it.
+"""Where the demo takes place: a folder of its own with a repository and an empty home, and git as its agents use it.
 
-Nothing outside the folder is written to. While the demo goes on, git finds the empty home in place of the user's, so
-that no setting of theirs changes what is shown.
+Nothing outside the folder is written to. During the demo, git finds the empty home instead of the user's, so that none
+of their settings changes what is shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Ground(msgspec.Struct, frozen=True):
             path.write_text(text, encoding="utf-8", newline="\n")
 
     def git(self, where: Path, *words: str, who: str = "Handrail") -> None:
-        """Runs git as an agent does, in its own name and with nobody's settings."""
+        """Runs git as an agent does, in its own name and with no user's settings."""
         program = shutil.which("git")
         assert program is not None, "looked for before the demo begins"
         kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP") if name in os.environ}
@@ -70,14 +70,14 @@ def has_git() -> bool:
 
 @contextlib.contextmanager
 def prepared() -> Iterator[Ground]:
-    """A folder with a repository in it. It stays: whoever asked for it takes it away with `clear`."""
+    """A folder with a home in it. It stays: the caller deletes it with `clear`."""
     ground = Ground(Path(tempfile.mkdtemp(prefix=PREFIX)).resolve())
     with _at_home_in(ground.folder / "home"):
         yield ground
 
 
 def lay_out(ground: Ground) -> None:
-    """The repository as the agents find it."""
+    """Creates the repository as the agents find it."""
     ground.project.mkdir()
     ground.git(ground.project, "init", "-q", "-b", "main")
     ground.write(ground.project, START)
@@ -86,7 +86,7 @@ def lay_out(ground: Ground) -> None:
 
 
 def clear(ground: Ground) -> bool:
-    """Takes the folder away; false where something of it could not be."""
+    """Deletes the folder; false if some of it could not be deleted."""
     shutil.rmtree(ground.folder, ignore_errors=True)
     return not ground.folder.exists()
 

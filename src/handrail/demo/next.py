@@ -1,6 +1,6 @@
-"""What comes next: a larger plan, half done, and a run that waits for you. It is what a page has to show.
+"""What comes next: a larger plan, half done, and a run that waits for you, so that the page has something to show.
 
-Nothing of it is finished on purpose: open work is what people look at.
+It is left unfinished on purpose: open work is what people look at.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BY_LANGUAGE, FUZZ = "count by language", "fuzz the reader"
 
 
 def what_comes_next(play: Play) -> None:
-    """A plan of a dozen tasks under way, and a second run before its gate."""
+    """A plan of a dozen tasks under way, and a second run waiting at its gate."""
     play.stage.title("What comes next")
     play.ada.call("workflow_update_status", id=play.workflow, status="completed")
     play.ada.says("closes the plan: all of it is done")
@@ -53,7 +53,7 @@ def _planned(play: Play) -> tuple[str, dict[str, str]]:
 def _journalled(
     play: Play, agent: Agent, workflow: str, task: str, files: Mapping[str, str], summary: str, *, review: bool = False
 ) -> None:
-    """A task from its claim to its end, in the main working copy; what is written beside its areas is told."""
+    """A task from its claim to its end, in the main working copy; files written outside its areas are reported."""
     areas = [next(iter(files))]
     begun = agent.call(
         "start_task",
@@ -83,7 +83,7 @@ def _journalled(
 
 
 def _decided(play: Play, task_id: str) -> None:
-    """Two decisions, of which the second replaces the first."""
+    """Two decisions, the second of which replaces the first."""
     question = "What is a language here?"
     options = ["a script", "a locale", "what the file says"]
     first = play.ben.call(
@@ -110,7 +110,7 @@ def _decided(play: Play, task_id: str) -> None:
 
 
 def _under_way(play: Play, workflow: str, tasks: Mapping[str, str]) -> None:
-    """What each is at: one in a worktree, one that failed once and is tried again, one that asks you something."""
+    """What each agent is doing: one in a worktree, one retrying after a failure, one asking you something."""
     ada, ben, cleo = play.agents
     for agent, task in ((ada, FUZZ), (ben, BY_LANGUAGE), (cleo, CUT)):
         agent.call("task_claim", task_id=tasks[task], agent_id=agent.id, start=True)

@@ -1,7 +1,7 @@
-"""What every step of the demo uses: agents that call the real tools, lines that tell of the answers, and pauses.
+"""What every step of the demo uses: agents that call the real tools, lines that report the answers, and pauses.
 
-The stage is whoever watches: it prints a line, waits a moment, and has the person's answer to a gate. Ids are never
-told, so that every play reads the same.
+The stage stands for the audience: it prints a line, waits a moment, and gets the person's answer to a gate. Ids are
+never printed, so that every run of the demo reads the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHANNEL = "demo"
 
 
 class Stage(Protocol):
-    """Where the play is seen, and who watches it."""
+    """Where the play is shown, and who watches it."""
 
     def title(self, text: str) -> None:
         """A new act."""
@@ -31,14 +31,14 @@ class Stage(Protocol):
         """One line of a patch."""
 
     def beat(self) -> None:
-        """A moment to read it in."""
+        """A moment to read it."""
 
     def decide(self, call: Call) -> tuple[str, str]:
-        """Shows the gate that waits, has it answered, and gives the answer and what was said with it."""
+        """Shows the waiting gate, has it answered, and returns the answer and its comment."""
 
 
 class Agent:
-    """One agent of the play, on a connection of its own."""
+    """One agent of the play, with its own connection."""
 
     def __init__(self, play: Play, name: str) -> None:
         self._play = play
@@ -47,7 +47,7 @@ class Agent:
         self.id = ""
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """One call of a tool, as a client would make it. Raises Refusal."""
+        """Calls a tool once, as a client would. Raises Refusal."""
         operation = self._play.handrail.switch.find(tool)
         assert operation is not None, tool
         answer: dict[str, Any] = run(
@@ -56,7 +56,7 @@ class Agent:
         return answer
 
     def refused(self, tool: str, **arguments: Any) -> Refusal:
-        """A call that is not granted, and why. What is granted here would be a mistake of the script."""
+        """Makes a call that must be refused, and returns the refusal. If it succeeds, the script is wrong."""
         try:
             answer = self.call(tool, **arguments)
         except Refusal as refusal:
@@ -68,7 +68,7 @@ class Agent:
 
 
 class Play:
-    """The play under way: the ground, the tools over it, and the agents."""
+    """The play in progress: the ground, the tools over it, and the agents."""
 
     def __init__(self, ground: Ground, stage: Stage, ledger: LazyLedger | None = None) -> None:
         place = Place(project=ground.project, home=ground.home, environ={})
@@ -80,7 +80,7 @@ class Play:
         self.tasks: dict[str, str] = {}
         """Ids by name."""
         self.spaces: dict[str, dict[str, Any]] = {}
-        """Worktrees by the name of their task, as the claim told of them."""
+        """Worktrees by the name of their task, as `workspace_create` returned them."""
 
     @property
     def agents(self) -> tuple[Agent, ...]:

@@ -1,6 +1,6 @@
 """The last acts: a pipeline whose first design is sent back by its review, a gate only a person opens, and the end.
 
-The engine decides what comes next; here only its actions are carried out, as an orchestrating agent would.
+The engine decides what comes next; this module only carries out its actions, as an orchestrating agent would.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from handrail.demo import texts
 from handrail.demo.play import Agent, Play
 
 MOST_TURNS = 200
-"""Turns of the loop; who rejects that often has seen it."""
+"""The most turns of the loop; anyone who rejects that often has seen enough."""
 BEFORE_A_PERSON = ("checkpoint", "human_gate")
 DESIGN, REVIEW = "design.md", "review-design.md"
 VERDICT = "## Verdict: "
 
 
 class Wanted(NamedTuple):
-    """What a run is begun with, and what is designed in it, try by try."""
+    """What a run starts with, and its designs, one per attempt."""
 
     request: str
     slug: str
@@ -55,7 +55,7 @@ class Orchestrated:
         return self._play.ada.call("pipeline_next_action", workspace=self._workspace, **reported)
 
     def go(self, *, to_the_gate: bool = False) -> dict[str, Any]:
-        """Does what it is told, until there is no more to do; or until a person is waited for."""
+        """Does what the engine says until it is done, or until a person is needed."""
         action = self.next()
         for _ in range(MOST_TURNS):
             if action["type"] == "done" or (to_the_gate and action["type"] in BEFORE_A_PERSON):
@@ -68,7 +68,7 @@ class Orchestrated:
         return action
 
     def _write(self, action: dict[str, Any]) -> None:
-        """Writes the document that is asked for, and tells whose turn it was."""
+        """Writes the requested document, and reports whose turn it was."""
         name = action["output_file"]
         agent: Agent = self._play.ben if name == REVIEW else self._play.ada
         text = self._text(name)
@@ -108,7 +108,7 @@ def pipeline(play: Play) -> None:
 
 
 def ending(play: Play) -> None:
-    """How much of it is in the ledger, and that the ledger holds."""
+    """How much of it is in the ledger, and that the ledger is sound."""
     play.stage.title("What is left of it")
     store = play.handrail.ledger.open()
     events, after = 0, 0

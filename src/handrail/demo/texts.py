@@ -1,4 +1,4 @@
-"""What is written in the demo: the files of its repository, the changes its agents make, the documents of its run."""
+"""The texts of the demo: the files of its repository, the changes its agents make, the documents of its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first acts: a plan, claims with worktrees, a reservation in the way, a conflict foreseen, journals, merges."""
+"""The first acts: a plan, claims with worktrees, a blocked reservation, a conflict forecast, journals, merges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARSE, COUNT, USAGE, JOIN = (task["name"] for task in texts.PLAN["tasks"])  # ty
 
 
 def plan(play: Play) -> None:
-    """Three agents come, and one of them plans."""
+    """Three agents arrive, and one of them plans."""
     play.stage.title("A plan")
     for agent, runtime in zip(play.agents, ("claude_code", "codex", "opencode"), strict=True):
         made = agent.call("agent_register", name=agent.name, runtime=runtime)
@@ -43,7 +43,7 @@ def plan(play: Play) -> None:
 
 
 def claims(play: Play) -> None:
-    """Each takes a task and gets a worktree; who comes late is told."""
+    """Each takes a task and gets a worktree; one that comes late is told so."""
     play.stage.title("Claims and worktrees")
     _claim(play, play.ada, PARSE)
     late = play.ben.call("task_claim", task_id=play.tasks[PARSE], agent_id=play.ben.id)
@@ -58,7 +58,7 @@ def claims(play: Play) -> None:
 
 
 def foresight(play: Play) -> None:
-    """Two change the same line, in two worktrees; it is known before anybody merges."""
+    """Two agents change the same line, in two worktrees; this is known before anybody merges."""
     play.stage.title("A conflict, foreseen")
     _begin(play, play.ada, PARSE, ["words/parse.py"])
     _begin(play, play.cleo, USAGE, ["README.md"])
@@ -85,7 +85,7 @@ def foresight(play: Play) -> None:
 
 
 def journals(play: Play) -> None:
-    """What each did is in the journal, as git saw it; then it is merged, and what waited is done."""
+    """What each did is in the journal, as git saw it; then it is merged, and the task that waited is done."""
     play.stage.title("Journal and merge")
     _begin(play, play.ben, COUNT, ["words/count.py"])
     _edit(play, play.ben, COUNT, texts.COUNT)
@@ -118,7 +118,7 @@ def journals(play: Play) -> None:
 
 
 def _claim(play: Play, agent: Agent, task: str) -> None:
-    """A claim, and a worktree for it. `start_task` begins the work, so that it has a snapshot to begin with."""
+    """A claim, and a worktree for it. `start_task` begins the work, so that there is a snapshot to start from."""
     claim = agent.call("task_claim", task_id=play.tasks[task], agent_id=agent.id)
     agent.says(f'claims "{task}" (fence {claim["fence"]})')
     made = agent.call("workspace_create", workflow_id=play.workflow, task_ids=[play.tasks[task]], create=True)
@@ -153,7 +153,7 @@ def _edit(play: Play, agent: Agent, task: str, files: Mapping[str, str], doing: 
 
 
 def _foreseen(play: Play, agent: Agent) -> bool:
-    """Asks git what would not merge, and tells it."""
+    """Asks git what would not merge, and reports it."""
     seen = agent.call("workspace_list", workflow_id=play.workflow)
     if seen.get("problem"):
         agent.says(f"asks what will merge: {seen['problem']}")
@@ -178,7 +178,7 @@ def _complete(play: Play, agent: Agent, task: str, summary: str) -> None:
 
 
 def _show_patch(play: Play, agent: Agent, task: str) -> None:
-    """What the task changed, from its two snapshots: `handrail diff` prints the same."""
+    """Shows what the task changed, from its two snapshots: `handrail diff` prints the same."""
     entry = play.handrail.ledger.run(LOOKING, lambda unit: unit.get(JournalEntry, play.tasks[task]))
     assert entry is not None, "completed before this"
     assert entry.after is not None, "completed before this"

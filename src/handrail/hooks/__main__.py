@@ -1,6 +1,6 @@
-"""The entry: from a client's event to what is printed. Whatever goes wrong, it ends well and says nothing.
+"""The entry point: from a client's event to what is printed. Whatever goes wrong, it exits with 0 and prints nothing.
 
-The parts that an event needs are loaded when it is known: most hooks run where nothing is to be said.
+The modules that an event needs are loaded once it is known: most hooks run when there is nothing to say.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sys
 import time
 
 LIMIT_S = 2.0
-"""What a hook may take. After that it ends, wherever it is."""
+"""How long a hook may take. After that it ends, wherever it is."""
 
 
 def main(words: list[str]) -> None:
-    """Does what the event asks for and ends the process, always with 0."""
+    """Handles the event and ends the process, always with 0."""
     finished = _thread.allocate_lock()
     finished.acquire()
     _thread.start_new_thread(_end_late, (finished,))
@@ -25,14 +25,14 @@ def main(words: list[str]) -> None:
             said = said[os.write(1, said) :]
     except BaseException:  # noqa: BLE001, S110 - a client must not notice what went wrong here
         pass
-    # At once: nothing is left to flush, and tidying up an interpreter takes as long as loading apsw.
+    # Exit at once: nothing is left to flush, and shutting down an interpreter takes as long as loading apsw.
     os._exit(0)
 
 
 def answer(words: list[str], environ: os._Environ[str]) -> bytes:
-    """What is printed for the event that the words name; nothing where there is nothing to say."""
+    """What to print for the event that the words name; empty if there is nothing to say."""
     event, *options = words
-    if event not in ("start", "stop", "edited"):  # precompact, and whatever a newer set-up may ask for
+    if event not in ("start", "stop", "edited"):  # precompact, and whatever a newer setup may ask for
         return b""
     from handrail.hooks.given import read_given  # noqa: PLC0415 - see above
     from handrail.hooks.place import Options, find_place  # noqa: PLC0415 - as above
@@ -42,7 +42,7 @@ def answer(words: list[str], environ: os._Environ[str]) -> bytes:
     place = find_place(given, asked, environ)
     if place is None:
         return b""
-    from handrail.hooks.events import edited, start, stop  # noqa: PLC0415 - only where there is a store
+    from handrail.hooks.events import edited, start, stop  # noqa: PLC0415 - only if there is a store
 
     now_ms = time.time_ns() // 1_000_000
     if event == "start":

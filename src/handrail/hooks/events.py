@@ -1,5 +1,5 @@
-"""What each event does: tell the open task, remind of it, note a file. Every answer is what Claude Code reads: text for
-the start of a conversation, a JSON object for its end."""
+"""What each event does: describe the open task, remind of it, note an edited file. Answers are in the form Claude Code
+reads: text at the start of a conversation, a JSON object at its end."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from handrail.hooks.place import Place
 
 TOKENS = 1500
 LEAST_TOKENS = 300
-"""What ids, names and the next move need, however long they are."""
+"""The space that ids, names and the next move need, however long they are."""
 MOST_TOKENS = 20_000
 READING = ("Read", "Glob", "Grep", "LS", "NotebookRead")
-"""Tools of clients that change nothing."""
+"""Clients' tools that change nothing."""
 OWN_FOLDERS = (".git", ".handrail")
 SHOWN_FILES = 200
 NAMED = 5
-"""Tasks that a reminder names."""
+"""How many tasks a reminder names."""
 _NAME = 80
 
 
 def start(place: Place, environ: os._Environ[str], now_ms: int) -> bytes:
-    """The context of the open task within the budget, or a line for each where there are several."""
+    """The context of the open task within the budget, or a line for each if there are several."""
     tokens = budget(environ.get("HANDRAIL_HOOK_TOKENS"))
     connection = open_store(place.store) if tokens else None
     if connection is None:
@@ -35,7 +35,7 @@ def start(place: Place, environ: os._Environ[str], now_ms: int) -> bytes:
         tasks = open_tasks(connection, place, now_ms)
         if not tasks:
             return b""
-        from handrail.hooks.telling import told, told_several  # noqa: PLC0415 - only where there is something to say
+        from handrail.hooks.telling import told, told_several  # noqa: PLC0415 - only if there is something to say
 
         if len(tasks) > 1:
             return told_several(tasks, place, tokens).encode(errors="replace")
@@ -45,8 +45,8 @@ def start(place: Place, environ: os._Environ[str], now_ms: int) -> bytes:
 
 
 def stop(place: Place, given: Given, now_ms: int, *, refuse: bool) -> bytes:
-    """A reminder of what is unfinished, once a session; with `refuse` the client is asked to go on, once."""
-    if given.again:  # it goes on because of a hook already
+    """A reminder of unfinished tasks, once per session; with `refuse` the client is asked to continue, once."""
+    if given.again:  # it is already continuing because of a hook
         return b""
     connection = open_store(place.store)
     if connection is None:
@@ -73,7 +73,7 @@ def stop(place: Place, given: Given, now_ms: int, *, refuse: bool) -> bytes:
 
 
 def edited(place: Place, given: Given, now_ms: int) -> None:
-    """Notes an edited file, where a journalled task is open in its working copy."""
+    """Notes an edited file, if a journalled task is open in its working copy."""
     if not given.file or given.tool in READING:
         return
     file = os.path.join(place.folder, given.file)  # noqa: PTH118 - pathlib is heavy
@@ -105,7 +105,7 @@ def budget(given: str | None) -> int:
 
 
 def one_line(text: str, length: int) -> str:
-    """A text of somebody as one line, without marks that a terminal would obey."""
+    """Somebody's text as one line, without control characters that a terminal would obey."""
     shown = " ".join(text.split())
     if not shown.isprintable():
         shown = "".join(letter for letter in shown if letter.isprintable())
@@ -117,7 +117,7 @@ def _edited(place: Place, task: OpenTask) -> list[str]:
         return []
     try:
         return edited_since(place.store, task.directory, place.agent, task.started_at, SHOWN_FILES)
-    except (apsw.Error, ValueError):  # without the hint, then
+    except (apsw.Error, ValueError):  # do without the hint, then
         return []
 
 
@@ -129,7 +129,7 @@ def _named(tasks: list[OpenTask]) -> str:
 
 
 def _json(*members: str) -> bytes:
-    """An object of names and texts in turn, written by SQLite, as it is read (`given.py`)."""
+    """A JSON object of alternating names and texts, written by SQLite, as it is read (`given.py`)."""
     holes = ", ".join("?" * len(members))
     with apsw.Connection(":memory:") as memory:
         text: str = memory.execute(f"SELECT json_object({holes})", members).get

@@ -1,7 +1,7 @@
-"""What a client says of its event: a JSON object on standard input, of which a few members are looked at.
+"""What a client says about its event: a JSON object on standard input, a few of whose members are read.
 
-SQLite reads the JSON: it is loaded anyway, and the json module would add the half of Python's own start. Names are
-Claude Code's, and beside them those that other clients use for the same.
+SQLite parses the JSON: it is loaded anyway, and the json module would add half of Python's own start-up time. Names are
+Claude Code's, along with those that other clients use for the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MEMBERS = {
 
 
 class Given:
-    """The members of an event; empty where the client says nothing of them."""
+    """The members of an event; empty if the client does not give them."""
 
     __slots__ = ("again", "cwd", "event", "file", "session", "tool")
 
@@ -43,8 +43,8 @@ class Given:
 
 
 def read_given() -> Given:
-    """Standard input, understood. Nothing at all is an event without members; what is no JSON object raises."""
-    if os.isatty(0):  # somebody tries it by hand
+    """Parses standard input. Empty input is an event without members; anything but a JSON object raises."""
+    if os.isatty(0):  # somebody is trying it by hand
         return Given()
     text = _read().decode()
     return parse(text) if text.strip() else Given()
@@ -64,7 +64,7 @@ def parse(text: str) -> Given:
 
 
 def _read() -> bytes:
-    """Not through the buffered stream: that cannot be given up half-way."""
+    """Reads without the buffered stream, which cannot be abandoned half-way."""
     found = bytearray()
     while chunk := os.read(0, 1 << 16):
         found += chunk

@@ -1,8 +1,8 @@
-"""What hooks remember between two runs, in a small file of their own beside the store: which files were edited, and of
-which tasks somebody was reminded.
+"""What hooks remember between two runs, in a small file of their own beside the store: which files were edited, and
+which tasks somebody was reminded of.
 
-Not in the store: its rows are explained by events, which only the server writes. And no evidence: what a task changed
-the journal finds out by itself. A lost note costs nothing but the hint; so nothing here waits for a disk.
+Not in the store: its rows are explained by events, which only the server writes. And not evidence: the journal finds
+out by itself what a task changed. A lost note costs nothing but the hint, so nothing here waits for a disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import apsw
 BUSY_MS = 500
 KEPT_MS = 30 * 24 * 3600 * 1000
 REMINDED_MS = 12 * 3600 * 1000
-"""After this somebody may be reminded of the same again."""
+"""After this somebody may be reminded of the same task again."""
 _SCHEMA = 1
 _TABLES = f"""
 CREATE TABLE edited (
@@ -29,19 +29,20 @@ PRAGMA user_version = {_SCHEMA};
 
 
 def notes_path(store: str) -> str:
-    """The file beside a store. The project's .gitignore knows its name as one of the database's."""
+    """The file beside a store. The project's .gitignore covers it as one of the database's files."""
     return f"{store}.hooks"
 
 
 def note_edit(store: str, directory: str, path: str, agent: str, now_ms: int) -> None:
-    """A file was edited in a working copy, by whom and when: nothing is said of tasks, nobody knows that for sure."""
+    """Notes that a file was edited in a working copy, by whom and when, but not for which task: nobody knows for
+    sure."""
     with _open(store) as notes:
         notes.execute("INSERT OR REPLACE INTO edited VALUES (?, ?, ?, ?)", (directory, path, agent, now_ms))
         notes.execute("DELETE FROM edited WHERE at_ms < ?", (now_ms - KEPT_MS,))
 
 
 def edited_since(store: str, directory: str, agent: str, since_ms: int, limit: int) -> list[str]:
-    """The files edited since then, the last one first; for an agent with a name, without those that others edited."""
+    """The files edited since then, latest first; for a named agent, without those that other agents edited."""
     if not os.path.isfile(notes_path(store)):  # noqa: PTH113 - pathlib is heavy
         return []
     rows = _connect(store, apsw.SQLITE_OPEN_READONLY).execute(
@@ -53,7 +54,7 @@ def edited_since(store: str, directory: str, agent: str, since_ms: int, limit: i
 
 
 def not_reminded(store: str, session: str, tasks: list[str], now_ms: int) -> list[str]:
-    """Of these tasks those that nobody was reminded of in this session; from now on somebody was."""
+    """The tasks that nobody was reminded of in this session; marks them as reminded."""
     remember = "INSERT OR IGNORE INTO reminded VALUES (?, ?, ?) RETURNING 1"
     new = []
     with _open(store) as notes:
@@ -65,7 +66,7 @@ def not_reminded(store: str, session: str, tasks: list[str], now_ms: int) -> lis
 
 
 def _open(store: str) -> apsw.Connection:
-    """The notes, made where there are none. As a context it is one transaction."""
+    """Opens the notes, creating them if there are none. As a context manager it is one transaction."""
     notes = _connect(store, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     notes.execute("PRAGMA synchronous = OFF").fetchall()
     if notes.execute("PRAGMA user_version").get != _SCHEMA:

@@ -1,7 +1,7 @@
 """Which tasks are open where an event happened. Reads the store's tables over a connection that cannot write.
 
-In this order: what the agent named by HANDRAIL_AGENT_ID has claimed; what is journalled in this working copy; what is
-under way in this repository. The first that gives any counts, as `toolsets/here.py` has it for a server's callers.
+In this order: tasks claimed by the agent that HANDRAIL_AGENT_ID names; tasks journalled in this working copy; tasks
+under way in this repository. The first group that has any counts, as in `toolsets/here.py` for a server's callers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from handrail.hooks.place import Place, folders_above, working_copy
 BUSY_MS = 500
 APPLICATION_ID = 0x48524C31
 OLDEST_SCHEMA = 4
-"""The first that has everything asked for here."""
+"""The first schema that has everything used here."""
+MOVED = 1_000_000
+"""From this number on, the schema number says that the store has moved."""
 UNDER_WAY = ("in_progress", "planning", "paused")
 BUSY = ("in_progress", "planning")
-"""Somebody is at it; a paused task was put away on purpose."""
+"""Somebody is working on it; a paused task was put away on purpose."""
 MOST = 50
 _TEXT = 500
-"""Characters of a name that are looked at."""
+"""How many characters of a name are read."""
 
 _TASK = f"""
 SELECT t.id, substr(t.name, 1, {_TEXT}), t.status, t.parent_task_id, t.workflow_id, substr(w.name, 1, {_TEXT}),
@@ -62,28 +64,27 @@ class OpenTask:
 
 
 def open_store(path: str) -> apsw.Connection | None:
-    """The store for reading, in one look; None where the file is no store that can be read here.
+    """The store, opened for reading in one transaction; None if the file is not a store that can be read here.
 
-    Not opened as read-only: who closes SQLite's log last has to remove it.
+    Not opened read-only: the last to close SQLite's log has to remove it.
     """
     logged = os.path.exists(f"{path}-wal")  # noqa: PTH110 - pathlib is heavy
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(BUSY_MS)
-    if logged:  # whoever writes moves it into the database; a hook has no time for that
+    if logged:  # writers checkpoint the log; a hook has no time for that
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     for pragma in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     connection.execute("BEGIN")
     ours = connection.execute("PRAGMA application_id").get == APPLICATION_ID
-    if ours and int(connection.execute("PRAGMA user_version").get) >= OLDEST_SCHEMA:
+    if ours and OLDEST_SCHEMA <= int(connection.execute("PRAGMA user_version").get) < MOVED:
         return connection
     connection.close()
     return None
 
 
 def open_tasks(connection: apsw.Connection, place: Place, now_ms: int, *, stopping: bool = False) -> list[OpenTask]:
-    """The tasks that are meant here, the one that moved last first. Of those that an agent who stops is reminded of,
-    none may be another's."""
+    """The tasks that are meant here, latest change first. A stopping agent is never reminded of another agent's."""
     statuses = BUSY if stopping else UNDER_WAY
     if place.agent:
         own = _asked(connection, "l.holder = :agent", {"now": now_ms, "agent": place.agent})
@@ -98,7 +99,7 @@ def open_tasks(connection: apsw.Connection, place: Place, now_ms: int, *, stoppi
         {"now": now_ms, "everywhere": not place.shared, "repository": place.project},
     )
     around = [task for task in around if _may_be(task, place.agent)]
-    if stopping:  # journalled elsewhere, or held by somebody we do not know to be this one
+    if stopping:  # not those journalled elsewhere, or held by somebody not known to be this agent
         around = [task for task in around if task.directory is None and task.holder in (None, place.agent)]
     return _first_state(around, statuses)
 
@@ -117,12 +118,13 @@ def _asked(connection: apsw.Connection, condition: str, values: dict[str, str | 
 
 
 def _may_be(task: OpenTask, agent: str) -> bool:
-    """Whether it may be this agent's: one that has a name is not told of what others hold."""
+    """Whether it may be this agent's task: a named agent is not told about tasks that others hold."""
     return not agent or task.holder in (None, agent)
 
 
 def _first_state(tasks: list[OpenTask], statuses: tuple[str, ...]) -> list[OpenTask]:
-    """Those in the first state that any is in, without those of which a part is among them: the part is worked on."""
+    """The tasks in the first state that has any, without parents of others among them: the subtask is the one in
+    work."""
     for status in statuses:
         found = [task for task in tasks if task.status == status]
         above = {task.parent for task in found}

@@ -1,7 +1,9 @@
-"""Where an event happened: the project, the working copy, and the store that is meant there. Looks, and makes nothing.
+"""Where an event happened: the project, the working copy, and the store that is meant there. Only looks, creates
+nothing.
 
-The same answers as `outside/project.py`, `settings.py` and `store/opening.py` give, without what they load; a test
-holds them together. A store that is not a file on this machine is none: asking it would take too long.
+Gives the same answers as `outside/project.py`, `settings.py`, `outside/trusted_stores.py` and `store/opening.py`,
+without what they load; tests compare them. A store that is not a file on this machine counts as none: asking it would
+take too long. So does a store elsewhere that only the project's file names and nobody trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ _TRUE = ("true", "1")
 
 
 class Options:
-    """What stands behind the event on the command line. Anything unknown raises: it may have been meant to matter."""
+    """What follows the event on the command line. Anything unknown raises: it may have been meant to matter."""
 
     __slots__ = ("db", "global_store", "refuse")
 
@@ -48,16 +50,16 @@ class Place:
         self.project = project
         self.store = store
         self.shared = shared
-        """Whether the store may have tasks of other repositories too."""
+        """Whether the store may also have tasks of other repositories."""
         self.agent = agent
-        """Whose hook this is, where that is known."""
+        """Whose hook this is, if known."""
 
 
 def find_place(given: Given, options: Options, environ: os._Environ[str]) -> Place | None:
-    """The place; None where there is no store, or none that can be asked at once."""
+    """The place; None if there is no store, or none that can be asked at once."""
     folder = os.path.realpath(given.cwd or environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())  # noqa: PTH109 - pathlib is heavy
     project = find_project(folder)
-    address, is_global = _address(project, options, environ)
+    address, is_global, is_theirs = _address(project, options, environ)
     if "://" in address:
         return None
     home = os.path.expanduser("~")  # noqa: PTH111 - as above
@@ -68,9 +70,11 @@ def find_place(given: Given, options: Options, environ: os._Environ[str]) -> Pla
         store = os.path.normpath(os.path.join(project, address))  # noqa: PTH118 - as above
     else:
         store = os.path.join(own, _DATABASE)  # noqa: PTH118 - as above
-        if os.path.islink(own):  # noqa: PTH114 - it may have come with the repository, and lead anywhere
+        if os.path.islink(own) or not _is_within(store, project):  # noqa: PTH114 - links that came with the repository
             return None
     if not os.path.isfile(store):  # noqa: PTH113 - as above
+        return None
+    if is_theirs and not _is_within(store, project) and not _is_trusted(address, project, home):
         return None
     inside = store.startswith(project.rstrip(os.sep) + os.sep)
     shared = is_global or (not address and project == home) or (bool(address) and not inside)
@@ -89,7 +93,7 @@ def find_project(folder: str) -> str:
 
 
 def working_copy(folder: str) -> str | None:
-    """The root of the working copy that a folder lies in; None outside git."""
+    """The root of the working copy that contains a folder; None outside git."""
     for above in folders_above(folder):
         marker = os.path.join(above, ".git")  # noqa: PTH118 - as above
         if os.path.isdir(marker) or os.path.isfile(marker):  # noqa: PTH112, PTH113 - as above
@@ -98,7 +102,7 @@ def working_copy(folder: str) -> str | None:
 
 
 def folders_above(folder: str) -> list[str]:
-    """The folder and those it lies in."""
+    """The folder and its parents."""
     found = [folder]
     while (above := os.path.dirname(found[-1])) != found[-1]:  # noqa: PTH120 - as above
         found.append(above)
@@ -120,17 +124,34 @@ def _text(path: str) -> str:
         return file.read().decode().strip()
 
 
-def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple[str, bool]:
-    """The store's address, empty for the project's own, and whether it is the user's one for all repositories. The
-    nearest place that says anything about either counts: the command line, the environment, the project's file."""
+def _is_within(file: str, folder: str) -> bool:
+    """Whether a file is in a folder, following links."""
+    return os.path.realpath(file).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep)
+
+
+def _is_trusted(address: str, project: str, home: str) -> bool:
+    """Whether the user has agreed that this project's work may go to this address."""
+    from hashlib import sha256  # noqa: PLC0415 - only for a store elsewhere
+
+    word = sha256(f"{os.path.realpath(project)}\0{address}".encode(errors="surrogateescape")).hexdigest()
+    try:
+        return word in _text(os.path.join(home, _STATE, "trusted-stores")).split()  # noqa: PTH118 - as above
+    except OSError:
+        return False
+
+
+def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple[str, bool, bool]:
+    """The store's address (empty for the project's own), whether it is the user's one store for all repositories, and
+    whether the project's file names it. The first place that says anything about either counts: command line,
+    environment, project's file."""
     if options.db or options.global_store:
-        return options.db, options.global_store
+        return options.db, options.global_store, False
     is_global = environ.get("HANDRAIL_GLOBAL_STORE", "").lower() in _TRUE
     if is_global or "HANDRAIL_DB" in environ:
-        return "" if is_global else environ["HANDRAIL_DB"], is_global
+        return "" if is_global else environ["HANDRAIL_DB"], is_global, False
     configured = _configured(os.path.join(project, _STATE, "config.toml"))  # noqa: PTH118 - as above
     is_global = str(configured.get("global_store", "")).lower() in _TRUE and "HANDRAIL_GLOBAL_STORE" not in environ
-    return "" if is_global else str(configured.get("db", "")), is_global
+    return "" if is_global else str(configured.get("db", "")), is_global, not is_global
 
 
 def _configured(path: str) -> dict[str, object]:
@@ -139,7 +160,7 @@ def _configured(path: str) -> dict[str, object]:
             written = file.read()
     except OSError:
         return {}
-    # Most files say nothing of the store, and reading TOML takes as long as all the rest. A name may be written with
+    # Most files do not mention the store, and parsing TOML takes as long as all the rest. A name may be written with
     # escapes.
     if b"db" not in written and b"global_store" not in written and b"\\" not in written:
         return {}

@@ -1,8 +1,8 @@
 """Where a task stands, from its rows: which steps of its plan are done, which decisions hold, which errors are open,
 what comes next.
 
-The rules are those of `domain/recovery`, which a server's callers are answered by and which is too much to load here;
-tests hold the two together.
+The rules are those of `domain/recovery`, which answers a server's callers and is too much to load here; tests compare
+the two.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ ERRORS = 3
 SOLVING = ("recovery", "complete", "replan")
 _MARKING = ("progress", "recovery", "complete")
 _TEXT = 6000
-"""Characters of a text that are looked at; more never fits."""
+"""How many characters of a text are read; more never fits."""
 _DOCUMENT = 100_000
-"""Characters of a JSON value that is looked at."""
+"""How many characters of a JSON value are read."""
 
 _NOTE = (
     f"c.id, c.task_id, c.sequence, c.type, substr(c.summary, 1, {_TEXT}), "
@@ -57,7 +57,7 @@ class Note:
 
 
 class Standing:
-    """What is known of an open task."""
+    """What is known about an open task."""
 
     def __init__(self, connection: apsw.Connection, task_id: str, workflow_id: str) -> None:
         self._connection = connection
@@ -70,7 +70,7 @@ class Standing:
         self.acceptance = [str(one) for one in json.loads(acceptance)]
         self.parent = None if parent is None else self._name_of(str(parent))
         self.notes = self._notes("c.task_id = ? ORDER BY c.sequence DESC, c.id DESC LIMIT ?", task_id, CHECKPOINTS)
-        """The newest first."""
+        """Newest first."""
         self.steps = [str(step) for step in _listed(self.plan.get("steps"))] if _has_steps(self.plan) else []
         self.done = self._done()
         self.next_step = next((n for n in range(1, len(self.steps) + 1) if n not in self.done), None)
@@ -105,7 +105,7 @@ class Standing:
         ]
         done = {number for number in marks if type(number) is int and 1 <= number <= len(self.steps)}
         oldest = min((note.sequence for note in self.notes), default=1)
-        if oldest > since + 1 and done:  # earlier marks lie beyond what was read
+        if oldest > since + 1 and done:  # earlier marks are beyond what was read
             done |= set(range(1, max(done)))
         return done
 
@@ -129,7 +129,7 @@ class Standing:
         return sorted(holding, key=lambda note: note.task != self.task_id)
 
     def _errors(self) -> list[Note]:
-        """This task's errors that nothing came after that dealt with them, the newest first."""
+        """This task's errors that nothing later resolved, newest first."""
         of_type = "c.task_id = ? AND c.type = ? ORDER BY c.sequence DESC LIMIT ?"
         solved = [note.sequence for kind in SOLVING for note in self._notes(of_type, self.task_id, kind, 1)]
         since = max(solved, default=0)
@@ -137,7 +137,7 @@ class Standing:
         return [note for note in errors if note.sequence > since and not note.is_settled]
 
     def needs(self) -> list[tuple[str, str]]:
-        """The tasks it stood on and what came of them: name and outcome."""
+        """The tasks it depended on and their results: name and outcome."""
         rows = self._connection.execute(
             f"SELECT substr(t.name, 1, 500), substr(t.outcome, 1, {_TEXT}) FROM dependency d "  # noqa: S608 - our own numbers
             "JOIN task t ON t.id = d.needs_id WHERE d.task_id = ? AND t.outcome IS NOT NULL "
@@ -147,7 +147,7 @@ class Standing:
         return [(str(name), str(outcome)) for name, outcome in rows]
 
     def open_parts(self) -> list[tuple[str, str, str]]:
-        """Its unfinished parts: id, name and state."""
+        """Its unfinished subtasks: id, name and state."""
         rows = self._connection.execute(
             "SELECT id, substr(name, 1, 500), CASE WHEN status = 'pending' AND unmet THEN 'blocked' ELSE status END "  # noqa: S608 - our own number
             "FROM task WHERE parent_task_id = ? AND status NOT IN ('completed', 'skipped') ORDER BY "

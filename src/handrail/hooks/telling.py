@@ -1,7 +1,7 @@
-"""What the start of a conversation is told of an open task, in plain lines within a token budget.
+"""What a conversation is told at its start about an open task, in plain lines within a token budget.
 
-Shorter than the bundle of `task_load_context`, and only what can be told at once: what the working copy looks like
-nobody looks up here. Texts that agents wrote are told as such, each on one line.
+Shorter than the bundle of `task_load_context`, and only what is available at once: the working copy is not examined
+here. Texts written by agents are marked as such, each on one line.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ INTRODUCTION = "From Handrail's store, as agents wrote it; notes to go on with, 
 MORE = "task_load_context tells all of it."
 NAME = 30
 ITEM = 60
-"""Tokens of one line of a list."""
+"""Tokens for one line of a list."""
 FULL_TEXTS = 4
-"""A long text takes at most this part of the budget."""
+"""A long text takes at most 1/FULL_TEXTS of the budget."""
 LONGEST = 600
 EDITED = 20
 LISTED = 20
 NOTED = 10
 _PLENTY = 8
-"""Characters per token that are looked at."""
+"""How many characters per token are read."""
 
 
 class Line:
-    """A line under a heading, and how soon it is taken: the lower the rank, the sooner."""
+    """A line under a heading, and its rank: lower ranks are taken first."""
 
     __slots__ = ("heading", "rank", "text")
 
@@ -41,7 +41,7 @@ class Line:
 
 
 def told_several(tasks: list[OpenTask], place: Place, tokens: int) -> str:
-    """A line for each of several tasks; which one is meant the agent has to say."""
+    """A line for each of several tasks; the agent has to say which one it means."""
     lines = [Line("", 1, f"- {_name(task)}, {_whose(task, place)}") for task in tasks[:LISTED]]
     more = len(tasks) - LISTED
     if more > 0:
@@ -51,7 +51,7 @@ def told_several(tasks: list[OpenTask], place: Place, tokens: int) -> str:
 
 
 def told(connection: apsw.Connection, task: OpenTask, place: Place, edited: list[str], tokens: int) -> str:
-    """All that fits of what is needed to go on with the task."""
+    """As much as fits of what is needed to continue the task."""
     standing = Standing(connection, task.id, task.workflow_id)
     parts = standing.open_parts()
     finished = standing.counts.get("completed", 0) + standing.counts.get("skipped", 0)
@@ -74,7 +74,7 @@ def told(connection: apsw.Connection, task: OpenTask, place: Place, edited: list
 
 
 def next_move(standing: Standing, status: str, parts: list[tuple[str, str, str]], edited: int) -> str:
-    """One sentence: what to do next. Names no tool: which ones are on is not known here."""
+    """One sentence: what to do next. Names no tool, because it is not known here which ones are on."""
     if standing.workflow_status == "paused":
         return "The workflow is paused; nothing starts before it is resumed."
     if status == "paused":
@@ -103,7 +103,7 @@ def next_move(standing: Standing, status: str, parts: list[tuple[str, str, str]]
 def cut(text: str, tokens: int) -> str:
     """The text as one line, or as much of it as costs no more than this."""
     seen = one_line(text, tokens * _PLENTY)
-    if len(seen) <= tokens and seen.isascii():  # no letter costs more than one: nothing to weigh
+    if len(seen) <= tokens and seen.isascii():  # no letter costs more than one token: no need to estimate
         return seen
     end = length_within(seen, tokens)
     if end == len(seen):
@@ -148,7 +148,7 @@ def _history_lines(standing: Standing, longest: int) -> list[Line]:
 
 
 def _other_notes(standing: Standing) -> list[Note]:
-    """Those that are neither decisions in force nor open errors, which are told apart."""
+    """The notes that are neither decisions in force nor open errors, which are listed separately."""
     told_apart = {note.id for note in (*standing.errors, *standing.decisions)}
     return [note for note in standing.notes if note.id not in told_apart]
 
@@ -169,7 +169,8 @@ def _whose(task: OpenTask, place: Place) -> str:
 
 
 def _packed(head: str, lines: list[Line], foot: str, tokens: int, beyond: int = 0) -> str:
-    """Head, as many lines by rank as fit, and the foot, which says how many do not; `beyond` never were made."""
+    """The head, as many lines by rank as fit, and the foot, which counts the others and `beyond`, which were never
+    made."""
     order = sorted(range(len(lines)), key=lambda number: (lines[number].rank, number))
     room = tokens * 100 - token_weight(_written(head, [], foot, len(lines) + beyond))
     taken: list[int] = []

@@ -1,8 +1,11 @@
-"""Time, as something that is handed in. The world's clock is in `outside`; tests hand in one that stands still."""
+"""Time, passed in rather than looked up, and times as text. The real clock is in `outside`; tests pass a fixed one."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Protocol
+
+DAY_MS = 24 * 60 * 60 * 1000
 
 
 class Clock(Protocol):
@@ -22,6 +25,11 @@ class FixedClock:
 
     def advance(self, ms: int) -> None:
         self._now_ms += ms
+
+
+def iso_time(ms: int) -> str:
+    """A point in time as ISO 8601 in UTC, to the second, ending in Z."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def spoken_time(ms: int) -> str:

@@ -10,6 +10,8 @@
     - StepNotFound       STEP_NOT_FOUND       (-32003 in guide.md)
     - TaskNotFound       TASK_NOT_FOUND
     - RunNotFound        RUN_NOT_FOUND
+    - ResourceNotFound   RESOURCE_NOT_FOUND
+    - OperationNotFound  OPERATION_NOT_FOUND
     - TemplateNotFound   TEMPLATE_NOT_FOUND
     - AgentNotFound      AGENT_NOT_FOUND
     - MessageNotFound    MESSAGE_NOT_FOUND
@@ -18,10 +20,10 @@
     - TxNotFound         TX_NOT_FOUND
     - NothingOpen        NOTHING_OPEN
   + SeveralOpen          SEVERAL_OPEN
-  + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
   + InvalidPlan          INVALID_PLAN
   + InvalidFlow          INVALID_FLOW
   + ArtefactMissing      ARTEFACT_MISSING
+  + InvalidWorkflow      INVALID_WORKFLOW     (-32002 in guide.md)
   + IllegalTransition    ILLEGAL_TRANSITION
     - TaskBlocked        TASK_BLOCKED
     - TasksOpen          TASKS_OPEN
@@ -44,6 +46,7 @@
   + StoreRefused
     - StoreUnusable      STORE_UNUSABLE
     - StoreTooNew        STORE_TOO_NEW
+    - StoreNotTrusted    STORE_NOT_TRUSTED
     - StoreBusy          STORE_BUSY
     - StoreFull          STORE_FULL
   + NothingToUndo        NOTHING_TO_UNDO
@@ -57,9 +60,9 @@
   + BulkRefused          BULK_REFUSED
   + Cancelled            CANCELLED
 
-A refusal is an answer, not a crash: what was asked is understood and declined. It carries a stable code, what was
-wrong, and a hint that names the next legal move. Anything else that escapes a handler is a bug. This module knows no
-wire format: `surfaces/refusals.py` is the only map from here to JSON-RPC, results and exit codes.
+A refusal is an answer, not a crash: the call was understood and declined. It carries a stable code, what was wrong,
+and a hint that names the next legal move. Anything else that escapes a handler is a bug. This module knows no wire
+format: `surfaces/refusals.py` is the only map from here to JSON-RPC, results and exit codes.
 """
 
 from __future__ import annotations
@@ -96,7 +99,7 @@ class InvalidParams(Refusal):
 
 
 class SettingInvalid(Refusal):
-    """A setting has a name nobody knows or a value it cannot take."""
+    """A setting has an unknown name, or a value it cannot have."""
 
     code = "SETTING_INVALID"
 
@@ -154,7 +157,7 @@ class ResourceNotFound(NotFound):
 
 
 class OperationNotFound(NotFound):
-    """No call under way, run or task has that id."""
+    """No running call, run or task has that id."""
 
     code = "OPERATION_NOT_FOUND"
 
@@ -184,31 +187,31 @@ class WorkspaceNotFound(NotFound):
 
 
 class GraphNotFound(NotFound):
-    """There is no graph of this id."""
+    """No graph has that id."""
 
     code = "GRAPH_NOT_FOUND"
 
 
 class TxNotFound(NotFound):
-    """There is no transaction of this id."""
+    """No transaction has that id."""
 
     code = "TX_NOT_FOUND"
 
 
 class NothingOpen(NotFound):
-    """An id was left out, and nothing is open that could be meant."""
+    """No id was given, and nothing is open that it could mean."""
 
     code = "NOTHING_OPEN"
 
 
 class SeveralOpen(Refusal):
-    """An id was left out, and more than one could be meant."""
+    """No id was given, and it could mean more than one thing."""
 
     code = "SEVERAL_OPEN"
 
 
 class InvalidPlan(Refusal):
-    """The plan has a mistake and was not taken."""
+    """The plan has a mistake; none of it was stored."""
 
     code = "INVALID_PLAN"
 
@@ -220,7 +223,7 @@ class InvalidFlow(Refusal):
 
 
 class ArtefactMissing(Refusal):
-    """A phase was reported whose file is not there, or is not what it must be."""
+    """A phase was reported, but its file is missing or is not what it must be."""
 
     code = "ARTEFACT_MISSING"
 
@@ -234,7 +237,7 @@ class InvalidWorkflow(Refusal):
 
 
 class IllegalTransition(Refusal):
-    """The state it is in does not lead there."""
+    """It cannot move from its present state to that one."""
 
     code = "ILLEGAL_TRANSITION"
 
@@ -246,19 +249,19 @@ class TaskBlocked(IllegalTransition):
 
 
 class TasksOpen(IllegalTransition):
-    """It cannot end while tasks of it are open."""
+    """It cannot end while some of its tasks are open."""
 
     code = "TASKS_OPEN"
 
 
 class WorkflowClosed(IllegalTransition):
-    """The workflow has ended, or is paused; its tasks do not move."""
+    """The workflow has ended or is paused; its tasks cannot move."""
 
     code = "WORKFLOW_CLOSED"
 
 
 class ClaimHeld(Refusal):
-    """Another agent holds the task, or it was held by another since."""
+    """Another agent holds the task, or has held it since."""
 
     code = "CLAIM_HELD"
 
@@ -270,7 +273,7 @@ class WorkspaceHeld(Refusal):
 
 
 class IdentityUnproven(Refusal):
-    """The call names an agent and does not prove to come from it."""
+    """The call names an agent without proving that it comes from that agent."""
 
     code = "IDENTITY_UNPROVEN"
 
@@ -288,7 +291,7 @@ class WorktreeRefused(Refusal):
 
 
 class WouldLoseWork(WorktreeRefused):
-    """Something that is not committed, or that no other branch has, stands in the way."""
+    """It would lose work that is not committed, or that no other branch has."""
 
     code = "WOULD_LOSE_WORK"
 
@@ -312,31 +315,31 @@ class MergeOrder(WorktreeRefused):
 
 
 class PathsReserved(Refusal):
-    """Another agent keeps these paths for itself."""
+    """Another agent has reserved these paths."""
 
     code = "PATHS_RESERVED"
 
 
 class MissingOutcome(Refusal):
-    """A task is completed with what came of it."""
+    """A task cannot be completed without an outcome."""
 
     code = "MISSING_OUTCOME"
 
 
 class MissingError(Refusal):
-    """A task fails with what went wrong."""
+    """A task cannot fail without an error."""
 
     code = "MISSING_ERROR"
 
 
 class InvalidTemplate(Refusal):
-    """The template has a mistake and was not taken."""
+    """The template has a mistake and cannot be used."""
 
     code = "INVALID_TEMPLATE"
 
 
 class DuplicateTemplate(Refusal):
-    """A template of that name is already there."""
+    """A template with that name already exists."""
 
     code = "DUPLICATE_TEMPLATE"
 
@@ -365,6 +368,12 @@ class StoreTooNew(StoreRefused):
     code = "STORE_TOO_NEW"
 
 
+class StoreNotTrusted(StoreRefused):
+    """The project's own file names a store elsewhere, and nobody here has allowed that."""
+
+    code = "STORE_NOT_TRUSTED"
+
+
 class StoreBusy(StoreRefused):
     """Another process has held the store for too long."""
 
@@ -378,7 +387,7 @@ class StoreFull(StoreRefused):
 
 
 class NothingToUndo(Refusal):
-    """There is no write of this actor that could be taken back."""
+    """This actor has no write that could be undone."""
 
     code = "NOTHING_TO_UNDO"
 
@@ -390,49 +399,49 @@ class KeyReused(Refusal):
 
 
 class BoardConflict(Refusal):
-    """The entry is not what the caller took it for."""
+    """The entry is not at the version the caller expected."""
 
     code = "BOARD_CONFLICT"
 
 
 class GraphInvalid(Refusal):
-    """The graph would break a rule that it has to keep."""
+    """The graph would break one of its rules."""
 
     code = "GRAPH_INVALID"
 
 
 class PatchFailed(Refusal):
-    """A patch does not fit what it is to change; nothing of it was done."""
+    """The patch does not fit what it should change; nothing was changed."""
 
     code = "PATCH_FAILED"
 
 
 class TxConflict(Refusal):
-    """The graph has another version than the caller took it to have."""
+    """The graph is not at the version the caller expected."""
 
     code = "TX_CONFLICT"
 
 
 class TxEnded(Refusal):
-    """The transaction is over: committed, rolled back, or run out."""
+    """The transaction is over: committed, rolled back or expired."""
 
     code = "TX_ENDED"
 
 
 class LockHeld(Refusal):
-    """Another holds the lock of this graph."""
+    """Somebody else holds the lock on this graph."""
 
     code = "LOCK_HELD"
 
 
 class BulkRefused(Refusal):
-    """An entry of several cannot be done, so none is."""
+    """One of several changes cannot be made, so none was."""
 
     code = "BULK_REFUSED"
 
 
 class Cancelled(Refusal):
-    """Somebody has cancelled the call."""
+    """The call was cancelled."""
 
     code = "CANCELLED"
 

@@ -1,7 +1,6 @@
-"""Ids, as something that is handed in: a readable prefix, then 26 characters that sort by time.
+"""Ids, passed in rather than made here: a readable prefix, then 26 characters that sort by time.
 
-The text is that of a ULID in small letters: 48 bits of milliseconds and 80 of chance, in an alphabet without
-look-alikes.
+The characters are a lower-case ULID: 48 bits of milliseconds and 80 random bits, in an alphabet without look-alikes.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 class Ids(Protocol):
-    """A source of ids that nobody else will make."""
+    """A source of globally unique ids."""
 
     def new(self, prefix: str) -> str: ...
 
 
 def id_text(prefix: str, ms: int, chance: int) -> str:
-    """`prefix_` and 26 characters; ids of one prefix sort by their time."""
+    """`prefix_` and 26 characters; ids with the same prefix sort by time."""
     number = (ms << 80) | (chance & ((1 << 80) - 1))
     letters = []
     for _ in range(26):

@@ -1,8 +1,8 @@
 """Leases: who holds something, until when, and under which fencing number. One mechanism for claims, locks and
-liveness.
+presence. Pure; `domain/crew/lease.py` stores leases.
 
-Expiry is honoured on every reading; nothing needs a sweeper. The fence grows with every change of holder, so that a
-holder that was presumed lost and comes back can be told apart: safety rests on the fence, never on clocks that agree.
+Expiry is checked on every read, so nothing needs a sweeper. The fence grows with every change of holder, which exposes
+a holder that was presumed lost and comes back: safety rests on the fence, never on synchronised clocks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Holding(NamedTuple):
-    """What is known of a lease. No holder: free."""
+    """The state of a lease. Without a holder it is free."""
 
     holder: str | None
     fence: int
@@ -20,12 +20,17 @@ class Holding(NamedTuple):
     def is_held(self, now_ms: int) -> bool:
         return self.holder is not None and self.expires_ms > now_ms
 
+    def freed(self) -> Holding:
+        """The lease without a holder. It keeps its fence, so that the next holder gets a higher one."""
+        return Holding(None, self.fence, 0)
+
 
 FREE = Holding(None, 0, 0)
 
 
 def acquire(lease: Holding, holder: str, now_ms: int, ttl_ms: int) -> Holding | None:
-    """The lease in the hands of `holder`, or None while another holds it. Asking again renews and keeps the fence."""
+    """The lease held by `holder`, or None while somebody else holds it. Acquiring it again renews it under the same
+    fence."""
     if lease.is_held(now_ms):
         if lease.holder != holder:
             return None
@@ -34,17 +39,15 @@ def acquire(lease: Holding, holder: str, now_ms: int, ttl_ms: int) -> Holding | 
 
 
 def renew(lease: Holding, holder: str, fence: int, now_ms: int, ttl_ms: int) -> Holding | None:
-    """The lease with a later expiry; None when `holder` does not hold it under this fence any more."""
+    """The lease with a later expiry; None when `holder` no longer holds it under this fence."""
     if not holds(lease, holder, fence, now_ms):
         return None
     return lease._replace(expires_ms=max(lease.expires_ms, now_ms + ttl_ms))
 
 
 def release(lease: Holding, holder: str, fence: int) -> Holding | None:
-    """The lease set free; None when it is not `holder`'s under this fence. An expired one may still be given back."""
-    if lease.holder != holder or lease.fence != fence:
-        return None
-    return Holding(None, lease.fence, 0)
+    """The lease, freed; None when it is not `holder`'s under this fence. An expired lease can still be released."""
+    return lease.freed() if (lease.holder, lease.fence) == (holder, fence) else None
 
 
 def holds(lease: Holding, holder: str, fence: int, now_ms: int) -> bool:

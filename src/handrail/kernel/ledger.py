@@ -1,21 +1,25 @@
-"""The ledger's vocabulary: what an event is, and what it did to rows. Pure records; storing them is the store's.
+"""The ledger's vocabulary: what an event is, and what it did to rows. Pure records; the store stores them.
 
 Every change of state is an event in one stream, the stream of the thing it belongs to. An event says what happened
-(`kind`, `data`), who did it through which channel, and carries the change of every row it caused, before and after:
-so state can be rebuilt from events alone, and the last one of a stream can be taken back.
+(`kind`, `data`) and who did it through which channel, and carries every row it changed, before and after. So state can
+be rebuilt from events alone, and the last event of a stream can be undone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
 class Actor(NamedTuple):
-    """Who acts, and through which door: mcp, cli, page, auto."""
+    """Who acts, and through which channel: mcp, cli, page, auto."""
 
     name: str
     channel: str
+
+
+HANDRAIL = Actor("handrail", "auto")
+"""Handrail itself, acting unasked: a timeout passes, a gate opens automatically, something is only read."""
 
 
 class Change(NamedTuple):
@@ -39,8 +43,7 @@ class NewEvent(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event as it stands in the ledger. `seq` counts within its stream without gaps; `position` orders all
-    streams."""
+    """An event in the ledger. `seq` counts without gaps within its stream; `position` orders events across streams."""
 
     stream: str
     seq: int
@@ -51,18 +54,21 @@ class Event(NamedTuple):
     at_ms: int
     data: Mapping[str, Any]
     changes: Sequence[Change]
-    """What it did to rows. Read from a ledger, they are taken apart when somebody looks: who follows many events seldom
-    does."""
+    """The rows it changed. Events read from a ledger decode them on first access: most readers never look."""
     hash: str
+
+    def rows(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """The values it wrote to rows of one table."""
+        return (change.after for change in self.changes if change.table == table and change.after is not None)
 
 
 class Only(NamedTuple):
-    """Which events are wanted: those that fit all three. What is left empty leaves nothing out."""
+    """A filter on events: those that match all three. An empty field matches everything."""
 
     streams: tuple[str, ...] = ()
     actors: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    """How their kinds begin, such as `task.`: the whole word before the dot is found fastest."""
+    """Prefixes of kinds, such as `task.`. A whole word with its dot is the fastest to look up."""
 
     def fits(self, event: Event) -> bool:
         return (

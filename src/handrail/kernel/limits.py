@@ -1,36 +1,36 @@
-"""The maxima Handrail keeps at its edges, named, with their reasons: messages, replies, files, waiting.
+"""The limits Handrail enforces at its edges, each named and explained: messages, replies, files, waiting.
 
-The bounds of a format stand with the format (`domain/guides/definition.py`), because they are part of its definition.
+The bounds of a format live with the format (`domain/guides/definition.py`), because they are part of its definition.
 """
 
 from __future__ import annotations
 
 MESSAGE_BYTES = 4 * 1024 * 1024
-"""One wire message. Larger ones are answered, not read into memory."""
+"""One wire message. A larger one gets an error reply and is never read into memory."""
 
 MESSAGE_DEPTH = 128
-"""Nesting of one wire message. Deeper JSON is hostile or broken; no tool argument comes near it."""
+"""Nesting depth of one wire message. Deeper JSON is hostile or broken; no tool argument comes near this."""
 
 QUEUED_BYTES = 64 * 1024 * 1024
-"""Accepted but unanswered input per connection; past it the server stops reading until it has caught up."""
+"""Accepted but unanswered input per connection; beyond it the server stops reading until it has caught up."""
 
 WAIT_MS = 25_000
 """The longest any call waits for news: below the 30 s at which common clients give up."""
 
 WAITING_CALLS = 32
-"""Calls of one connection that may wait for news at once; further ones wait their turn in the lane."""
+"""Calls of one connection that may wait for news at once; any more queue in the lane."""
 
 TOOLS_PER_PAGE = 200
-"""`tools/list` page. Above the whole catalog, because some clients never follow a cursor."""
+"""Page size of `tools/list`. Larger than the whole catalog, because some clients never follow a cursor."""
 
 GUIDE_FILE_BYTES = 1024 * 1024
-"""One guide file. A guide is prose a model reads in turns; a megabyte is already a mistake."""
+"""One guide file. A guide is prose that a model reads step by step; a megabyte is already a mistake."""
 
 GUIDE_FILES = 1000
 """Guide files read from one folder."""
 
 TEMPLATE_FILE_BYTES = 1024 * 1024
-"""One template file. The texts of a plan; a megabyte is already a mistake."""
+"""One template file. It holds the texts of a plan; a megabyte is already a mistake."""
 
 TEMPLATE_FILES = 200
 """Template files read from one folder: each call that needs templates reads them all."""
@@ -39,4 +39,4 @@ PATTERN_MEMORY_BYTES = 8 * 1024 * 1024
 """Memory one compiled pattern may take in the linear-time regex engine."""
 
 SHUTDOWN_GRACE_S = 2.0
-"""What a running call gets after SIGTERM or end of input before the process leaves."""
+"""How long a running call may go on after SIGTERM or end of input before the process exits."""

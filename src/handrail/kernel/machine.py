@@ -1,4 +1,4 @@
-"""State machines as data: which state may follow which. One table a machine; drawn in the docs from the same table."""
+"""State machines as data: which state may follow which. One table per machine; the docs draw it from the same table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from handrail.kernel.errors import IllegalTransition
 
 
 class Machine:
-    """A named table of transitions. The first state is where things begin.
+    """A named table of transitions. The first state is the initial one.
 
-    `consequences` are moves that nobody asks for by name: something else brings them about, and the drawing says what.
+    `consequences` are transitions that nobody requests: something else causes them, and the diagram says what.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Machine:
         """Raises IllegalTransition, naming the states that may follow."""
         allowed = self.transitions[current]
         if wanted not in allowed:
-            legal = ", ".join(allowed) or "nothing: this is where it ends"
+            legal = f"from {current} it can become {' or '.join(allowed)}" if allowed else f"{current} is final"
             raise IllegalTransition(
                 f"{subject} is {current} and cannot become {wanted}",
-                hint=f"from {current} it may become {legal}",
+                hint=legal,
                 status=current,
                 allowed=list(allowed),
             )

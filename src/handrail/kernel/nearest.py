@@ -1,4 +1,4 @@
-"""The nearest known name to a mistyped one, for hints. No ranking beyond that."""
+"""The known name nearest to a mistyped one, for hints. No ranking beyond that."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` or nothing, to end a sentence with."""
+    """`; did you mean X?` to end a sentence with, or an empty text."""
     match = nearest(name, known)
     return f"; did you mean {match}?" if match else ""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from handrail.kernel.ledger import EVERYTHING, Actor, Event, Only
-from handrail.kernel.query import Query
+from handrail.kernel.query import Query, chunks
 
 PAGE = 1000
-"""Events that are read at once where nobody says how many."""
+"""How many events are read at once unless the caller says otherwise."""
 
 
 class Record(Protocol):
-    """A thing that is kept: it has an id and belongs to a stream."""
+    """Something the store keeps: it has an id and belongs to a stream."""
 
     @property
     def id(self) -> str: ...
@@ -26,7 +26,7 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 
 class KeyWrite(NamedTuple):
-    """An idempotency key and the answer it stands for."""
+    """An idempotency key and the answer stored under it."""
 
     scope: str
     key: str
@@ -34,7 +34,7 @@ class KeyWrite(NamedTuple):
     response: bytes
     expires_ms: int
     now_ms: int
-    """When it is kept: an older one that has expired by then makes room."""
+    """When the answer is stored. An older entry under the same key is replaced if it has expired by then."""
 
 
 class UnitOfWork(Protocol):
@@ -42,7 +42,7 @@ class UnitOfWork(Protocol):
 
     @property
     def actor(self) -> Actor:
-        """Who does this work, through which channel."""
+        """Who is acting, and through which channel."""
         ...
 
     def now_ms(self) -> int: ...
@@ -56,7 +56,7 @@ class UnitOfWork(Protocol):
     def count(self, kind: type[RecordT], query: Query) -> int: ...
 
     def count_by(self, kind: type[RecordT], query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
-        """How many fit, for each combination of values that occurs in these columns."""
+        """How many records match, for each combination of values that occurs in these columns."""
         ...
 
     def last_event(self, actor: str) -> Event | None:
@@ -64,32 +64,33 @@ class UnitOfWork(Protocol):
         ...
 
     def events(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        """Events of one stream with a later number, in order. What this unit records is not among them."""
+        """The events of one stream after sequence number `after`, in order. Excludes what this unit records."""
         ...
 
     def head_seq(self, stream: str) -> int:
-        """The number of a stream's newest event, those this unit has recorded included: the next is one more."""
+        """The sequence number of a stream's newest event, counting those this unit has recorded. The next event gets
+        the number after it."""
         ...
 
     def feed(self, after: int, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        """Events at a later position, in the order everybody sees them in. Nothing ever appears behind the last one:
-        who goes on after its position misses none. What this unit records is not among them."""
+        """Events after a position, in the one order all readers see. No event ever appears before one already read, so
+        a reader that continues from its last position misses nothing. Excludes what this unit records."""
         ...
 
     def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        """The newest events that the feed holds, oldest of them first."""
+        """The newest events in the feed, in feed order."""
         ...
 
     def position(self) -> int:
-        """The position of the newest event that the feed holds."""
+        """The position of the newest event in the feed."""
         ...
 
     def key_answer(self, scope: str, key: str) -> tuple[str, bytes] | None:
-        """What an idempotency key already stands for: the hash of its request, and the answer."""
+        """The request hash and the answer stored under an idempotency key, if any."""
         ...
 
     def keep_answer(self, key: KeyWrite) -> None:
-        """Keeps an answer under its key, together with everything else this unit writes."""
+        """Stores an answer under its key, in the same transaction as everything else this unit writes."""
         ...
 
     def record(
@@ -100,6 +101,13 @@ class UnitOfWork(Protocol):
         data: Mapping[str, Any] | None = None,
         actor: Actor | None = None,
     ) -> None:
-        """One event and the rows it changes, all of one stream. `actor` is whose doing it is, where it is not the
-        unit's."""
+        """Records one event and the rows it changes, all in one stream. `actor` overrides the unit's own."""
         ...
+
+
+def found_by(
+    unit: UnitOfWork, kind: type[RecordT], column: str, keys: Iterable[str], *, more: tuple[tuple[str, Any], ...] = ()
+) -> Iterator[RecordT]:
+    """Every record whose column holds one of these values, asked for a few hundred values at a time."""
+    for chunk in chunks(keys):
+        yield from unit.select(kind, Query(((column, chunk), *more)))

@@ -1,8 +1,8 @@
 """How many tokens a text costs a model, estimated without a vocabulary.
 
-One pass splits the text the way byte-pair tokenisers pre-split it; each piece has a price by kind and length, in
-hundredths of a token. Measured against o200k on this project's own texts in tests; models with other vocabularies
-differ by more than our error does.
+One pass splits the text the way byte-pair tokenisers pre-split it; each piece is priced by kind and length, in
+hundredths of a token. Tests measure the estimate against o200k on this project's own texts; models with other
+vocabularies differ from o200k by more than this error.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _PIECE = (
     r"|\s{1,40}(?!\S)"
     r"|\s{1,40}"
 )
-"""Pieces are short, whatever the text, so that their prices can be remembered. Compiled at first use: a start would pay
-for it."""
+"""Pieces are short whatever the text, so that their prices can be cached. Compiled on first use, to keep start-up
+fast."""
 
 
 @cache
@@ -39,7 +39,7 @@ def token_weight(text: str) -> int:
 
 
 def length_within(text: str, tokens: int) -> int:
-    """How many of a text's first characters cost no more than this. Looks no further than it must."""
+    """The length of the longest prefix that costs no more than `tokens`. Reads no further than it must."""
     room = tokens * 100
     for match in _pieces().finditer(text):
         room -= _price(match.group())
@@ -78,7 +78,7 @@ def _word_price(piece: str, length: int) -> int:
 
 
 def _foreign_price(last: str, length: int) -> int:
-    """Beyond ASCII: words of other alphabets, single arrows and dashes, Chinese and the like, emojis."""
+    """Beyond ASCII: words in other alphabets, single arrows and dashes, CJK, emoji."""
     if last < "\u2000":
         return max(60, 30 * length)
     if last < "\u2e80":

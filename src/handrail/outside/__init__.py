@@ -1,1 +1,1 @@
-"""Outside: the world behind the domain's ports. Files and engines are met here and nowhere else."""
+"""Outside: the world behind the domain's ports. Files and engines are used here and nowhere else."""

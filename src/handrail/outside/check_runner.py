@@ -1,10 +1,11 @@
 """Runs the checks that a project has configured: argument lists, never a shell, each in its own session with a time
-limit. Not a test runner: what a check means is the project's."""
+limit, keeping only part of its output. Not a test runner: what a check means is up to the project."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import time
@@ -12,9 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 OUTPUT = 8000
-"""Bytes of a check's output that are kept: its end, where the verdict stands."""
+"""How many bytes of a check's output are kept: its end, where the verdict is."""
 NOT_STARTED, TIMED_OUT = 127, 124
 """Exit codes of a check that could not be started and of one that was stopped, as a shell would give them."""
+LOOK_S = 0.1
+"""How often a silent check is polled for its end: processes it left running may keep its output open."""
+LEFT_S = 1.0
+"""How long processes that a check left running are still listened to after its end."""
+CHUNK = 1 << 16
 
 
 class CheckRunner:
@@ -25,7 +31,7 @@ class CheckRunner:
         self._timeout_s = timeout_s
 
     def run(self, directory: str) -> list[dict[str, Any]]:
-        """Every check, one after the other."""
+        """Runs every check, one after the other."""
         return [self._run(name, list(command), directory) for name, command in self._checks.items()]
 
     def _run(self, name: str, command: list[str], directory: str) -> dict[str, Any]:
@@ -43,7 +49,7 @@ class CheckRunner:
 
 def _outcome(command: list[str], directory: str, timeout_s: float) -> tuple[int, bytes]:
     try:
-        process = subprocess.Popen(  # noqa: S603 - the project's own words, and no shell
+        process = subprocess.Popen(  # noqa: S603 - the project's own command, and no shell
             command,
             cwd=directory,
             stdin=subprocess.DEVNULL,
@@ -51,14 +57,39 @@ def _outcome(command: list[str], directory: str, timeout_s: float) -> tuple[int,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    except OSError as problem:
-        return NOT_STARTED, f"{command[0]} could not be started: {problem.strerror}".encode()
-    with process:
-        try:
-            output, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+    except (OSError, ValueError) as problem:  # ValueError: an argument contains a NUL
+        return NOT_STARTED, f"{command[0]} could not be started: {getattr(problem, 'strerror', problem)}".encode()
+    ended = False
+    try:
+        output, ended = _heard(process, time.monotonic() + timeout_s)
+    finally:
+        if not ended:  # out of time or interrupted: end whatever it has started, too
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            return TIMED_OUT, output + f"\nstopped after {timeout_s:.0f} s".encode()
-    return process.returncode, output
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+    return (
+        (process.returncode, output) if ended else (TIMED_OUT, output + f"\nstopped after {timeout_s:.0f} s".encode())
+    )
+
+
+def _heard(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bool]:
+    """The last part of what a check prints until it ends or the time is up, and whether it has ended."""
+    tail, ended = b"", False
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while (left := deadline - time.monotonic()) > 0:
+            if selector.select(min(LOOK_S, left)):
+                chunk = os.read(process.stdout.fileno(), CHUNK)
+                if not chunk:  # no process is left that could print anything
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(left)
+                    break
+                tail = (tail + chunk)[-OUTPUT:]
+            elif ended:
+                break
+            if not ended and process.poll() is not None:
+                ended, deadline = True, min(deadline, time.monotonic() + LEFT_S)
+    return tail, process.poll() is not None

@@ -1,6 +1,6 @@
-"""Files of clients on this machine: which clients are there, what their files say, and writing them so that nothing is
-ever half written. A project's file that leads out of the project is not followed: it may have come with the repository.
-"""
+"""Clients' files on this machine: which clients are present, what their files say, and writing them so that nothing
+is ever half written. A project's file that leads out of the project is not followed: it may have come with the
+repository."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from handrail.domain.setup.edits import NotUnderstood
 from handrail.domain.setup.planning import Change, Manifest, as_text
 from handrail.domain.setup.steps import INSTRUCTIONS, MANIFEST, SYSTEM_PROMPT
 from handrail.kernel.errors import PlaceUnusable
+from handrail.outside.whole_files import write_whole
 
 LARGEST = 4 * 1024 * 1024
 
@@ -37,7 +37,7 @@ class ClientFiles:
     # -- which ------------------------------------------------------------------------------------------------------
 
     def present(self) -> list[Client]:
-        """The clients that leave signs here: a file, a folder, or a program on the PATH."""
+        """The clients that have left traces here: a file, a folder, or a program on the PATH."""
         return [client for client in CLIENTS if self.is_present(client)]
 
     def is_present(self, client: Client) -> bool:
@@ -52,8 +52,8 @@ class ClientFiles:
         return next((file for file in files if os.path.lexists(file)), files[0])
 
     def instruction_files(self) -> list[str]:
-        """Files that agents are instructed by: those that are there, or else AGENTS.md. One that only points at another
-        is left out."""
+        """The files that instruct agents: those that exist, or else AGENTS.md. One that only points at another is left
+        out."""
         there = [self.project / name for name in INSTRUCTIONS if (self.project / name).is_file()]
         distinct = {os.path.realpath(path): path for path in reversed(there)}
         files = [path for path in there if path in distinct.values() and not self._points(path, there)]
@@ -62,7 +62,7 @@ class ClientFiles:
         return [str(path) for path in [*files, *([system] if system.is_file() else [])]]
 
     def _points(self, path: Path, others: list[Path]) -> bool:
-        """Whether a file takes in another of them by an @ line, as CLAUDE.md may."""
+        """Whether a file includes another of them by an @ line, as CLAUDE.md may."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
             lines = path.read_text(encoding="utf-8").splitlines()
             return any(line.strip() in (f"@{other.name}", f"@./{other.name}") for line in lines for other in others)
@@ -71,7 +71,7 @@ class ClientFiles:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def read(self, file: str) -> str | None:
-        """A file's text, its line ends as they are; None where there is none. Raises NotUnderstood."""
+        """A file's text with its line ends unchanged; None if there is no file. Raises NotUnderstood."""
         real = Path(os.path.realpath(file))
         own = Path(os.path.realpath(self.project))
         if Path(file).is_relative_to(self.project) and not real.is_relative_to(own):
@@ -88,15 +88,16 @@ class ClientFiles:
             raise NotUnderstood(f"it cannot be read: {problem.strerror}") from None
 
     def manifest(self) -> Manifest:
-        """What init has written here before. Raises PlaceUnusable where that cannot be told."""
+        """What init has written here before. Raises PlaceUnusable if that cannot be determined."""
         file = self.project / MANIFEST
         try:
-            kept = msgspec.json.decode(file.read_bytes(), type=Manifest)
-        except FileNotFoundError:
-            return Manifest()
-        except (OSError, ValueError, msgspec.MsgspecError) as problem:
+            text = self.read(str(file))
+            if text is None:
+                return Manifest()
+            kept = msgspec.json.decode(text, type=Manifest)
+        except (NotUnderstood, ValueError, msgspec.MsgspecError) as problem:
             raise PlaceUnusable(
-                f"{file} cannot be read: {problem}", hint="it says what init wrote; mend it, or move it away"
+                f"{file} cannot be read: {problem}", hint="it says what init wrote; fix it, or move it away"
             ) from None
         return Manifest(tuple(msgspec.structs.replace(one, file=self._full(one.file)) for one in kept.files))
 
@@ -109,7 +110,7 @@ class ClientFiles:
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def missing_folders(self, file: str) -> list[str]:
-        """Folders that must be made for a file, the outermost first."""
+        """Folders that must be created for a file, the outermost first."""
         missing: list[str] = []
         folder = Path(os.path.realpath(file)).parent
         while not folder.exists():
@@ -118,7 +119,7 @@ class ClientFiles:
         return missing
 
     def keep(self, manifest: Manifest) -> None:
-        """Writes the manifest; one that names nothing any more goes."""
+        """Writes the manifest, or deletes it if it names nothing any more."""
         file = str(self.project / MANIFEST)
         short = tuple(msgspec.structs.replace(one, file=self._short(one.file)) for one in manifest.files)
         self.write(file, as_text(Manifest(short)) if short else None)
@@ -140,35 +141,14 @@ class ClientFiles:
                 real.unlink(missing_ok=True)
                 return
             real.parent.mkdir(parents=True, exist_ok=True)
-            _replace(real, text.encode())
+            write_whole(real, text.encode())
         except OSError as problem:
             raise PlaceUnusable(
                 f"{file} cannot be written: {problem.strerror}", hint="make it writable, then run it again"
             ) from None
 
     def drop_folders(self, folders: list[str]) -> None:
-        """Removes folders that init made, while they are empty."""
+        """Removes folders that init made, if they are empty."""
         for folder in sorted(set(folders), key=len, reverse=True):
             with contextlib.suppress(OSError):
                 Path(folder).rmdir()
-
-
-def _replace(file: Path, data: bytes) -> None:
-    """The whole file or none of it, with the rights it had."""
-    descriptor, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as written:
-            written.write(data)
-        mode = file.stat().st_mode & 0o7777 if file.exists() else 0o666 & ~_umask()
-        Path(draft).chmod(mode)
-        Path(draft).replace(file)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """The mask of rights, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

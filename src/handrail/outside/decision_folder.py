@@ -1,13 +1,12 @@
-"""A folder of decision records: numbered Markdown files, one a decision, that a team keeps with its code.
+"""A folder of decision records: numbered Markdown files, one per decision, that a team keeps with its code.
 
-Each file ends with a mark: the decision's id, and a hash of what was written. By the id a decision keeps its number and
-name for good; by the hash it is known whether somebody has changed the file since. A file that somebody changed, or
-that was never ours, is left alone. What a page says is `domain/journal/deciding.py`'s.
+Each file ends with a mark: the decision's id, and a hash of what was written. The id lets a decision keep its number
+and name for good; the hash shows whether somebody has changed the file since. A file that somebody changed, or that was
+never ours, is left alone. What a page says is up to `domain/journal/deciding.py`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -17,9 +16,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.outside.whole_files import write_new, write_whole
 
 SLUG = 50
-"""Characters of a file's name after its number."""
+"""The longest part of a file's name after its number, in characters."""
 READ_BYTES = 1024 * 1024
 _NUMBERED = re.compile(r"(\d{1,9})[-_.].*\.md", re.IGNORECASE)
 _MARK = re.compile(rb"<!-- handrail decision (\S+) sha256:([0-9a-f]{64}) -->\s*\Z")
@@ -29,7 +29,7 @@ Fate = Literal["written", "updated", "unchanged", "left alone"]
 
 
 class Page(NamedTuple):
-    """A decision that is to have a file. Its text comes with the number it gets and the names of all files by id."""
+    """A decision that is to have a file. Its text depends on the number it gets and on the names of all files by id."""
 
     id: str
     title: str
@@ -51,11 +51,11 @@ class _There(NamedTuple):
     number: int
     content: bytes
     is_ours: bool
-    """It is as it was written."""
+    """Whether it is unchanged since it was written."""
 
 
 def write_decisions(folder: Path, pages: Sequence[Page]) -> list[Written]:
-    """A file for every page."""
+    """Writes a file for every page."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return _write_all(folder, pages)
@@ -122,21 +122,13 @@ def _look(folder: Path) -> tuple[dict[str, _There], int]:
 
 def _put(file: Path, content: bytes, there: _There | None) -> Fate:
     if there is None:
-        with file.open("xb") as written:
-            written.write(content)
+        write_new(file, content)
         return "written"
     if there.content == content:
         return "unchanged"
     if not there.is_ours:
         return "left alone"
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with beside.open("xb") as written:
-            written.write(content)
-        beside.replace(file)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            beside.unlink()
+    write_whole(file, content)
     return "updated"
 
 

@@ -1,8 +1,8 @@
-"""Text to plain data, with the place of every value: JSON, and the part of YAML that says what JSON can say.
+"""Text to plain data, with the position of every value: JSON, and the part of YAML that says what JSON can say.
 
-In YAML only true, false, null and JSON's numbers are not text: yes, no, on, dates, 1_000, 0o7 and 1:30 stay text. No
-key may be given twice; anchors, aliases and tags are refused, because they can make a small file enormous. It knows no
-guides.
+In YAML everything is text except true, false, null and JSON's numbers: yes, no, on, dates, 1_000, 0o7 and 1:30 stay
+text. No key may be given twice; anchors, aliases and tags are refused, because they can make a small file enormous. It
+knows nothing about guides.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]|[^\s"{}\[\],:]+', re.DOT
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "": None}
 _TOO_DEEP = f"it is nested more than {MESSAGE_DEPTH} levels deep"
+
+
+def read_document(text: str, suffix: str) -> Document:
+    """What a file with this suffix says, or `Unreadable`."""
+    return read_json(text) if suffix.lower() == ".json" else read_yaml(text)
 
 
 def read_json(text: str) -> Document:
@@ -75,7 +80,7 @@ def read_yaml(text: str) -> Document:
 def _malformed(message: str, raw: bytes, text: str) -> Unreadable:
     said, _, place = message.removeprefix("JSON is malformed: ").partition(" (byte ")
     if place:
-        # Of what follows the end msgspec names the second byte.
+        # For trailing characters msgspec names the second byte.
         offset = int(place.removesuffix(")")) - (said == "trailing characters")
         before = raw[:offset].decode("utf-8", "ignore")
         return Unreadable(f"this is not valid JSON: {said}", len(before))

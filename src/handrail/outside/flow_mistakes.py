@@ -1,6 +1,6 @@
-"""All that is wrong in a flow file at once, as far as each mistake stands in one place: a key that there is not, a
-value of the wrong kind, a word that is none of those there are. What is wrong between phases is found one at a time, by
-`flow_files.py`, once the phases themselves can be read."""
+"""Everything that is wrong in a flow file at once, as long as each mistake is in one place: an unknown key, a value of
+the wrong type, a word outside its enum. Mistakes between phases are found one at a time, by `flow_files.py`, once the
+phases themselves can be read."""
 
 from __future__ import annotations
 
@@ -15,61 +15,55 @@ from handrail.domain.pipeline.flow import Flow, Kind, Phase
 from handrail.domain.pipeline.flow_shelf import BrokenFlow
 from handrail.kernel.nearest import did_you_mean
 from handrail.known_types import make_known
-from handrail.outside.documents import read_json, read_yaml
 from handrail.outside.flow_files import FILE_BYTES
-from handrail.outside.positions import Unreadable, locate
+from handrail.outside.written_files import Flaw, Written, WrittenPath
 from handrail.validator_words import explained
 
 FEW = 50
-"""Mistakes of one file that are told."""
+"""How many mistakes of one file are reported."""
 _PLACE = re.compile(r":\d+:\d+\Z")
 _WHOLE_PHASE = {"id": "a", "label": "A", "kind": "agent"}
 _WHOLE_FLOW = {"name": "a"}
 _WORD = re.compile(r"Invalid enum value '(?P<word>.*)'", re.DOTALL)
 
-Spot = tuple[str | int, ...]
-
 
 def mistakes_in(broken: BrokenFlow) -> list[BrokenFlow]:
-    """Every mistake that can be told from the others; the one that is known where there are none such."""
+    """Every mistake that can be reported on its own, or else the one already known."""
     file = Path(_PLACE.sub("", broken.where))
     try:
-        with file.open("rb") as stream:
-            text = stream.read(FILE_BYTES).removeprefix(b"\xef\xbb\xbf").decode()
-        document = read_json(text) if file.suffix.lower() == ".json" else read_yaml(text)
-    except (OSError, UnicodeDecodeError, Unreadable):
+        written = Written(file, FILE_BYTES)
+    except Flaw:
         return [broken]
     make_known(Flow)
     found = []
-    for phase, spot, reason in _wrong(document.data):
-        at = locate(text, document.spots, spot)
+    for phase, path, reason in _wrong(written.data):
         told = f"phase {phase}: {reason}" if phase is not None else reason
-        found.append(BrokenFlow(broken.name, broken.source, f"{file}:{at.line}:{at.column}", told, phase))
+        found.append(BrokenFlow(broken.name, broken.source, f"{file}{written.at(path)}", told, phase))
     if not any(one.phase == broken.phase for one in found):
         found.insert(0, broken)
     return found[:FEW]
 
 
-def _wrong(data: Any) -> Iterator[tuple[str | None, Spot, str]]:
-    """For each mistake its phase, where it stands and what it is."""
+def _wrong(data: Any) -> Iterator[tuple[str | None, WrittenPath, str]]:
+    """For each mistake: its phase, where it is, and what it is."""
     if not _is_plain(data):
         return
     top = {key: value for key, value in data.items() if key != "phases"}
-    for spot, reason in _wrong_members(top, Flow, _WHOLE_FLOW):
-        yield None, spot, reason
+    for path, reason in _wrong_members(top, Flow, _WHOLE_FLOW):
+        yield None, path, reason
     phases = data.get("phases")
     for place, phase in enumerate(phases if isinstance(phases, list) else ()):
         if _is_plain(phase):
             named = phase["id"] if isinstance(phase.get("id"), str) and phase["id"] else f"number {place + 1}"
-            for spot, reason in _wrong_members(phase, Phase, _WHOLE_PHASE):
-                yield named, ("phases", place, *spot), reason
+            for path, reason in _wrong_members(phase, Phase, _WHOLE_PHASE):
+                yield named, ("phases", place, *path), reason
 
 
 def _is_plain(data: Any) -> bool:
     return isinstance(data, dict) and all(isinstance(key, str) for key in data)
 
 
-def _wrong_members(given: Mapping[str, Any], kind: type, whole: Mapping[str, Any]) -> Iterator[tuple[Spot, str]]:
+def _wrong_members(given: Mapping[str, Any], kind: type, whole: Mapping[str, Any]) -> Iterator[tuple[WrittenPath, str]]:
     """What is wrong with each member by itself, beside others that are right; then what is missing."""
     names = kind.__struct_fields__  # type: ignore[attr-defined]
     for key, value in given.items():
@@ -90,7 +84,7 @@ def _problem(document: Mapping[str, Any], kind: type) -> str | None:
 
 
 def _words(problem: str, names: tuple[str, ...]) -> str:
-    """A validator's words as people's; for a word that is none of those there are, with those."""
+    """A validator's message in plain words; for an unknown word, with the known ones."""
     wrong = _WORD.match(problem)
     if wrong is not None and problem.endswith("`$.kind`"):
         word, kinds = wrong["word"][:100], get_args(Kind)

@@ -1,7 +1,7 @@
 """The guides in people's folders, as they are at each call: the next one sees an edit, a new file, a removal.
 
-Not a watcher: every call asks each folder and file for its stamp, and lists and reads again only what changed. What
-cannot be followed is never dropped: it comes out as a `BrokenGuide` with its file, place and reason.
+Not a watcher: every call asks each folder and file for its stamp, and lists and reads again only what changed. A guide
+that cannot be followed is never dropped: it becomes a `BrokenGuide` with its file, place and reason.
 """
 
 from __future__ import annotations
@@ -15,37 +15,21 @@ from pathlib import Path
 
 import msgspec
 
-import handrail
-from handrail.domain.guides.definition import (
-    Composition,
-    Guide,
-    GuideProblem,
-    Rule,
-    parse_guide,
-    path_text,
-    valid_id,
-)
+from handrail.domain.guides.definition import Composition, Guide, GuideProblem, Rule, parse_guide, path_text, valid_id
 from handrail.domain.guides.matching import Matcher
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
 from handrail.known_types import make_known
+from handrail.outside.written_files import BUNDLED, Flaw, Source, bundled_folder, listed_in, nearest_first, shown
 
-SUFFIXES = (".json", ".yaml", ".yml")
 UNSETTLED_NS = 2_000_000_000
 """A file this fresh is read again by the next call: its clock may be too coarse to show a second edit."""
 
 Stamp = tuple[int, int, int, int]
 
 
-class GuideSource(msgspec.Struct, frozen=True):
-    """A folder of guide files and the name people know it by."""
-
-    label: str
-    folder: Path
-
-
 class _Flaw(msgspec.Struct, frozen=True):
-    """Why a file gives no guide."""
+    """Why a file yields no guide."""
 
     id: str
     reason: str
@@ -63,14 +47,14 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 class _Listing(msgspec.Struct, frozen=True):
-    """What one folder holds: files by name, each with its stamp or why it has none, and what is wrong with it."""
+    """What one folder holds: files by name, each with its stamp or why it has none, and the folder's own problems."""
 
     files: tuple[tuple[str, Stamp | str], ...] = ()
     problems: tuple[str, ...] = ()
 
 
 class _Glance(msgspec.Struct, frozen=True):
-    """The stamps of every folder and file, or the number of the error where there is none: enough to see a change."""
+    """The stamps of every folder and file, or the errno if there is none: enough to notice a change."""
 
     paths: tuple[str, ...]
     stamps: tuple[Stamp | int, ...]
@@ -91,39 +75,34 @@ class _Shelf(msgspec.Struct, frozen=True):
     by_id: dict[str, LoadedGuide | BrokenGuide]
 
 
-def standard_sources(*, home: Path, project: Path | None, storage_path: str | None) -> tuple[GuideSource, ...]:
-    """Where guides come from, weakest first. Relative entries of `storage_path` start at the project."""
+def standard_sources(*, home: Path, project: Path | None, storage_path: str | None) -> tuple[Source, ...]:
+    """Where guides come from, lowest priority first. Relative entries of `storage_path` start at the project."""
     sources = [
-        GuideSource("bundled", Path(handrail.__file__).parent / "guides"),
-        GuideSource("user", home / ".handrail" / "guides"),
+        Source(BUNDLED, bundled_folder("guides")),
+        Source("user", home / ".handrail" / "guides"),
     ]
     for entry in filter(None, (storage_path or "").split(os.pathsep)):
         folder = home / entry[2:] if entry.startswith(("~/", "~\\")) else (project or Path()) / entry
-        sources.append(GuideSource("WORKFLOW_STORAGE_PATH", folder))
+        sources.append(Source("WORKFLOW_STORAGE_PATH", folder))
     if project is not None:
-        sources.append(GuideSource("project", project / ".handrail" / "guides"))
-        sources.append(GuideSource("project", project / "workflows"))
+        sources.append(Source("project", project / ".handrail" / "guides"))
+        sources.append(Source("project", project / "workflows"))
     return tuple(sources)
 
 
 class GuideFiles:
-    """The shelf over folders of files. A later source wins over an earlier one with the same id, broken or not."""
+    """The shelf over folders of files. A later source overrides an earlier one with the same id, broken or not."""
 
     def __init__(
         self,
-        sources: Sequence[GuideSource],
+        sources: Sequence[Source],
         *,
         matcher: Matcher,
         server_version: str,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        # A folder given twice counts once, where it is strongest; else its files would replace themselves.
-        unique: dict[str, GuideSource] = {}
-        for source in sources:
-            key = os.path.realpath(source.folder)
-            unique.pop(key, None)
-            unique[key] = source
-        self.sources = tuple(unique.values())
+        # A folder given twice counts once, with its highest priority; otherwise its files would replace themselves.
+        self.sources = nearest_first(sources[::-1])[::-1]
         self.matcher = matcher
         self._server_version = server_version
         self._now_ns = now_ns
@@ -138,7 +117,7 @@ class GuideFiles:
         return self._look().problems
 
     def find(self, guide_id: str) -> LoadedGuide | BrokenGuide | None:
-        """What has this id. A broken file is never passed over for an older good one."""
+        """The guide with this id. A broken file is never skipped in favour of an older good one."""
         return self._look().by_id.get(guide_id)
 
     def _look(self) -> _Shelf:
@@ -146,8 +125,8 @@ class GuideFiles:
         if before is not None and before.glance.still_holds():
             return before
         now = self._now_ns()
-        # A folder's own stamp changes when a name in it comes or goes. All stamps are taken before what they stand for
-        # is read, so that a change in between is seen by the next look.
+        # A folder's own stamp changes when a name in it is added or removed. All stamps are taken before the content
+        # they stand for is read, so that a change in between is seen by the next look.
         folders = tuple(str(source.folder) for source in self.sources)
         folder_stamps = tuple(map(_stamp_at, folders))
         listings = tuple(_list(source.folder) for source in self.sources)
@@ -167,12 +146,12 @@ class GuideFiles:
                     readings[str(file)] = fresh
         settled = all(one.settled for one in readings.values()) and all(_is_settled(at, now) for at in folder_stamps)
         glance = _Glance(folders + files, folder_stamps + file_stamps, settled)
-        # One assignment, so that a call in another thread sees the old shelf or the new one, never a mixture.
+        # A single assignment, so that a call in another thread sees the old shelf or the new one, never a mixture.
         self._shelf = _arrange(self.sources, listings, readings, glance)
         return self._shelf
 
     def _read(self, file: Path) -> _Reading | None:
-        """What the file says now; None when it is gone since the folder was listed."""
+        """What the file says now; None if it is gone since the folder was listed."""
         now = self._now_ns()
         try:
             with file.open("rb") as stream:
@@ -188,9 +167,9 @@ class GuideFiles:
         return _Reading(stamp, _is_settled(stamp, now), found, id_position)
 
     def _parse(self, file: Path, raw: bytes) -> tuple[Guide | _Flaw, Position | None]:
-        """The guide in `raw` and where its id stands, or the flaw."""
-        # Not needed before a guide is: every start would pay for what only the first guide call uses.
-        from handrail.outside.documents import read_json, read_yaml  # noqa: PLC0415
+        """The guide in `raw` and the position of its id, or the flaw."""
+        # Imported late: otherwise every start would pay for what only the first guide call uses.
+        from handrail.outside.documents import read_document  # noqa: PLC0415
         from handrail.outside.positions import Unreadable, locate, position_at  # noqa: PLC0415
 
         if len(raw) > GUIDE_FILE_BYTES:
@@ -203,7 +182,7 @@ class GuideFiles:
             reason = f"the file is not UTF-8: byte 0x{raw[error.start]:02X} is no character; save it as UTF-8"
             return _Flaw(file.stem, reason, position_at(before, len(before))), None
         try:
-            document = read_json(text) if file.suffix.lower() == ".json" else read_yaml(text)
+            document = read_document(text, file.suffix)
         except Unreadable as problem:
             position = None if problem.offset is None else position_at(text, problem.offset)
             return _Flaw(file.stem, problem.reason, position, path_text(problem.path)), None
@@ -220,12 +199,9 @@ class GuideFiles:
 
 def _list(folder: Path) -> _Listing:
     try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if _is_guide_name(entry.name))
-    except FileNotFoundError:
-        return _Listing()
-    except OSError as error:
-        return _Listing(problems=(f"the folder cannot be read: {error.strerror}",))
+        names = listed_in(folder)
+    except Flaw as flaw:
+        return _Listing(problems=(flaw.reason,))
     problems: list[str] = []
     if len(names) > GUIDE_FILES:
         first = names[GUIDE_FILES]
@@ -234,21 +210,16 @@ def _list(folder: Path) -> _Listing:
         )
     files: list[tuple[str, Stamp | str]] = []
     for name in names[:GUIDE_FILES]:
-        shown = name.encode("utf-8", "backslashreplace").decode()
-        stamp = _stamp(os.path.join(folder, name))  # noqa: PTH118 - at every call for every file: no Path for this
-        if stamp is not None and shown != name:
-            problems.append(f"the name of the file {shown} is not UTF-8; rename it")
+        stamp = _stamp(os.path.join(folder, name))  # noqa: PTH118 - runs at every call for every file: Path is too slow
+        if stamp is not None and shown(name) != name:
+            problems.append(f"the name of the file {shown(name)} is not UTF-8; rename it")
         elif stamp is not None:
             files.append((name, stamp))
     return _Listing(tuple(files), tuple(problems))
 
 
-def _is_guide_name(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES) and not name.startswith(".")
-
-
 def _stamp(path: str) -> Stamp | str | None:
-    """The file's stamp, or why it has none; None for what is gone or is a folder."""
+    """The file's stamp, or why it has none; None if it is gone or a folder."""
     try:
         info = os.stat(path)  # noqa: PTH116 - as above; DirEntry.stat() has no inode on Windows
     except FileNotFoundError:
@@ -268,7 +239,7 @@ def _stamp_of(info: os.stat_result) -> Stamp:
 
 def _stamp_at(path: str) -> Stamp | int:
     try:
-        return _stamp_of(os.stat(path))  # noqa: PTH116 - at every call for every file: no Path for this
+        return _stamp_of(os.stat(path))  # noqa: PTH116 - runs at every call for every file: a Path is too slow
     except OSError as error:
         return error.errno or 0
 
@@ -278,9 +249,9 @@ def _is_settled(stamp: Stamp | int, now: int) -> bool:
 
 
 def _arrange(
-    sources: Sequence[GuideSource], listings: tuple[_Listing, ...], readings: dict[str, _Reading], glance: _Glance
+    sources: Sequence[Source], listings: tuple[_Listing, ...], readings: dict[str, _Reading], glance: _Glance
 ) -> _Shelf:
-    """Who has which id: by name inside a folder the first, among folders the last."""
+    """Decides which entry has which id: within a folder the first by name, among folders the last."""
     problems: list[BrokenGuide] = []
     chains: dict[str, list[LoadedGuide | BrokenGuide]] = {}
     for source, listing in zip(sources, listings, strict=True):
@@ -300,7 +271,7 @@ def _arrange(
 
 
 def _entry(
-    source: GuideSource, name: str, stamp: Stamp | str, reading: _Reading | None, taken: dict[str, str]
+    source: Source, name: str, stamp: Stamp | str, reading: _Reading | None, taken: dict[str, str]
 ) -> LoadedGuide | BrokenGuide | None:
     file = source.folder / name
     if isinstance(stamp, str):

@@ -1,7 +1,7 @@
-"""The `Matcher` of guides over engines whose time grows linearly: RE2 for patterns, jsonschema-rs for schemas.
+"""The `Matcher` of guides over engines that run in linear time: RE2 for patterns, jsonschema-rs for schemas.
 
-A hostile pattern cannot hang either of them, and no schema makes anybody fetch anything. Both are imported when first
-used: most calls need neither.
+A hostile pattern cannot hang either of them, and no schema causes anything to be fetched. Both are imported on first
+use: most calls need neither.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from handrail.kernel.limits import PATTERN_MEMORY_BYTES
 from handrail.kernel.nearest import did_you_mean
 
 COMPILED_MAX = 32
-"""Patterns and schemas kept compiled, each kind. Times PATTERN_MEMORY_BYTES this bounds the memory they can take."""
+"""How many patterns and how many schemas are kept compiled. Times PATTERN_MEMORY_BYTES, this bounds their memory."""
 ERRORS_MAX = 5
 REASON_MAX = 200
-"""Characters of one reason: an engine's message quotes the value, however long it is."""
+"""The longest reason, in characters: an engine's message quotes the value, however long it is."""
 LISTED_VALUES_MAX = 2000
-"""Values in an output up to which all its errors are listed; the engine cannot stop early but after the first."""
+"""Outputs with more values get only their first error: the engine can stop early only after the first."""
 
 _NO_BACKTRACKING = "patterns run in linear time (RE2), so there is no look-around and there are no back-references"
 _WAY_OUT = 'use several rules combined with "and" and "not" instead'
@@ -122,8 +122,8 @@ def _schema_reason(message: str, path: tuple[str | int, ...], value: Any) -> str
         return f"the pattern{place} cannot be used: {_short(message)}; {_NO_BACKTRACKING}"
     if path[-1:] == ("type",) and isinstance(value, str):
         known = f"{', '.join(_SCHEMA_TYPES)}{did_you_mean(value, _SCHEMA_TYPES)}"
-        return f'this is no JSON Schema{place}: there is no type "{value}"; types: {known}'
-    return f"this is no JSON Schema{place}: {_short(message)}"
+        return f'this is not a JSON Schema{place}: there is no type "{value}"; types: {known}'
+    return f"this is not a JSON Schema{place}: {_short(message)}"
 
 
 def _has_more_values_than(most: int, value: Any) -> bool:

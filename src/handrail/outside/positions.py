@@ -1,6 +1,6 @@
-"""Where in a text a value stands. A tree of offsets beside the data, grown by the readers in `documents.py`.
+"""Where in a text a value is. A tree of offsets beside the data, built by the readers in `documents.py`.
 
-Not a parser: it is told what comes next. It also keeps what JSON and YAML readers alike must: no key twice.
+Not a parser: it is told what comes next. It also enforces a rule common to the JSON and YAML readers: no key twice.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ __all__ = ["Position", "Spot", "TreeBuilder", "Unreadable", "locate", "position_
 
 
 class Spot(Struct):
-    """Where one value stands, and where those inside it do. A value under a key stands where its key does."""
+    """Where one value is, and where those inside it are. A value under a key is where its key is."""
 
     offset: int
     inner: dict[str | int, Spot]
 
 
 class Unreadable(Exception):  # noqa: N818 - it describes the text, it is not a failure of the program
-    """Why a text gives no data: the reason, and where it stands if that is known."""
+    """Why a text yields no data: the reason, and where the problem is, if known."""
 
     def __init__(self, reason: str, offset: int | None = None, path: Path = ()) -> None:
         self.reason = reason
@@ -38,7 +38,7 @@ def position_at(text: str, offset: int) -> Position:
 
 
 def locate(text: str, root: Spot, path: Path) -> Position:
-    """Where the value at `path` stands; where there is none, its nearest parent that is there."""
+    """Where the value at `path` is, or its nearest parent that exists."""
     spot = root
     for part in path:
         found = spot.inner.get(part)
@@ -56,7 +56,7 @@ class _Frame(Struct):
 
 
 class TreeBuilder:
-    """Data and spots, from what a reader meets in the order it meets it."""
+    """Builds data and spots from what a reader finds, in the order it finds it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -70,7 +70,7 @@ class TreeBuilder:
 
     @property
     def wants_key(self) -> bool:
-        """Whether what comes next is the key of an object."""
+        """Whether the next token is the key of an object."""
         return bool(self._frames) and self._frames[-1].key is None and isinstance(self._frames[-1].container, dict)
 
     def key(self, key: str, offset: int) -> None:
@@ -91,7 +91,7 @@ class TreeBuilder:
         self._frames.pop()
 
     def path(self) -> Path:
-        """Where the innermost open container is."""
+        """The path of the innermost open container."""
         parts: list[str | int] = []
         for outer, frame in zip(self._frames, self._frames[1:], strict=False):
             parts.append(next(part for part, spot in outer.spot.inner.items() if spot is frame.spot))

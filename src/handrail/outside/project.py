@@ -1,4 +1,4 @@
-"""Where a project's state lives: the root of git's main worktree, so that linked worktrees share it; outside git, the
+"""Where a project's state is: the root of git's main worktree, so that linked worktrees share it; outside git, the
 given folder. Reads a few small files; never runs git, because this is on every start-up path."""
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ def find_project(start: Path) -> Path:
 
 
 def repository_root(path: str) -> str:
-    """The root of the repository that an absolute path lies in. A path that is no folder here is only tidied: it may be
-    another machine's, or gone."""
+    """The root of the repository that contains an absolute path. A path that is not a folder here is only normalised:
+    it may be another machine's, or gone."""
     try:
         if Path(path).is_dir():
             return str(find_project(Path(path)))
-    except (OSError, RuntimeError):  # not ours to read, too long, or links in a circle
+    except (OSError, RuntimeError):  # not readable, too long, or circular links
         pass
     return os.path.normpath(path)
 
 
 def _main_worktree(marker: Path) -> Path | None:
-    """The main worktree of the linked worktree or submodule whose `.git` file is `marker`; None for a submodule, a bare
-    repository and anything that cannot be read: there the folder itself is the root."""
+    """The main worktree of the linked worktree whose `.git` file is `marker`; None for a submodule, a bare repository
+    and anything that cannot be read: there the folder itself is the root."""
     try:
         text = marker.read_text(encoding="utf-8").strip()
         git_dir = (marker.parent / text.removeprefix("gitdir:").strip()).resolve()

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import msgspec
 import yaml
 
-import handrail
 from handrail.domain.prompts.text import PromptText
 from handrail.known_types import make_known
+from handrail.outside.written_files import bundled_folder
 
-BUNDLED = Path(handrail.__file__).parent / "prompts"
+BUNDLED = bundled_folder("prompts")
 _MARK = "---\n"
 
 
 @functools.cache
 def bundled_prompts() -> dict[str, PromptText]:
-    """All prompts by name, in the order of the alphabet. They are part of the installation and do not change."""
+    """All prompts by name, in alphabetical order. They are part of the installation and do not change."""
     texts = (prompt_in(file.read_text(encoding="utf-8")) for file in sorted(BUNDLED.glob("*.md")))
     return {text.name: text for text in texts}
 

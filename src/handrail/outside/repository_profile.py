@@ -1,12 +1,13 @@
-"""Looks at a repository for its profile: the names of its files and the texts of a few. What they mean is
-`domain/pipeline/profile.py`'s.
+"""Examines a repository for its profile: the names of its files and the texts of a few. What they mean is up to
+`domain/pipeline/profile.py`.
 
-Names come from git, disarmed, where there is a usable repository, else from a bounded walk. A profile is a help and
-never a reason to fail: what cannot be read is not there. It is kept in memory by content: git's index by its own
-checksum, the names at the root and the manifests' texts; while they are the same, nothing is listed again. Nothing is
-kept on disk: a process pays once, and a kept file could only be wrong.
+Names come from git, disarmed, if there is a usable repository, otherwise from a bounded walk. A profile helps and is
+never a reason to fail: what cannot be read counts as absent. Profiles are kept in memory by content: the checksum of
+git's index, the names at the root and the manifests' texts; while these are the same, nothing is listed again. Nothing
+is kept on disk: a process pays once, and a kept file could only be wrong.
 
-What we leave in a repository ourselves is no part of it: however many runs there have been, a look costs the same.
+Our own files in a repository are not part of its profile: however many runs there have been, examining it costs the
+same.
 """
 
 from __future__ import annotations
@@ -23,41 +24,41 @@ from typing import NamedTuple
 from handrail.domain.pipeline.profile import Profile, profile_of, wanted
 
 SECONDS = 5.0
-"""For everything git is asked."""
+"""The time for everything asked of git."""
 NAMES = 200_000
-"""Of files that are counted. Shares do not change beyond that."""
+"""The most file names counted. Shares do not change beyond that."""
 WALKED = 20_000
-"""Entries a walk looks at where there is no git."""
+"""The most entries a walk examines if there is no git."""
 MANIFEST_BYTES = 256 * 1024
 INDEX_BYTES = 64 * 1024 * 1024
-"""Of an index without a checksum that are compared; a larger one is listed anew each time."""
+"""The largest index without a checksum that is hashed; for a larger one, the files are listed again each time."""
 CHECKSUM_BYTES = 20
-"""The shorter of git's two checksums. It stands at the end of the index and covers all before it."""
+"""The shorter of git's two checksums. It is at the end of the index and covers everything before it."""
 OUR_FOLDERS = (".specs", ".handrail")
 """At the root: documents of runs, and settings. They say nothing about the code, and grow with every run."""
 KEPT = 16
-"""Repositories whose profiles are kept."""
+"""How many repositories' profiles are kept."""
 
 
 class _Known(NamedTuple):
     """A profile and what it was made from."""
 
     index_file: str | None
-    """The path of git's index; None where there is no git."""
+    """The path of git's index; None if there is no git."""
     manifests: tuple[str, ...]
     content: str
     profile: Profile
 
 
 class RepositoryProfiles:
-    """Profiles of repositories by their roots. Threads may share it."""
+    """Profiles of repositories by their roots. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._keeping = threading.Lock()
 
     def of(self, root: str) -> Profile:
-        """The profile of the repository or folder at `root`; an empty one where there is nothing to tell."""
+        """The profile of the repository or folder at `root`; an empty one if there is nothing to tell."""
         top = os.path.realpath(root)
         known = self._known.get(top)
         if known is not None and known.index_file is not None:
@@ -80,7 +81,7 @@ class RepositoryProfiles:
 
 
 def _content(top: str, index: str, texts: dict[str, str]) -> str | None:
-    """A hash of everything a profile is made from, without listing it; None where that cannot be told."""
+    """A hash of everything a profile is made from, without listing it; None if that cannot be computed."""
     try:
         at_root = sorted(os.listdir(top))  # noqa: PTH208
         state = _index_state(index)
@@ -91,8 +92,8 @@ def _content(top: str, index: str, texts: dict[str, str]) -> str | None:
 
 def _index_state(index: str) -> str | None:
     """What changes with every change of git's index: its length and the checksum at its end, so that a long one costs
-    no more than a short one. Git can be told to write zeros there (`index.skipHash`); then all of it is hashed, and
-    None is the answer where it is too long for that."""
+    no more than a short one. Git can be told to write zeros there (`index.skipHash`); then the whole index is hashed,
+    or None returned if it is too long for that."""
     try:
         descriptor = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -124,7 +125,7 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def _listed(top: str) -> tuple[str | None, list[str]]:
-    """Git's index and the names of all files in sight, from the root; no index where there is no usable git."""
+    """Git's index and the names of all visible files, relative to the root; no index if there is no usable git."""
     from handrail.outside.tracking.discovery import discover  # noqa: PLC0415 - starts processes; only runs need it
     from handrail.outside.tracking.git_process import Deadline, GitFailed  # noqa: PLC0415
 
@@ -143,9 +144,9 @@ def _listed(top: str) -> tuple[str | None, list[str]]:
 
 
 def _question(here: str) -> list[str]:
-    """How git is asked for the names below a folder of a repository. What is ours is left out twice: as a path, and as
-    ignored, so that git does not go through it for files that were never added. Paths say one by one that they are
-    literal: if all of them had to be, none could be left out."""
+    """The arguments that ask git for the names below a folder of a repository. What is ours is excluded twice: as a
+    path, and as ignored, so that git does not walk through it for files that were never added. Each path is marked
+    literal individually: if all paths had to be literal, none could be excluded."""
     plain = re.sub(r"([\\*?\[])", r"\\\1", here)
     return [
         *("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"),
@@ -156,7 +157,7 @@ def _question(here: str) -> list[str]:
 
 
 def _walked(top: str) -> list[str]:
-    """The names of the files below a folder that is no repository, level by level, without what rules hide."""
+    """The names of the files below a folder that is not a repository, level by level, without ignored ones."""
     from handrail.kernel.errors import PlaceUnusable  # noqa: PLC0415
     from handrail.outside.tracking.directory import check_place  # noqa: PLC0415
     from handrail.outside.tracking.ignoring import IGNORE_FILE, default_rules  # noqa: PLC0415
@@ -197,7 +198,7 @@ def _texts(top: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def _text(file: str) -> str | None:
-    """What a file says, up to a limit; None for anything but a regular file, links among it."""
+    """A file's text, up to a limit; None for anything but a regular file, including links."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

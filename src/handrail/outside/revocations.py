@@ -1,6 +1,5 @@
-"""What servers of this user on this machine go by to hear at once that a token was revoked: a file that grows by a line
-each time. Servers elsewhere find out from the store. Not the record of anything: nothing reads the lines.
-"""
+"""How this user's servers on this machine learn at once that a token was revoked: a file that grows by a line each
+time. Servers elsewhere find out from the store. Not a record of anything: nothing reads the lines."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ REVOCATIONS = Path(".handrail") / "revocations"
 
 
 def note_revocation(home: Path, token_id: str) -> bool:
-    """Adds a line; False where that cannot be done. Adding is atomic, so no revocation hides another."""
+    """Adds a line; False if that fails. Appending is atomic, so no revocation hides another."""
     file = home / REVOCATIONS
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -26,8 +25,8 @@ def note_revocation(home: Path, token_id: str) -> bool:
 
 
 def revocation_mark(file: str) -> int:
-    """A number that is another one after each revocation noted in `home / REVOCATIONS`, given as a text: servers ask on
-    every call, and a path object would cost more than the question."""
+    """A number that changes with each revocation noted in `home / REVOCATIONS`, which is given as text: servers ask on
+    every call, and a path object would cost more than the query."""
     try:
         return os.stat(file).st_size  # noqa: PTH116 - as above
     except OSError:

@@ -1,7 +1,7 @@
-"""The instructions of agents: Markdown files of the project, and ours where it has none.
+"""The instructions of agents: Markdown files of the project, and ours if it has none.
 
-Read anew at each call: the next run sees an edit. A project's file that cannot be used is refused by name; ours never
-takes its place silently.
+Reread at each call: the next run sees an edit. A project's file that cannot be used is refused by name; ours never
+silently takes its place.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-import handrail
 from handrail.kernel.errors import InvalidFlow, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
+from handrail.outside.written_files import bundled_folder
 
 FOLDERS = (Path(".handrail") / "agents", Path("agents"))
 """Where a project may keep its own, nearest first."""
-BUNDLED = Path(handrail.__file__).parent / "roles"
+BUNDLED = bundled_folder("roles")
 ROLE_BYTES = 32 * 1024
-"""One file. Instructions that long would fill the whole prompt; ours have two kilobytes."""
+"""The largest file. Longer instructions would fill the whole prompt; ours have two kilobytes."""
 NAME_CHARACTERS = 100
 _NAME = r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*"
 _FRONT_MATTER = r"\A---[ \t]*\n.*?^(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
@@ -37,7 +37,7 @@ class Role(NamedTuple):
 
 
 class RoleFiles:
-    """The roles a project has. `project` is the folder that holds `.handrail`."""
+    """A project's roles. `project` is the folder that holds `.handrail`."""
 
     def __init__(self, project: Path) -> None:
         self._project = project
@@ -47,7 +47,7 @@ class RoleFiles:
         that cannot be used."""
         if len(name) > NAME_CHARACTERS or not re.fullmatch(_NAME, name):
             raise InvalidFlow(
-                f"{name[:NAME_CHARACTERS]} is no name of an agent",
+                f"{name[:NAME_CHARACTERS]} is not an agent's name",
                 hint="letters, digits, and single hyphens, dots or underscores between them",
             )
         for folder in FOLDERS:
@@ -65,7 +65,7 @@ class RoleFiles:
             ) from None
 
     def names(self) -> list[str]:
-        """Every agent that is described, in the order of the alphabet."""
+        """Every agent that is described, in alphabetical order."""
         found: set[str] = set()
         for folder in (*(self._project / folder for folder in FOLDERS), BUNDLED):
             try:
@@ -77,7 +77,7 @@ class RoleFiles:
 
 
 def _own_text(project: Path, place: Path) -> str | None:
-    """What a file of the project says; None where it has none."""
+    """The text of a project's file; None if it has none."""
     file = project / place
     try:
         real = file.resolve(strict=True)
@@ -91,7 +91,7 @@ def _own_text(project: Path, place: Path) -> str | None:
         if file.is_symlink():
             raise _unusable(place, "is a symbolic link to nothing", "put the file itself there") from None
         return None
-    except (OSError, RuntimeError) as problem:  # RuntimeError: links in a circle, before Python 3.13
+    except (OSError, RuntimeError) as problem:  # RuntimeError: circular links, before Python 3.13
         reason = getattr(problem, "strerror", None) or "its links lead in a circle"
         raise _unusable(place, f"cannot be read: {reason}", "make it readable, or take it away") from None
     if len(raw) > ROLE_BYTES:

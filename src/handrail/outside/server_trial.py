@@ -1,4 +1,4 @@
-"""Starts a server the way a client would and asks it two questions: who are you, and which tools do you have? Also: who
+"""Starts a server as a client would and asks it two questions: who are you, and which tools do you have? Also: who
 answers at an address? Both end what they started, and wait no longer than they were told."""
 
 from __future__ import annotations
@@ -6,17 +6,18 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 SAID = 300
-"""So much of a server's last words is shown."""
+"""How much of a server's last output is shown."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """How a start went. `problem` is empty where both questions were answered."""
+    """How a start went. `problem` is empty if both questions were answered."""
 
     problem: str = ""
     protocol: str = ""
@@ -57,16 +58,23 @@ def try_server(
 def _judged(replies: Mapping[int, dict[str, Any]]) -> Trial:
     hello, listed = replies[1], replies.get(2, {})
     if "result" not in hello:
-        return Trial(problem=f"it refused to connect: {hello.get('error', {}).get('message', 'no reason given')}")
-    result = hello["result"]
-    about = result.get("serverInfo") or {}
+        return Trial(problem=f"it refused to connect: {_object(hello, 'error').get('message', 'no reason given')}")
+    result = _object(hello, "result")
+    about, tools = _object(result, "serverInfo"), _object(listed, "result").get("tools")
     seen = Trial(
         protocol=str(result.get("protocolVersion", "")),
         name=str(about.get("name", "")),
         version=str(about.get("version", "")),
-        tools=len(listed.get("result", {}).get("tools", ())),
+        tools=len(tools) if isinstance(tools, list) else 0,
     )
-    return seen if "result" in listed else msgspec.structs.replace(seen, problem="it did not list its tools")
+    is_listed = isinstance(listed.get("result"), dict)
+    return seen if is_listed else msgspec.structs.replace(seen, problem="it did not list its tools")
+
+
+def _object(outer: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A member that should be an object, or an empty one if it is anything else: any program may have answered."""
+    value = outer.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _replies(output: bytes) -> dict[int, dict[str, Any]]:
@@ -85,7 +93,7 @@ def _last_words(errors: bytes) -> str:
 
 
 def has_module(python: str, module: str, *, folder: str, timeout_s: float) -> bool:
-    """Whether an interpreter finds a module, without the folder it is started in."""
+    """Whether an interpreter finds a module, ignoring the folder it is started in."""
     code = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     try:
         done = subprocess.run(  # noqa: S603 - the hook's own interpreter
@@ -97,14 +105,17 @@ def has_module(python: str, module: str, *, folder: str, timeout_s: float) -> bo
 
 
 def who_listens(host: str, port: int, *, timeout_s: float) -> str | None:
-    """`handrail` or `other` where somebody answers at an address; None where nobody does."""
+    """`handrail` or `other` if somebody answers at an address; None if nobody does."""
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as peer:
-            peer.settimeout(timeout_s)
             said = b""
+            deadline = time.monotonic() + timeout_s
             with contextlib.suppress(OSError):
                 peer.sendall(f"GET /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
-                while len(said) < 1 << 14 and (chunk := peer.recv(4096)):
+                while len(said) < 1 << 14 and (left := deadline - time.monotonic()) > 0:
+                    peer.settimeout(left)
+                    if not (chunk := peer.recv(4096)):
+                        break
                     said += chunk
     except OSError:
         return None

@@ -1,20 +1,19 @@
 """The documents of runs on disk: Markdown files in a folder below `.specs/` of one repository. Nothing else is read, no
-link is followed out of it, and what is written is written whole."""
+link is followed out of it, and files are written whole."""
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
+from handrail.outside.whole_files import write_whole
 
 SPECS = ".specs"
 FILE_BYTES = 2 * 1024 * 1024
-"""One document. What is longer is no text an agent reads."""
+"""The largest document. Nothing longer is a text that an agent reads."""
 FILES = 2000
 NAME_BYTES = 255
-"""What common file systems take as one name."""
+"""The longest file name that common file systems accept."""
 STATE_FILE = "state.json"
 INDEX_FILE = "index.json"
 MIRROR_BYTES = 8 * 1024 * 1024
@@ -30,20 +29,25 @@ class SpecFiles:
         folder = self._folder(workspace)
         if not folder.is_dir():
             return {}
-        found: dict[str, str] = {}
-        for path in sorted(folder.iterdir())[:FILES]:
-            if path.suffix == ".md" and path.is_file() and not path.is_symlink():
-                with path.open("rb") as opened:
-                    data = opened.read(FILE_BYTES + 1)
-                # Of a longer one only a part would be read, and the rest may say the opposite: it counts as empty.
-                found[path.name] = data.decode("utf-8", "replace") if len(data) <= FILE_BYTES else ""
-        return found
+        try:
+            listed = sorted(folder.iterdir())[:FILES]
+        except OSError as problem:
+            raise PlaceUnusable(
+                f"{workspace} cannot be read: {problem.strerror}", hint="make the folder readable, then call again"
+            ) from None
+        # A document that cannot be read whole counts as empty: the missing rest might say the opposite of the part
+        # read.
+        return {
+            path.name: _read(path, FILE_BYTES) or ""
+            for path in listed
+            if path.suffix == ".md" and path.is_file() and not path.is_symlink()
+        }
 
     def state(self, workspace: str) -> str | None:
-        return _read(self._folder(workspace) / STATE_FILE)
+        return _read(self._folder(workspace) / STATE_FILE, MIRROR_BYTES)
 
     def index(self) -> str | None:
-        return _read(self._specs() / INDEX_FILE)
+        return _read(self._specs() / INDEX_FILE, MIRROR_BYTES)
 
     def write(self, workspace: str, name: str, text: str) -> None:
         if "/" in name or name.startswith("."):
@@ -56,19 +60,17 @@ class SpecFiles:
     def _put(self, folder: Path, name: str, text: str) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            draft = folder / f".{name}.{secrets.token_hex(4)}"
-            draft.write_text(text, encoding="utf-8")
-            os.replace(draft, folder / name)  # noqa: PTH105 - the same, and as atomic
+            write_whole(folder / name, text.encode())
         except OSError as problem:
             raise PlaceUnusable(
-                f"{name} cannot be written to {SPECS}: {problem.strerror}", hint="mend the folder, then call again"
+                f"{name} cannot be written to {SPECS}: {problem.strerror}", hint="fix the folder, then call again"
             ) from None
 
     def exists(self, workspace: str) -> bool:
         return self._folder(workspace).is_dir()
 
     def _folder(self, workspace: str) -> Path:
-        """The folder a workspace means; refused where it leads out of `.specs/`."""
+        """The folder a workspace means; refused if it leads out of `.specs/`."""
         parts = workspace.strip("/").split("/")
         plain = len(parts) == 2 and parts[0] == SPECS and parts[1] not in ("", ".", "..") and "\0" not in workspace
         plain = plain and len(parts[1].encode("utf-8", "replace")) <= NAME_BYTES
@@ -86,13 +88,13 @@ class SpecFiles:
         return folder
 
 
-def _read(path: Path) -> str | None:
-    """A mirror as it lies there; None where there is none that can be read whole."""
+def _read(path: Path, most_bytes: int) -> str | None:
+    """A file's text; None if there is none that can be read whole."""
     try:
         if not path.is_file() or path.is_symlink():
             return None
         with path.open("rb") as opened:
-            data = opened.read(MIRROR_BYTES + 1)
+            data = opened.read(most_bytes + 1)
     except OSError:
         return None
-    return data.decode("utf-8", "replace") if len(data) <= MIRROR_BYTES else None
+    return data.decode("utf-8", "replace") if len(data) <= most_bytes else None

@@ -1,4 +1,4 @@
-"""The world's own time and chance, for the store. Tests hand in others."""
+"""Real time and randomness, for the store. Tests pass in others."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class SystemClock:
 
 
 class RandomIds:
-    """Ids that no other process makes. Those of one process sort in the order they were made: within a millisecond
-    they count on from where chance began."""
+    """Ids that no other process makes. Those of one process sort in the order they were made: within a millisecond they
+    count up from a random start."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -31,8 +31,8 @@ class RandomIds:
         with self._lock:
             ms = self._clock.now_ms()
             if ms > self._ms:
-                # One bit less than there is room for, so that counting on never runs over.
+                # One bit less than there is room for, so that counting up never overflows.
                 self._ms, self._chance = ms, int.from_bytes(os.urandom(10)) >> 1
-            else:  # the same millisecond, or a clock that was set back
+            else:  # the same millisecond, or the clock was set back
                 self._chance += 1 + int.from_bytes(os.urandom(2))
             return id_text(prefix, self._ms, self._chance)

@@ -1,5 +1,5 @@
-"""From an open exchange to the bytes of its one answer. Shared by the transports; whatever a handler does, it is
-answered."""
+"""Turns an open exchange into the bytes of its one answer. Shared by the transports; every request is answered, no
+matter what its handler does."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ REQUEST_CANCELLED = -32800
 
 
 def cancelled(request_id: RequestId, **data: str) -> bytes:
-    """The reply to a request that ended before its work did, where one is due."""
+    """The reply, if one is due, to a request that ended before its work did."""
     return encode(error_of(request_id, RpcError(REQUEST_CANCELLED, "Request cancelled", data or None)))
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What goes back: `data`, or nothing for a cancelled request and for one that stays open."""
+    """What is sent back: `data`, or None for a request that was cancelled or stays open."""
 
     data: bytes | None = None
     error_code: int | None = None
@@ -29,7 +29,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def answer(server: Server, exchange: Exchange) -> Answer:
-    """Serves the request. Never raises what a handler raised."""
+    """Serves the request. Nothing a handler raises gets out."""
     try:
         exchange.raise_if_cancelled()
         result = server.serve(exchange)

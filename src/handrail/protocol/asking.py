@@ -1,8 +1,8 @@
 """Asking the client: what can be asked, the answers so far, and how they survive a retry. No transport, no dispatch.
 
-On 2026-07-28 a server cannot send requests. It answers with what it needs to know; the client asks its person or
-model and sends the whole request again. Answers of earlier rounds travel in a sealed `requestState`, so a handler
-simply asks again and gets them: it is written once for both eras.
+Under 2026-07-28 a server cannot send requests. It replies with what it needs to know; the client asks its user or model
+and sends the whole request again. Answers of earlier rounds travel in a sealed `requestState`, so a handler simply asks
+again and gets them: it is written once for both eras.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _CAPABILITY_FOR = {
 
 _FORM, _URL = "form", "url"
 _ROUNDS = "rounds/"
-"""Under this key the sealed state keeps what is ours of earlier rounds, beside the client's answers."""
+"""The key under which the sealed state keeps our own data of earlier rounds, beside the client's answers."""
 
 MAY_ASK = ("tools/call", "prompts/get", "resources/read")
-"""Stateless requests that may be answered with what they still need to know."""
+"""Stateless requests that may be answered with a request for input."""
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: the client no longer wants the answer
@@ -52,7 +52,7 @@ def elicitation(message: str, schema: Mapping[str, Any]) -> ClientRequest:
 
 
 class InputRequired(Exception):  # noqa: N818 - an answer, not an error
-    """The handler cannot go on before the client has answered these."""
+    """The handler cannot continue until the client has answered these requests."""
 
     def __init__(self, requests: Mapping[str, ClientRequest], answers: Mapping[str, Any]) -> None:
         super().__init__("input required")
@@ -61,11 +61,11 @@ class InputRequired(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Answers:
-    """The client's answers so far, by key: those it sends with this retry and those of earlier rounds. Beside them
-    what no client can make up: which questions were put, and what the handler noted for the rounds to come."""
+    """The client's answers so far, by key: those sent with this retry and those of earlier rounds. Also what no client
+    can make up: which questions were asked, and what the handler noted for later rounds."""
 
     def __init__(self, fresh: Mapping[str, Any] | None = None, kept: Mapping[str, Any] | None = None) -> None:
-        # An answer that is no object is no answer: the question is put again.
+        # An answer that is not an object does not count: the question is asked again.
         usable = {key: value for key, value in (fresh or {}).items() if isinstance(value, dict)}
         earlier = dict(kept or {})
         ours = earlier.pop(_ROUNDS, {})
@@ -75,8 +75,8 @@ class Answers:
         self._by_key: dict[str, Any] = {**usable, **earlier}
 
     def take(self, requests: Mapping[str, ClientRequest], *, unasked: bool = True) -> dict[str, Any]:
-        """The answers to these questions; raises InputRequired for those that have none yet. Without `unasked`, an
-        answer counts only where its question was put in an earlier round."""
+        """The answers to these questions; raises InputRequired for those without one. Unless `unasked`, an answer
+        counts only if its question was asked in an earlier round."""
         missing = {
             key: request
             for key, request in requests.items()
@@ -89,11 +89,11 @@ class Answers:
         return {key: self._by_key[key] for key in requests}
 
     def note(self, key: str, value: Any) -> None:
-        """Keeps something for the rounds to come, should this one end in a question."""
+        """Keeps a value for later rounds, should this one end in a question."""
         self._notes[key] = value
 
     def noted(self, key: str) -> Any:
-        """What an earlier round noted; None where none did."""
+        """What an earlier round noted under this key; None if nothing."""
         return self._noted.get(key)
 
     def known(self, requests: Mapping[str, ClientRequest]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Question:
         self._settled.set()
 
     def abandon(self) -> None:
-        """Nobody will answer."""
+        """Ends the wait: no answer will come."""
         self._abandoned = True
         self._settled.set()
 
@@ -123,7 +123,7 @@ class Question:
         return self._settled.is_set()
 
     def rest(self, most_s: float | None) -> None:
-        """Waits so long, or until it is settled; with None as long as that takes."""
+        """Waits at most this long for it to be settled; with None, until it is."""
         self._settled.wait(most_s)
 
     def wait(self) -> Any:
@@ -137,7 +137,7 @@ class Question:
 
 
 def check_capabilities(requests: Iterable[ClientRequest], offered: Mapping[str, Any], *, stateless: bool) -> None:
-    """Nothing is asked of a client that cannot answer it, in a way it cannot answer."""
+    """Refuses to ask a client anything it cannot answer, or in a mode it does not support."""
     needed: dict[str, Any] = {}
     missing = False
     for request in requests:
@@ -156,13 +156,13 @@ def check_capabilities(requests: Iterable[ClientRequest], offered: Mapping[str, 
 
 
 def has_forms(offered: Mapping[str, Any]) -> bool:
-    """Whether a client with these capabilities can put a form before its person."""
+    """Whether a client with these capabilities can show a form to its user."""
     can = offered.get("elicitation")
     return isinstance(can, dict) and _FORM in _elicitation_modes(can)
 
 
 def _elicitation_modes(can: Any) -> tuple[str, ...]:
-    """How a client can ask its person. One that names no way means forms: before 2025-11-25 there was no other."""
+    """The ways in which a client can ask its user. None named means forms: before 2025-11-25 there was nothing else."""
     named = tuple(mode for mode in (_FORM, _URL) if isinstance(can, dict) and isinstance(can.get(mode), dict))
     return named or (_FORM,)
 
@@ -173,7 +173,7 @@ def missing_capability(needed: Mapping[str, Any], *, stateless: bool) -> RpcErro
 
 
 class StateSeal:
-    """Makes `requestState` tamper-proof: bound to its request by content and to a time by expiry."""
+    """Makes `requestState` tamper-proof: bound to its request's content, and valid for a limited time."""
 
     def __init__(self, key: bytes, *, now_s: float, ttl_s: float = 600.0) -> None:
         self._key = key
@@ -187,8 +187,8 @@ class StateSeal:
         return urlsafe_b64encode(payload).decode() + "." + self._mac(method, params, payload)
 
     def open(self, method: str, params: Mapping[str, Any], sealed: object) -> dict[str, Any]:
-        """The answers of earlier rounds; raises ValueError for a state that is not ours, not for this request or
-        old."""
+        """The answers of earlier rounds; raises ValueError for a state that is not ours, not for this request, or
+        expired."""
         import binascii  # noqa: PLC0415 - as above
         import hmac  # noqa: PLC0415 - as above
         from base64 import urlsafe_b64decode  # noqa: PLC0415 - as above

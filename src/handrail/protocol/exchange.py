@@ -1,4 +1,4 @@
-"""One connection, and one request under way on it. What a handler sees of the protocol; no dispatch, no transport."""
+"""One connection, and one request under way on it: a handler's view of the protocol. No dispatch, no transport."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class Connection:
-    """State that outlives a request: what the handshake settled, what we asked the client, and who listens."""
+    """State that outlives a request: the result of the handshake, what we asked the client, and who is listening."""
 
     def __init__(self, send: Send, *, lasting: bool = True) -> None:
         self.send = send
         self.lasting = lasting
-        """False for one that is made for a single request: whoever calls again cannot be known by it."""
+        """False if made for a single request: it cannot be used to recognise a client that calls again."""
         self.revision: str | None = None
         """The handshake revision agreed on; None until `initialize` has succeeded."""
         self.client_capabilities: dict[str, Any] = {}
         self.client_info: dict[str, Any] = {}
         self.log_level = "info"
         self.subscribed: set[str] = set()
-        """Resources this client wants to hear of, handshake era."""
+        """Resources this client subscribed to, handshake era."""
         self.listeners: dict[RequestId, Listener] = {}
         """Open `subscriptions/listen` streams of the stateless era, by request id."""
         self.principal: Any = None
-        """Whom the transport has let in, where it asks; nothing of it is the protocol's."""
+        """Who was admitted, if the transport checks that. Opaque to the protocol."""
         self.memory: Any = None
-        """What the surface above remembers of its client; nothing of it is the protocol's."""
+        """What the surface above remembers about its client. Opaque to the protocol."""
         self.closing = False
-        """True once `shutdown` was asked for: the transport leaves after the reply."""
+        """True once `shutdown` was called: the transport stops after the reply."""
         self.failed = False
-        """True once something the server cannot do without has failed: a pipe's transport answers, then ends with 1."""
+        """True once something essential to the server has failed: the stdio transport answers, then exits with 1."""
         self._questions: dict[RequestId, Question] = {}
         self._asked = 0
         self._closed = False
@@ -64,12 +64,12 @@ class Connection:
 
     @property
     def has_forms(self) -> bool:
-        """Whether a handshake client said that it can put a form before its person."""
+        """Whether a handshake client declared that it can show forms to its user."""
         return (self.revision or "") >= ELICITATION_SINCE and has_forms(self.client_capabilities)
 
     def put(self, request: ClientRequest, question: Question, emit: Send) -> str:
-        """Sends a request to the client; its response will settle the question. On a closed connection nobody will.
-        The request's id, for taking it back."""
+        """Sends a request to the client, whose response will settle the question, and returns the request's id for
+        `take_back`. On a closed connection the question is abandoned at once."""
         with self._lock:
             self._asked += 1
             request_id = f"handrail-{self._asked}"
@@ -82,7 +82,7 @@ class Connection:
         return request_id
 
     def take_back(self, request_id: str, emit: Send) -> bool:
-        """Tells the client that a request of ours needs no answer any more. False where it has been answered, or where
+        """Tells the client that a request of ours no longer needs an answer. False if it was answered already, or if
         nobody is left to tell."""
         if self._questions.pop(request_id, None) is None:
             return False
@@ -90,12 +90,12 @@ class Connection:
         return True
 
     def settle(self, response: Response) -> None:
-        """Takes the client's answer to a request of ours; one we never made is ignored."""
+        """Takes the client's answer to a request of ours; answers to anything else are ignored."""
         if response.id is not None and (question := self._questions.pop(response.id, None)) is not None:
             question.settle(response.result, response.error)
 
     def close(self) -> None:
-        """The client is gone: whoever waits for its answers is told so."""
+        """The client is gone: ends every wait for its answers."""
         with self._lock:
             self._closed = True
             questions, self._questions = self._questions, {}
@@ -145,11 +145,11 @@ class Exchange:
         self.answers = Answers()
         """What the client has answered so far to a stateless request that is being retried."""
         self.task: Task | None = None
-        """Set once the call runs on as a task."""
+        """Set once the call continues as a task."""
         self.detach: Callable[[], None] = lambda: None
-        """From here on run as a task, where the client can follow one; otherwise go on as before."""
+        """Makes the call continue as a task if the client can follow one; otherwise has no effect."""
         self.close_stream: Callable[[], None] = lambda: None
-        """Ends the stream this reply would travel on, where it can be resumed; the client comes back for the rest."""
+        """Ends the stream that carries this reply if it can be resumed; the client comes back for the rest."""
         self._last_progress: float | None = None
         self._question: Question | None = None
 
@@ -165,13 +165,12 @@ class Exchange:
     # -- telling ----------------------------------------------------------------------------------------------------
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
-        """Tells the client something about this request while it runs. A task has no stream to say it on."""
+        """Tells the client something about this request while it runs. Dropped for a task, which has no stream."""
         if self.task is None:
             self.emit(notification_of(method, params))
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Reports progress where the client asked for it. Values that do not grow are left out, as the protocol
-        demands."""
+        """Reports progress if the client asked for it. Drops values that do not increase, as the protocol demands."""
         self.raise_if_cancelled()
         token = self.meta.get("progressToken")
         if token is None or (self._last_progress is not None and progress <= self._last_progress):
@@ -185,7 +184,7 @@ class Exchange:
         self.notify("notifications/progress", params)
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
-        """A log line for the client, if it wants lines of this level: stateless clients say so on each request."""
+        """Sends the client a log line if it wants this level; stateless clients say so on each request."""
         floor = self.meta.get(META_LOG_LEVEL) if self.stateless else self.connection.log_level
         if floor in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(floor):
             named = {"logger": logger} if logger is not None else {}
@@ -194,11 +193,11 @@ class Exchange:
     # -- asking -----------------------------------------------------------------------------------------------------
 
     def ask(self, requests: Mapping[str, ClientRequest]) -> dict[str, Any]:
-        """Asks the client and returns its answers by the same keys.
+        """Asks the client and returns its answers under the same keys.
 
-        One call, three carriers: a live request on a handshake connection; on a stateless one a result that asks for
-        input, after which the client retries and this handler runs again from the top with the answers at hand; inside
-        a task, the task waits for input. Keys must be unique within one handler.
+        There are three ways a question travels. On a handshake connection it is a live request. On a stateless one the
+        result asks for input; the client retries, and this handler runs again from the top with the answers at hand.
+        Inside a task, the task waits for input. Keys must be unique within one handler.
         """
         check_capabilities(requests.values(), self.client_capabilities, stateless=self.stateless)
         if self.task is not None:
@@ -208,8 +207,8 @@ class Exchange:
         return {key: self._asked_live(request).wait() for key, request in requests.items()}
 
     def _asked_live(self, request: ClientRequest, wait_s: Callable[[], float] | None = None) -> Question:
-        """The question, settled, or taken back once `wait_s` gives it no more time."""
-        # Known to `cancel` before it goes out: a cancellation may come at any moment from here on.
+        """Asks, and returns the question once it is settled, or taken back because `wait_s` allows no more time."""
+        # Set before the request goes out: from here on `cancel` may be called at any moment and must find the question.
         question = self._question = Question()
         self.raise_if_cancelled()
         request_id = self.connection.put(request, question, self.emit)
@@ -220,19 +219,19 @@ class Exchange:
                     break
                 question.rest(pause)
         finally:
-            # Also of a call that was cancelled, or that failed meanwhile: its question has no reader any more.
+            # Also when the call was cancelled or failed meanwhile: nobody will read the answer any more.
             if self.connection.take_back(request_id, self.emit):
                 question.abandon()
         return question
 
     def elicit(self, message: str, schema: Mapping[str, Any], *, key: str = "input") -> dict[str, Any]:
-        """Asks the person at the client; the answer has an `action` and, when accepted, `content`."""
+        """Asks the person at the client; the answer has an `action` and, if accepted, `content`."""
         answer = self.ask({key: elicitation(message, schema)})[key]
         return answer if isinstance(answer, dict) else {}
 
     @property
     def can_elicit(self) -> bool:
-        """Whether the person at the client can be asked by a form in the course of this request."""
+        """Whether the person at the client can be asked with a form during this request."""
         if not self.stateless:
             return self.connection.has_forms
         return self.method in MAY_ASK and has_forms(self.client_capabilities)
@@ -240,9 +239,9 @@ class Exchange:
     def elicit_while(
         self, wait_s: Callable[[], float], message: str, schema: Mapping[str, Any], *, key: str
     ) -> dict[str, Any] | None:
-        """The same with an end: `wait_s` says for how long to wait until it is asked again, and takes the question back
-        with 0. None where there was no answer by then, or where none can come any more. On a stateless request nothing
-        waits; only an answer to a question that was put counts there."""
+        """Like `elicit`, with an end: `wait_s` is called repeatedly, returns how long to wait until the next call, and
+        takes the question back by returning 0. None if there was no answer by then, or none can come any more. A
+        stateless request does not wait, and accepts only answers to questions that were actually asked."""
         request = elicitation(message, schema)
         check_capabilities([request], self.client_capabilities, stateless=self.stateless)
         if self.stateless:
@@ -258,7 +257,7 @@ class Exchange:
     # -- ending -----------------------------------------------------------------------------------------------------
 
     def cancel(self) -> None:
-        """The client no longer wants the reply. Safe from any thread."""
+        """Called when the client no longer wants the reply. Safe from any thread."""
         self.cancelled = True
         if self._question is not None:
             self._question.abandon()

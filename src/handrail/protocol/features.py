@@ -1,6 +1,6 @@
-"""The methods of each feature: tools, resources, prompts, completions. From checked params to a provider's answer.
+"""The methods of each feature (tools, resources, prompts, completions): from checked params to a provider's answer.
 
-Nothing of eras, envelopes or transports: `server.py` decides which method is served, this module what it answers.
+No eras, envelopes or transports: `server.py` decides which method is served, this module what it answers.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Completions, Offer, Prompts, Resources, TaskUse
 from handrail.protocol.tasks import TaskBoard, follows_tasks, require_tasks
-from handrail.protocol.wire import INVALID_PARAMS, RpcError
+from handrail.protocol.wire import INVALID_PARAMS, RpcError, invalid_params
 
 RESOURCE_NOT_FOUND = -32002
-"""Handshake revisions only; 2026-07-28 retires the number for plain invalid params."""
+"""Handshake revisions only; 2026-07-28 uses plain invalid params instead."""
 
 COMPLETIONS_SHOWN = 100
 
@@ -22,7 +22,7 @@ Handler = Callable[[Exchange], Any]
 
 
 def feature_methods(offer: Offer, board: TaskBoard) -> dict[str, Handler]:
-    """The methods this offer has answers for."""
+    """The methods this offer can answer."""
     methods: dict[str, Handler] = {
         "tools/list": lambda exchange: page(exchange, "tools", offer.tools.published(), offer.page_size),
         "tools/call": lambda exchange: _call_tool(exchange, offer, board),
@@ -37,14 +37,20 @@ def feature_methods(offer: Offer, board: TaskBoard) -> dict[str, Handler]:
 
 
 def required(params: Mapping[str, Any], key: str, kind: type[Any]) -> Any:
-    """A member every caller must send; the error names it the way guide.md does."""
+    """A member that every caller must send; the error names it the way guide.md does."""
     value = params.get(key)
     if value is None:
-        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": f"{key} is required"})
+        raise invalid_params(f"{key} is required")
     if not isinstance(value, kind):
         expected = "a string" if kind is str else "an object"
-        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": f"{key} must be {expected}"})
+        raise invalid_params(f"{key} must be {expected}")
     return value
+
+
+def resource_not_found(exchange: Exchange, uri: str, **why: str) -> RpcError:
+    """The error for an address that has no resource."""
+    code = INVALID_PARAMS if exchange.stateless else RESOURCE_NOT_FOUND
+    return RpcError(code, "Resource not found", {"uri": uri, **why})
 
 
 def page(exchange: Exchange, key: str, items: Sequence[Mapping[str, Any]], size: int) -> dict[str, Any]:
@@ -53,7 +59,7 @@ def page(exchange: Exchange, key: str, items: Sequence[Mapping[str, Any]], size:
     start = 0
     if cursor is not None:
         if cursor not in (str(offset) for offset in range(size, len(items), size)):
-            raise RpcError(INVALID_PARAMS, "Invalid params", {"details": "cursor is not one this server gave out"})
+            raise invalid_params("cursor is not one this server gave out")
         start = int(cursor)
     end = start + size
     result: dict[str, Any] = {key: list(items[start:end])}
@@ -68,7 +74,7 @@ def _call_tool(exchange: Exchange, offer: Offer, board: TaskBoard) -> dict[str, 
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
-        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": "arguments must be an object"})
+        raise invalid_params("arguments must be an object")
     use = offer.tools.task_use(name)
     if use is TaskUse.MUST and exchange.stateless:
         require_tasks(exchange)
@@ -82,8 +88,7 @@ def _resource_methods(resources: Resources, page_size: int) -> dict[str, Handler
         uri = required(exchange.params, "uri", str)
         contents = resources.read(exchange, uri)
         if contents is None:
-            code = INVALID_PARAMS if exchange.stateless else RESOURCE_NOT_FOUND
-            raise RpcError(code, "Resource not found", {"uri": uri})
+            raise resource_not_found(exchange, uri)
         return {"contents": list(contents)}
 
     return {
@@ -100,7 +105,7 @@ def _prompt_methods(prompts: Prompts, page_size: int) -> dict[str, Handler]:
         name = required(exchange.params, "name", str)
         arguments = exchange.params.get("arguments") or {}
         if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
-            raise RpcError(INVALID_PARAMS, "Invalid params", {"details": "arguments must be an object of strings"})
+            raise invalid_params("arguments must be an object of strings")
         prompt = prompts.get(exchange, name, arguments)
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {name}", {"name": name})

@@ -1,5 +1,4 @@
-"""Lines on file descriptors: reads newline-delimited messages within a limit, writes whole lines. No JSON, no
-protocol."""
+"""Lines on file descriptors: reads newline-delimited messages of limited size, writes whole lines. No JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class OutputLost(Exception):  # noqa: N818 - a fact about the world the transport must act on
-    """Nobody reads our output any more."""
+    """Nobody is reading our output any longer."""
 
 
 def read_lines(fd: int, max_bytes: int) -> Iterator[Line]:
-    """Lines until end of input. Blank lines are skipped; a last line without a newline counts; an overlong one is
-    discarded as it streams past, so its size costs time and no memory."""
+    """Lines until end of input. Blank lines are skipped, and a last line without a newline counts. An overlong line is
+    discarded as it streams past: it costs time but no memory."""
     pending = bytearray()
     overlong = False
     while chunk := os.read(fd, _CHUNK):

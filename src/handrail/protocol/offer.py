@@ -1,7 +1,6 @@
-"""What a server is built from: its identity and the providers behind each MCP feature. Protocol types only.
+"""What a server is built from: its identity and the provider behind each MCP feature. Protocol types only.
 
-A provider left as None is a feature the server does not have: its capability is not declared and its methods are
-unknown.
+If a provider is None the server does not have the feature: its capability is not declared and its methods are unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from handrail.protocol.tasks import TASKS_EXTENSION
 
 
 class TaskUse(Enum):
-    """Whether a tool may run on as a task after its reply."""
+    """Whether a tool may continue as a task after its reply."""
 
     NEVER = "never"
     MAY = "may"
@@ -29,15 +28,15 @@ class Tools(Protocol):
     """Behind `tools/list` and `tools/call`."""
 
     def published(self) -> Sequence[Mapping[str, Any]]:
-        """Every tool on offer, as it is listed, in a stable order."""
+        """Every tool on offer, as listed, in a stable order."""
         ...
 
     def call(self, exchange: Exchange, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The `tools/call` result; raises RpcError for what is a protocol error."""
+        """The `tools/call` result; raises RpcError for protocol errors."""
         ...
 
     def waits(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """True for a call that may wait for news: it runs beside the ordered lane."""
+        """True for a call that may wait for news, and so runs beside the ordered lane."""
         ...
 
     def task_use(self, name: str) -> TaskUse: ...
@@ -45,14 +44,14 @@ class Tools(Protocol):
 
 @runtime_checkable
 class AsksPeople(Protocol):
-    """Tools that can say which of them may ask the person at the client while they run. Where the client can put the
-    question, such a call runs beside the ordered lane. Tools that ask nobody need not say so."""
+    """Implemented by `Tools` that may ask the person at the client while they run; says which tools do. If the client
+    can show the question, such a call runs beside the ordered lane."""
 
     def asks(self, name: str) -> bool: ...
 
 
 class Methods(Protocol):
-    """Request methods beside MCP's own."""
+    """Request methods in addition to MCP's own."""
 
     def knows(self, method: str) -> bool: ...
 
@@ -69,19 +68,19 @@ class Resources(Protocol):
     def templates(self) -> Sequence[Mapping[str, Any]]: ...
 
     def read(self, exchange: Exchange, uri: str) -> Sequence[Mapping[str, Any]] | None:
-        """The contents, or None where nothing has that address."""
+        """The contents, or None if nothing has that address."""
         ...
 
 
 class Watching(Protocol):
-    """Behind resource updates: who may hear of which resource, and since when somebody wants to."""
+    """Behind resource updates: which client may follow which resource, and from when on somebody does."""
 
     def check(self, exchange: Exchange, uri: str) -> None:
-        """Raises RpcError where this client cannot hear of the resource."""
+        """Raises RpcError if this client may not follow the resource."""
         ...
 
     def opening(self, exchange: Exchange) -> AbstractContextManager[None]:
-        """Open while a subscription is being made: no update is missed from here on."""
+        """Held while a subscription is being made, so that no later update is missed."""
         ...
 
 
@@ -91,7 +90,7 @@ class Prompts(Protocol):
     def published(self) -> Sequence[Mapping[str, Any]]: ...
 
     def get(self, exchange: Exchange, name: str, arguments: Mapping[str, str]) -> dict[str, Any] | None:
-        """The `prompts/get` result, or None where no prompt has that name."""
+        """The `prompts/get` result, or None if no prompt has that name."""
         ...
 
 
@@ -99,7 +98,7 @@ class Completions(Protocol):
     """Behind `completion/complete`."""
 
     def complete(self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]) -> Sequence[str]:
-        """Every value that fits; the protocol shows the first hundred."""
+        """Every value that fits; clients are shown the first hundred."""
         ...
 
 
@@ -130,7 +129,7 @@ def _never(_: str) -> bool:
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the server is and what it has."""
+    """The server's identity and its providers."""
 
     name: str
     version: str
@@ -143,13 +142,13 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     completions: Completions | None = None
     changing: Changing = Changing()
     watching: Watching | None = None
-    """Left as None, everybody may subscribe to everything, and updates are told by whoever makes them."""
+    """If None, everybody may subscribe to everything, and those who make updates also announce them."""
     logs: bool = False
     """True when handlers send log lines."""
     tasks: bool = False
-    """True when a tool may run on as a task."""
+    """True when some tool may continue as a task."""
     is_quick: Callable[[str], bool] = _never
-    """Tools that answer at once, by name: they ask nobody, wait for nothing and need no thread of their own."""
+    """True for tools that answer at once: they ask nobody, wait for nothing and need no thread of their own."""
     extra_capabilities: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     page_size: int = 200
 
@@ -157,7 +156,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return {"name": self.name, "version": self.version, "description": self.description}
 
     def capabilities(self, *, stateless: bool) -> dict[str, Any]:
-        """What is declared. Tasks belong to the stateless era."""
+        """The capabilities to declare. Tasks belong to the stateless era."""
         declared: dict[str, dict[str, Any]] = {"tools": {"listChanged": self.changing.tools}}
         if self.resources is not None:
             declared["resources"] = {"listChanged": self.changing.resources}

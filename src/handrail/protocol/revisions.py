@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.protocol.wire import INVALID_PARAMS, RpcError
+from handrail.protocol.wire import RpcError, invalid_params
 
 HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_REVISIONS = ("2026-07-28",)
@@ -31,8 +31,8 @@ UNSUPPORTED_VERSION = -32022
 def negotiate(requested: str) -> str:
     """The revision a handshake settles on.
 
-    A published one is itself. One newer than all we know, and the stateless one, get our newest handshake, so that
-    tomorrow's clients still connect. Anything else was never published and is refused.
+    A published handshake revision is accepted as it is. The stateless one, and anything newer, gets our newest
+    handshake revision, so that tomorrow's clients still connect. Anything else was never published and is refused.
     """
     if requested in HANDSHAKE_REVISIONS:
         return requested
@@ -46,23 +46,19 @@ def negotiate(requested: str) -> str:
 
 
 def stateless_meta(params: dict[str, Any]) -> dict[str, Any] | None:
-    """The request's `_meta` when it carries the stateless envelope, checked; None on a handshake-era request."""
+    """The request's `_meta`, checked, if it is a stateless envelope; None for a handshake-era request."""
     meta = params.get("_meta")
     if not isinstance(meta, dict) or META_VERSION not in meta:
         return None
     version = meta[META_VERSION]
     if not isinstance(version, str):
-        raise _invalid(f"_meta['{META_VERSION}'] must be a string")
+        raise invalid_params(f"_meta['{META_VERSION}'] must be a string")
     if version not in STATELESS_REVISIONS:
         data = {"supported": list(STATELESS_REVISIONS), "requested": version}
         raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
     if not isinstance(meta.get(META_CAPABILITIES), dict):
-        raise _invalid(f"_meta['{META_CAPABILITIES}'] is required and must be an object")
+        raise invalid_params(f"_meta['{META_CAPABILITIES}'] is required and must be an object")
     return meta
-
-
-def _invalid(details: str) -> RpcError:
-    return RpcError(INVALID_PARAMS, "Invalid params", {"details": details})
 
 
 def _is_date(text: str) -> bool:

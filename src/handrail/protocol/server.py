@@ -1,7 +1,7 @@
-"""The MCP server: from a request to its result. One table of methods for both eras; no transport, no thread.
+"""The MCP server: turns a request into its result. One table of methods serves both eras; no transports, no threads.
 
-`serve` answers one request synchronously and raises RpcError for what is not served. It is safe to call from several
-threads: what connections share changes only under a lock.
+`serve` answers one request synchronously and raises RpcError for anything it does not serve. It is safe to call from
+several threads: state shared between connections changes only under a lock.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from handrail.protocol.revisions import (
 from handrail.protocol.subscriptions import Listener, Subscribers
 from handrail.protocol.tasks import TaskBoard, require_tasks
 from handrail.protocol.wire import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Request,
     RpcError,
     encode,
+    invalid_params,
+    invalid_request,
     result_of,
 )
 
@@ -48,7 +48,7 @@ class Era(Enum):
 
 
 class Held(Enum):
-    """What `serve` returns for a request whose reply comes later or never: a listening stream."""
+    """What `serve` returns for a listening stream, whose reply comes later or never."""
 
     OPEN = "open"
 
@@ -65,8 +65,8 @@ _CACHEABLE = (
 
 
 def _utc_now() -> str:
-    seconds = time.time_ns() // 1_000_000
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds // 1000)) + f".{seconds % 1000:03d}Z"
+    ms = time.time_ns() // 1_000_000
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000)) + f".{ms % 1000:03d}Z"
 
 
 def _meta_of(request: Request) -> Mapping[str, Any]:
@@ -77,11 +77,11 @@ def _meta_of(request: Request) -> Mapping[str, Any]:
 def _check_level(name: str, level: object) -> None:
     if level not in LOG_LEVELS:
         details = f"{name} must be one of {', '.join(LOG_LEVELS)}"
-        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": details})
+        raise invalid_params(details)
 
 
 class Server:
-    """Answers requests from what the offer holds."""
+    """Answers requests using the providers in its offer."""
 
     def __init__(
         self,
@@ -126,9 +126,11 @@ class Server:
     # -- dispatch ---------------------------------------------------------------------------------------------------
 
     def waits(self, connection: Connection, request: Request) -> bool:
-        """True when the request may take long by design and must not hold up the ones behind it: it waits for news, or
-        for a person who is asked while it runs."""
+        """True when the request may take long by design and must not hold up those behind it: it waits for news, or for
+        a person's answer while it runs."""
         if request.method != "tools/call":
+            if request.method in self._methods:  # MCP's own never wait, and finding that out must not load the offer
+                return False
             methods = self.offer.methods
             waiting = methods is not None and methods.waits(request.method, request.params)
             return waiting or self._may_ask_live(connection, request, request.method)
@@ -148,12 +150,12 @@ class Server:
         )
 
     def is_quick(self, request: Request) -> bool:
-        """True when serving the request cannot take long: a transport may do it where it stands."""
+        """True when serving the request cannot take long, so that a transport may serve it on the thread it is on."""
         name = request.params.get("name") if request.method == "tools/call" else request.method
         return isinstance(name, str) and self.offer.is_quick(name)
 
     def open(self, connection: Connection, request: Request, emit: Send) -> Exchange:
-        """Settles the era of a request; raises RpcError where its envelope is wrong."""
+        """Determines the era of a request; raises RpcError if its envelope is wrong."""
         stateless = request.method != "initialize" and stateless_meta(request.params) is not None
         exchange = Exchange(connection, request.id, request.method, request.params, stateless=stateless, emit=emit)
         if stateless and self.offer.logs and (level := exchange.meta.get(META_LOG_LEVEL)) is not None:
@@ -163,10 +165,10 @@ class Server:
         return exchange
 
     def serve(self, exchange: Exchange) -> Any:
-        """The result of one request. Raises RpcError when it is not served, Cancelled when nobody wants it any more."""
+        """The result of one request. Raises RpcError if it is not served, Cancelled if it is no longer wanted."""
         method = exchange.method
         if not exchange.stateless and exchange.connection.revision is None and method not in _BEFORE_INITIALIZE:
-            raise RpcError(INVALID_REQUEST, "Invalid Request", {"details": "server not initialized"})
+            raise invalid_request("server not initialized")
         known = self._methods.get(method)
         if known is None or known[0] is (Era.HANDSHAKE if exchange.stateless else Era.STATELESS):
             return self._serve_extra(exchange)
@@ -186,7 +188,7 @@ class Server:
         return methods.call(exchange, exchange.method, params)
 
     def _stamp(self, method: str, result: dict[str, Any]) -> None:
-        """What 2026-07-28 wants on every result."""
+        """Adds what 2026-07-28 requires on every result."""
         result.setdefault("resultType", "complete")
         result["_meta"] = {**result.get("_meta", {}), META_SERVER: self.offer.identity()}
         if method in _CACHEABLE:
@@ -206,7 +208,7 @@ class Server:
             try:
                 kept = self._seal().open(request.method, request.params, sealed)
             except ValueError as problem:
-                raise RpcError(INVALID_PARAMS, "Invalid params", {"details": str(problem)}) from None
+                raise invalid_params(str(problem)) from None
         return Answers(fresh if isinstance(fresh, dict) else None, kept)
 
     def _ask_back(self, exchange: Exchange, question: InputRequired) -> dict[str, Any]:
@@ -238,7 +240,7 @@ class Server:
     def _discover(self, exchange: Exchange) -> dict[str, Any]:
         capabilities = self.offer.capabilities(stateless=True)
         result = self._with_instructions({"supportedVersions": list(STATELESS_REVISIONS), "capabilities": capabilities})
-        if not exchange.stateless:  # a bare probe, sent before the client knows which era we speak
+        if not exchange.stateless:  # a bare probe, from a client that does not know yet which era we speak
             self._stamp("server/discover", result)
         return result
 
@@ -266,7 +268,7 @@ class Server:
         return Held.OPEN
 
     def farewell(self, exchange: Exchange) -> bytes:
-        """The reply of a listening stream, sent when the server ends it."""
+        """The final reply of a listening stream, sent when the server ends it."""
         result: dict[str, Any] = {"_meta": {META_SUBSCRIPTION: exchange.request_id}}
         self._stamp(exchange.method, result)
         return encode(result_of(exchange.request_id, result))

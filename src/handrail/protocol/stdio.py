@@ -1,10 +1,10 @@
-"""MCP over standard input and output: one message a line, replies in the order the requests came.
+"""MCP over standard input and output: one message per line, replies in the order of the requests.
 
-Two threads. The reader parses lines and handles what must not wait behind a running call: cancellation. The main
-thread is the *lane*: it serves requests one after the other, so order needs no bookkeeping. Requests that wait by
-design (long polls) run in threads of their own beside the lane and are answered when their news comes. At the end
-whoever still waits is answered too, within the grace period. Nothing here knows a method's meaning beyond
-`notifications/cancelled`.
+There are two threads. The reader parses lines and handles what must not wait behind a running call, such as
+cancellation. The main thread is the *lane*: it serves requests one after the other, so order needs no bookkeeping.
+Requests that wait by design (long polls) run beside the lane in threads of their own and are answered when their news
+arrives. When the connection ends, requests still waiting are answered within the grace period. The only methods treated
+specially here are `notifications/cancelled` and `initialize`, which cannot be cancelled.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from handrail.protocol.lines import LineWriter, OutputLost, read_lines
 from handrail.protocol.revisions import BATCH_REVISION
 from handrail.protocol.server import Server
 from handrail.protocol.wire import (
-    INVALID_REQUEST,
     Batch,
     Malformed,
     Message,
-    Notification,
     Request,
     RequestId,
     Response,
     RpcError,
+    cancelled_id,
     encode,
     error_of,
+    invalid_request,
     oversized,
     parse,
 )
@@ -66,12 +66,12 @@ class _Job:
         self.message = message
         self.size = size
         self.cancelled = False
-        """True once the client does not want the reply any more."""
+        """True once the client no longer wants the reply."""
         self.exchange: Exchange | None = None
         self._unanswered = threading.Lock()
 
     def take_answer(self) -> bool:
-        """True for the first who asks: nobody else may answer then."""
+        """True for the first caller only, which alone may send the answer."""
         return self._unanswered.acquire(blocking=False)
 
     def cancel(self) -> None:
@@ -95,7 +95,7 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 class StdioTransport:
-    """Serves one client on a pair of descriptors until input ends, `shutdown` is asked for, or a signal comes."""
+    """Serves one client on a pair of descriptors until input ends, `shutdown` is called, or a signal arrives."""
 
     def __init__(self, server: Server, *, wire_in: int, wire_out: int, limits: StdioLimits) -> None:
         self._server = server
@@ -113,7 +113,8 @@ class StdioTransport:
         self._output_lost = False
 
     def run(self) -> int:
-        """The process's exit code: 0 for every orderly end, 1 when output was lost or the server cannot go on."""
+        """Serves until the end and returns the exit code: 0 after an orderly end, 1 if output was lost or the server
+        cannot continue."""
         self._server.subscribers.attach(self._connection)
         threading.Thread(target=self._read, name="handrail-reader", daemon=True).start()
         try:
@@ -128,7 +129,7 @@ class StdioTransport:
         return 1 if self._output_lost or self._connection.failed else 0
 
     def stop(self) -> None:
-        """Leave soon: finish the call that runs, within the grace period. Safe in a signal handler."""
+        """Stops soon: the running call may finish within the grace period. Safe in a signal handler."""
         self._stopping = True
         self._lane.put(None)
         # Not threading.Thread: its start takes a lock that the interrupted main thread may be holding.
@@ -151,12 +152,12 @@ class StdioTransport:
         except OSError as problem:
             _log(f"input failed: {problem}")
         finally:
-            self._connection.close()  # no answer of the client can come any more
+            self._connection.close()  # the client can send no more answers
             self._lane.put(None)
 
     def _accept(self, message: Message, size: int) -> None:
-        if isinstance(message, Notification) and message.method == "notifications/cancelled":
-            self._cancel(message.params.get("requestId"))
+        if (unwanted := cancelled_id(message)) is not None:
+            self._cancel(unwanted)
             return
         if isinstance(message, Response):
             self._connection.settle(message)
@@ -168,22 +169,20 @@ class StdioTransport:
             self._jobs[message.id] = job
         self._accepted_bytes += size
         self._lane.put(job)
-        # Reading stops while too much is queued; never while a handler waits for an answer that has to be read.
+        # Reading pauses while too much is queued, except while a handler waits for an answer that has yet to be read.
         while self._accepted_bytes - self._served_bytes > self._limits.queued_bytes and not self._connection.is_asking:
             self._caught_up.wait(_LOOK_AGAIN_S)
             self._caught_up.clear()
 
     def _hear(self, batch: Batch) -> None:
-        """What in a batch must not wait behind a running call: answers and cancellations."""
+        """Handles the parts of a batch that must not wait behind a running call: answers and cancellations."""
         for message in batch.messages:
             if isinstance(message, Response):
                 self._connection.settle(message)
-            elif isinstance(message, Notification) and message.method == "notifications/cancelled":
-                self._cancel(message.params.get("requestId"))
+            elif (unwanted := cancelled_id(message)) is not None:
+                self._cancel(unwanted)
 
-    def _cancel(self, request_id: object) -> None:
-        if not isinstance(request_id, str | int) or isinstance(request_id, bool):
-            return
+    def _cancel(self, request_id: RequestId) -> None:
         job = self._jobs.get(request_id)
         if job is not None and not (isinstance(job.message, Request) and job.message.method == "initialize"):
             job.cancel()
@@ -234,7 +233,7 @@ class StdioTransport:
         thread.start()
 
     def _turn_away_the_rest(self) -> None:
-        """What was accepted behind the message that ended the lane."""
+        """Turns away what was accepted after the message that ended the lane."""
         while True:
             try:
                 job = self._lane.get_nowait()
@@ -247,8 +246,8 @@ class StdioTransport:
                     self._reply(cancelled(message.id, details=_LEAVING))
 
     def _end_waiting_calls(self) -> None:
-        """At the end of input they get half of the grace period to finish; then they are told to end, and have the
-        other half to hear of it; then they are answered without."""
+        """At the end of input, waiting calls get half the grace period to finish. Then they are cancelled and get the
+        other half to react. Any still running after that are answered on their behalf."""
         half = self._limits.grace_s / 2
         if not (self._stopping or self._connection.closing):
             self._join_waiting(half)
@@ -268,7 +267,7 @@ class StdioTransport:
     # -- answers ----------------------------------------------------------------------------------------------------
 
     def _answer(self, job: _Job, request: Request) -> bytes | None:
-        """The encoded reply, or None where the protocol wants none."""
+        """The encoded reply, or None if the protocol wants none."""
         try:
             exchange = job.exchange = self._server.open(self._connection, request, self._send)
             exchange.cancelled = job.cancelled
@@ -289,7 +288,7 @@ class StdioTransport:
                 if self._connection.revision == BATCH_REVISION
                 else f"a message must be a single JSON object; only revision {BATCH_REVISION} has batches"
             )
-            return encode(error_of(None, RpcError(INVALID_REQUEST, "Invalid Request", {"details": reason})))
+            return encode(error_of(None, invalid_request(reason)))
         replies: list[bytes] = []
         for message in batch.messages:
             if isinstance(message, Malformed):
@@ -307,7 +306,7 @@ class StdioTransport:
 
 
 def serve_stdio(server: Server, limits: StdioLimits) -> int:
-    """Serves the process's own standard streams and returns its exit code."""
+    """Serves the process's own standard streams and returns the exit code."""
     wire_in, wire_out = claim_standard_streams()
     transport = StdioTransport(server, wire_in=wire_in, wire_out=wire_out, limits=limits)
     leave: Callable[[int, FrameType | None], None] = lambda _signal, _frame: transport.stop()  # noqa: E731

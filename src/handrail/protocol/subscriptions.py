@@ -1,7 +1,7 @@
-"""Who hears of changes: list changes, resource updates, task states, to clients of both eras. No transport.
+"""Who is notified of changes (lists, resources, task states), for clients of both eras. No transport.
 
-Handshake clients hear of list changes once connected and of resources they subscribed to; stateless clients of what
-they named in a `subscriptions/listen` request, on its stream.
+Handshake clients hear about list changes once connected, and about resources they subscribed to. Stateless clients hear
+about what they named in a `subscriptions/listen` request, on its stream.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIST_CHANGES = {
 
 
 class Listener:
-    """One `subscriptions/listen` stream: what its client wants to hear of."""
+    """One `subscriptions/listen` stream and what its client wants to be notified of."""
 
     def __init__(self, exchange: Exchange, asked: Mapping[str, Any], *, offer: Offer) -> None:
         self.exchange = exchange
@@ -38,7 +38,7 @@ class Listener:
         self.tasks = frozenset(_texts(asked.get("taskIds")) if offer.tasks else [])
 
     def granted(self) -> dict[str, Any]:
-        """What the stream will carry, as its acknowledgement says."""
+        """What the stream will carry, as stated in its acknowledgement."""
         granted: dict[str, Any] = {change: True for change in LIST_CHANGES if change in self.lists}
         if self.resources:
             granted["resourceSubscriptions"] = sorted(self.resources)
@@ -52,7 +52,7 @@ class Listener:
 
 
 class Subscribers:
-    """Every connection of a server, and the ways to reach those that care. Safe from any thread."""
+    """Every connection of a server, and ways to notify those that care. Safe from any thread."""
 
     def __init__(self) -> None:
         self._connections: set[Connection] = set()
@@ -68,7 +68,8 @@ class Subscribers:
         connection.close()
 
     def listen(self, listener: Listener, acknowledge: Callable[[], None]) -> None:
-        """Acknowledges, then adds the listener, in one step: nothing is told before, no change after it is missed."""
+        """Acknowledges and adds the listener in one step: nothing is sent before the acknowledgement, and no change
+        after it is missed."""
         connection = listener.exchange.connection
         with self._lock:
             acknowledge()
@@ -76,7 +77,7 @@ class Subscribers:
             self._connections.add(connection)
 
     def is_watched(self) -> bool:
-        """True while somebody wants to hear of some resource."""
+        """True while some client follows some resource."""
         return any(connection.subscribed for connection in self._all()) or any(
             listener.resources for listener in self._listeners()
         )

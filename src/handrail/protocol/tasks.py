@@ -1,7 +1,6 @@
-"""The tasks extension: a call that runs on after its reply, and that a client follows by a handle.
+"""The tasks extension: calls that continue after their reply, which clients follow by a handle.
 
-Handles live as long as the process. A task runs on a thread of its own; what it asks the client waits for
-`tasks/update`.
+Handles live as long as the process. A task runs on a thread of its own; to ask the client it waits for `tasks/update`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, Final
 
 from handrail.protocol.asking import Answers, Cancelled, ClientRequest, Question, missing_capability
 from handrail.protocol.exchange import Exchange
-from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, RpcError
+from handrail.protocol.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TTL_MS = 3_600_000
@@ -21,13 +20,13 @@ KEPT_TASKS = 1000
 """Finished tasks beyond this are forgotten, oldest first."""
 
 RUNNING_TASKS = 64
-"""Calls that may be tasks and run at once, over all clients: each has a thread, for as long as it likes."""
+"""How many calls that may become tasks can run at once, over all clients: each keeps a thread as long as it likes."""
 
 _FINAL = ("completed", "failed", "cancelled")
 
 
 def follows_tasks(exchange: Exchange) -> bool:
-    """True where the client declared the extension on this request."""
+    """True if the client declared the extension on this request."""
     extensions = exchange.client_capabilities.get("extensions")
     return exchange.stateless and isinstance(extensions, dict) and TASKS_EXTENSION in extensions
 
@@ -38,7 +37,7 @@ def require_tasks(exchange: Exchange) -> None:
 
 
 class Task:
-    """One call that runs on."""
+    """One call that continues after its reply."""
 
     def __init__(
         self, task_id: str, *, now: Callable[[], str], changed: Callable[[Task], None], stop: Callable[[], None]
@@ -79,7 +78,7 @@ class Task:
                 question.abandon()
 
     def ask(self, requests: Mapping[str, ClientRequest], answers: Answers) -> dict[str, Any]:
-        """Puts questions and waits for `tasks/update`. Their keys are made unique over the task's life."""
+        """Asks questions and waits for `tasks/update`. Their keys are made unique over the task's life."""
         known = answers.known(requests)
         keys: dict[str, str] = {}
         with self._lock:
@@ -94,7 +93,7 @@ class Task:
         return {**known, **{key: question.wait() for key, question in waiting.items()}}
 
     def answer(self, responses: Mapping[str, Any]) -> None:
-        """Takes the client's answers. A key nobody asked for is ignored; so is an answer that is no object."""
+        """Takes the client's answers. Keys that were not asked for are ignored; so are answers that are not objects."""
         with self._lock:
             answered = [key for key, value in responses.items() if key in self._questions and isinstance(value, dict)]
             settled = [(self._questions.pop(key)[1], responses[key]) for key in answered]
@@ -105,7 +104,7 @@ class Task:
             question.settle(value)
 
     def as_dict(self, *, whole: bool = True) -> dict[str, Any]:
-        """The task on the wire. `whole` adds its outcome or its open questions."""
+        """The task as sent to clients. `whole` adds its outcome or its open questions."""
         state: dict[str, Any] = {
             "taskId": self.id,
             "status": self.status,
@@ -158,7 +157,7 @@ class TaskBoard:
         return task
 
     def run(self, exchange: Exchange, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Runs a call that may detach. The result, or the handle of the task it went on as."""
+        """Runs a call that may detach. Returns its result, or the handle of the task it continues as."""
         self._take_place()
         turned = threading.Event()
         outcome: list[dict[str, Any] | BaseException] = []
@@ -171,7 +170,7 @@ class TaskBoard:
         def work() -> None:
             try:
                 result = call()
-            except Exception as error:  # noqa: BLE001 - carried to whoever waits: the reply, or the task
+            except Exception as error:  # noqa: BLE001 - passed on to the reply, or to the task
                 if exchange.task is None:
                     outcome.append(error)
                 else:
@@ -211,4 +210,4 @@ class TaskBoard:
         elif isinstance(error, RpcError):
             task.fail(error)
         else:
-            task.fail(RpcError(-32603, "Internal error", {"details": f"{type(error).__name__} in a task"}))
+            task.fail(RpcError(INTERNAL_ERROR, "Internal error", {"details": f"{type(error).__name__} in a task"}))

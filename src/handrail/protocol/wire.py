@@ -1,13 +1,12 @@
-"""Messages: bytes in, typed messages out, and back. JSON-RPC 2.0 framing only; no method, revision or transport.
+"""Messages: bytes in, typed messages out, and back. JSON-RPC 2.0 framing only; no methods, revisions or transports.
 
-Nothing a client can send raises out of `parse`: what cannot be served comes back as `Malformed`, with the reply to
-give.
+Nothing a client can send makes `parse` raise: what cannot be served comes back as `Malformed`, with the reply to send.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
 
@@ -19,13 +18,13 @@ INTERNAL_ERROR = -32603
 
 RequestId: TypeAlias = str | int
 
-_SALVAGE_BYTES = 64 * 1024  # an id further in than this is not worth looking for
+_SALVAGE_BYTES = 64 * 1024  # do not look for an id beyond this
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder()
 
 
 class RpcError(Exception):
-    """A JSON-RPC error: the request was not served. `data` is whatever helps the caller do better."""
+    """A JSON-RPC error: the request was not served. `data` holds anything that helps the caller do better."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -38,6 +37,14 @@ class RpcError(Exception):
         if self.data is not None:
             error["data"] = self.data
         return error
+
+
+def invalid_params(details: str) -> RpcError:
+    return RpcError(INVALID_PARAMS, "Invalid params", {"details": details})
+
+
+def invalid_request(details: str) -> RpcError:
+    return RpcError(INVALID_REQUEST, "Invalid Request", {"details": details})
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -64,14 +71,14 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """Something that is no message; `error` is the answer, addressed to `id` where one could be read."""
+    """Something that is not a valid message; `error` is the reply, addressed to `id` if one could be read."""
 
     id: RequestId | None
     error: RpcError
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Several messages in one array; only revision 2025-03-26 has them."""
+    """Several messages in one array; only revision 2025-03-26 allows them."""
 
     messages: tuple[Request | Notification | Response | Malformed, ...]
 
@@ -79,11 +86,19 @@ class Batch(msgspec.Struct, frozen=True):
 Message: TypeAlias = Request | Notification | Response | Malformed | Batch
 
 
+def cancelled_id(message: Message) -> RequestId | None:
+    """The id of the request that this message cancels; None for every other message."""
+    if not isinstance(message, Notification) or message.method != "notifications/cancelled":
+        return None
+    request_id = message.params.get("requestId")
+    return request_id if _is_id(request_id) else None
+
+
 def encode(message: object) -> bytes:
     """One line of JSON, without its newline. JSON escapes newlines inside strings, so a line is always one message."""
     try:
         return _ENCODER.encode(message)
-    except UnicodeEncodeError:  # a file name that is not UTF-8 reaches us as half a surrogate pair
+    except UnicodeEncodeError:  # a file name that is not UTF-8 reaches us with lone surrogates
         return _ENCODER.encode(_printable(msgspec.to_builtins(message, str_keys=True)))
 
 
@@ -117,8 +132,8 @@ def notification_of(method: str, params: dict[str, Any] | None = None) -> dict[s
 
 
 def parse(line: bytes, *, max_depth: int) -> Message:
-    """Reads one line. Unparsable text is a parse error without an id, as JSON-RPC asks; a message that is JSON but
-    too deep keeps its id, so that its sender is not left waiting."""
+    """Reads one line. Text that is not JSON is a parse error without an id, as JSON-RPC demands. A message that is JSON
+    but too deeply nested keeps its id, so that its sender is not left waiting."""
     try:
         decoded = _DECODER.decode(line)
     except RecursionError:
@@ -136,8 +151,8 @@ def parse(line: bytes, *, max_depth: int) -> Message:
 
 
 def _with_half_characters(line: bytes) -> Any:
-    """A line that is JSON but for half a surrogate pair, which clients write that cut a text within an emoji, read with
-    the half replaced. None for every other line."""
+    """Reads a line that is valid JSON except for half a surrogate pair, as written by clients that cut a text inside an
+    emoji; the half is replaced. None for every other line."""
     if b"\\u" not in line:
         return None
     import json  # noqa: PLC0415 - more lenient than our decoder, and needed only here
@@ -152,7 +167,7 @@ def _with_half_characters(line: bytes) -> Any:
 
 
 def oversized(head: bytes, max_bytes: int) -> Malformed:
-    """The answer to a line longer than the limit, of which only `head` was kept."""
+    """The answer to a line longer than the limit; only its `head` was kept."""
     return _invalid(salvage_id(head), f"the message is larger than {max_bytes} bytes, the most this server reads")
 
 
@@ -175,18 +190,16 @@ def _classify(decoded: Any) -> Request | Notification | Response | Malformed:
     if request_id is None:
         return _invalid(None, "id must be a string or an integer")
     if params is not None and not isinstance(params, dict):
-        return Malformed(
-            request_id, RpcError(INVALID_PARAMS, "Invalid params", {"details": "params must be an object"})
-        )
+        return Malformed(request_id, invalid_params("params must be an object"))
     return Request(request_id, method, params or {})
 
 
-def _is_id(value: object) -> bool:
+def _is_id(value: object) -> TypeGuard[RequestId]:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _invalid(request_id: RequestId | None, details: str) -> Malformed:
-    return Malformed(request_id, RpcError(INVALID_REQUEST, "Invalid Request", {"details": details}))
+    return Malformed(request_id, invalid_request(details))
 
 
 def _too_deep(line: bytes, max_depth: int) -> Malformed:
@@ -211,7 +224,7 @@ _TOKEN = rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+'  # compiled when first
 
 
 def salvage_id(head: bytes) -> RequestId | None:
-    """The top-level `id` of a message that could not be decoded, if it stands within `head`."""
+    """The top-level `id` of a message that could not be decoded, if it is within `head`."""
     depth = 0
     key = previous = b""
     for match in re.finditer(_TOKEN, head[:_SALVAGE_BYTES]):
@@ -235,4 +248,4 @@ def _decoded_id(token: bytes) -> RequestId | None:
         value = _DECODER.decode(token)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+    return value if _is_id(value) else None

@@ -1,1 +1,1 @@
-"""The check-up of a set-up: what `handrail doctor` looks at. It changes nothing."""
+"""The check-up of a setup: what `handrail doctor` examines. It changes nothing."""

@@ -1,12 +1,17 @@
-"""Clients: is the server each of them starts there, does it answer, is it this one? Do their hooks run something that
-is there, and are the instructions for agents those of today?"""
+"""Clients: does the server that each of them starts exist, does it answer, is it this one? Do their hooks run something
+that exists, and are the instructions for agents up to date?
+
+A command that a file of the project names is started only if it is this very Handrail, or if the user asked for that:
+such a file may have come with a repository, and checking a setup must not run what a repository brings along.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +28,20 @@ from handrail.domain.setup.clients import (
     servers_path,
     words_of,
 )
-from handrail.domain.setup.edits import NotUnderstood
+from handrail.domain.setup.edits import NotUnderstood, value_at
 from handrail.kernel.errors import PlaceUnusable
 from handrail.outside.server_trial import Trial, has_module, try_server
 from handrail.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE
 from handrail.setup.findings import Finding, Patient, broken, look, well
 
 HOOK_FILES = (".claude/settings.json", ".claude/settings.local.json")
+SHOWN = 120
+"""How much of a command is shown."""
 _Trials = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], Trial]
 
 
 def check_clients(patient: Patient) -> Iterator[Finding]:
-    """Every client that has a server of ours, started exactly as it says."""
+    """Checks every client that has a server of ours, started exactly as its file says."""
     trials: _Trials = {}
     seen = False
     for client in CLIENTS:
@@ -54,9 +61,9 @@ def _client(patient: Patient, client: Client, trials: _Trials) -> Iterator[Findi
         text = patient.files.read(file)
         whole: Any = (toml_editing.plain if client.form == "toml" else jsonc.plain)(text or "")
     except NotUnderstood as problem:
-        yield broken(client.name, f"{file}: {problem}", f"mend the file; then {again}")
+        yield broken(client.name, f"{file}: {problem}", f"fix the file; then {again}")
         return
-    entry = toml_editing.found_at(whole, (*servers_path(client, whole), SERVER)) if isinstance(whole, dict) else None
+    entry = value_at(whole, (*servers_path(client, whole), SERVER)) if isinstance(whole, dict) else None
     if entry is None:
         if patient.files.is_present(client):
             yield look(client.name, f"{client.title} is here and has no server {SERVER}", again)
@@ -78,6 +85,9 @@ def _started(
     root = _root_of(filled)
     if root is not None and not Path(root).is_dir():
         return broken(client.name, f"{file} names the project {root}, which is not there", again)
+    if not _may_start(patient, file, filled, variables):
+        what = f"{file} names {_shown(filled)}, which is not what init writes here; it was not started"
+        return look(client.name, what, f"{again}; or, if you trust the file, handrail doctor --start")
     key = (tuple(filled), tuple(sorted(variables.items())))
     if key not in trials:
         environ = {**patient.environ, **variables}
@@ -89,6 +99,25 @@ def _started(
             timeout_s=patient.timeout_s,
         )
     return _judged(patient, client, file, trials[key], root, again)
+
+
+def _may_start(patient: Patient, file: str, words: list[str], variables: Mapping[str, str]) -> bool:
+    """Whether this may be run: from the project's own files, only the server of the Handrail that is already running.
+    Any other of its commands could do anything, and a variable may lead a program anywhere, so only our own settings
+    pass."""
+    ours = words[:5] == [sys.executable, "-P", "-m", "handrail", "serve"]
+    return _is_trusted(patient, file) or (ours and all(name.startswith("HANDRAIL_") for name in variables))
+
+
+def _is_trusted(patient: Patient, file: str) -> bool:
+    """Whether what a file names may be run: the user's own files, and all files if that was asked for."""
+    inside = Path(os.path.realpath(file)).is_relative_to(os.path.realpath(patient.project))
+    return patient.starts_all or not inside
+
+
+def _shown(words: list[str]) -> str:
+    line = shlex.join(words)
+    return line if len(line) <= SHOWN else line[:SHOWN] + "…"
 
 
 def _judged(patient: Patient, client: Client, file: str, trial: Trial, root: str | None, again: str) -> Finding:
@@ -115,18 +144,18 @@ def _root_of(words: list[str]) -> str | None:
 
 
 def _program(name: str, patient: Patient) -> str | None:
-    """The program's path; None where nobody could start it."""
+    """The program's path; None if nobody could start it."""
     return shutil.which(name, path=patient.environ.get("PATH", ""))
 
 
 def _ignored_place(patient: Patient) -> Iterator[Finding]:
-    """Claude Code reads no servers from its user settings, and says nothing about it."""
+    """Claude Code reads no servers from its user settings, and does not say so."""
     file = f"{patient.home}/.claude/settings.json"
     try:
         whole = jsonc.plain(patient.files.read(file) or "")
     except NotUnderstood:
         return
-    if toml_editing.found_at(whole if isinstance(whole, dict) else {}, ("mcpServers", SERVER)) is not None:
+    if value_at(whole if isinstance(whole, dict) else {}, ("mcpServers", SERVER)) is not None:
         fix = f"handrail init --client claude-code, and take {SERVER} out of that file"
         yield broken("claude-code", f"{file} has a server {SERVER}, but Claude Code reads none from there", fix)
 
@@ -143,20 +172,36 @@ def _manifest(patient: Patient) -> Iterator[Finding]:
 
 
 def check_hooks(patient: Patient) -> Iterator[Finding]:
-    """Hooks of ours that run something that is not there: a client may show that at every edit."""
+    """Finds hooks of ours that run something that does not exist: a client may report that at every edit."""
     known: dict[tuple[str, str], bool] = {}
     for file in (*(f"{patient.project}/{name}" for name in HOOK_FILES), f"{patient.home}/.claude/settings.json"):
         try:
             found = commands_in(jsonc.plain(patient.files.read(file) or ""))
         except NotUnderstood as problem:
-            yield broken("hooks", f"{file}: {problem}", "mend the file")
+            yield broken("hooks", f"{file}: {problem}", "fix the file")
             continue
         ours = [(event, command) for event, command in found if is_ours(command)]
-        wrong = [(event, why) for event, command in ours if (why := _hook_problem(patient, command, known))]
+        trusted = _is_trusted(patient, file)
+        strange = [command for _, command in ours if not (trusted or _is_this_python(patient, command))]
+        if strange:
+            runs = _shown(shlex.split(strange[0]))
+            what = f"{file} runs {runs}, which is not what init writes here; it was not tried"
+            yield look("hooks", what, "handrail init --client claude-code; if you trust it, handrail doctor --start")
+        tried = [(event, command) for event, command in ours if command not in strange]
+        wrong = [(event, why) for event, command in tried if (why := _hook_problem(patient, command, known))]
         for event, why in wrong:
             yield broken("hooks", f"{file}: the hook {event} {why}", "handrail init --client claude-code")
-        if ours and not wrong:
-            yield well("hooks", f"{file}: {len(ours)} hooks, all there")
+        if tried and not wrong:
+            yield well("hooks", f"{file}: {len(tried)} hooks, all there")
+
+
+def _is_this_python(patient: Patient, command: str) -> bool:
+    """Whether a hook starts the interpreter that is running now, or nothing that could be started."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return True
+    return words[0] == sys.executable or _program(words[0], patient) is None
 
 
 def _hook_problem(patient: Patient, command: str, known: dict[tuple[str, str], bool]) -> str:
@@ -179,7 +224,7 @@ def _hook_problem(patient: Patient, command: str, known: dict[tuple[str, str], b
 
 
 def check_instructions(patient: Patient) -> Iterator[Finding]:
-    """The block for agents: missing, old, or half of it gone."""
+    """Checks the block for agents: missing, outdated, or incomplete."""
     for file in patient.files.instruction_files():
         try:
             text = patient.files.read(file)
@@ -192,7 +237,7 @@ def check_instructions(patient: Patient) -> Iterator[Finding]:
         elif state == "stale":
             yield broken("instructions", f"{file} has the rules of another Handrail", "handrail init")
         elif state == "broken":
-            yield broken("instructions", f"{file}: the markers do not pair", "mend them by hand, then handrail init")
+            yield broken("instructions", f"{file}: the markers do not pair", "fix them by hand, then handrail init")
         elif state == "edited":
             yield look("instructions", f"{file}: somebody changed the rules in it", "fine if you meant it")
         else:

@@ -12,7 +12,7 @@ from handrail.outside.client_files import ClientFiles
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that was looked at. Broken: something does not work until it is mended. Look: it works, and may not be
+    """One thing that was checked. Broken: something does not work until it is fixed. Look: it works, but may not be
     what you want."""
 
     check: str
@@ -22,13 +22,15 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Patient(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked at."""
+    """What is examined."""
 
     project: Path
     home: Path
     environ: Mapping[str, str]
     files: ClientFiles
     now_ms: int
+    starts_all: bool = False
+    """Whether to start programs that a file of the project names, too: it may have come with the repository."""
     timeout_s: float = 20.0
     """How long a server may take to answer."""
 

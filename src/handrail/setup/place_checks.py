@@ -1,4 +1,4 @@
-"""What Handrail stands on: git, and the address where `handrail up` would serve."""
+"""What Handrail depends on: git, and the address where `handrail up` would serve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.setup.findings import Finding, Patient, broken, look, well
 
 PORT_S = 1.0
 OLD_LOCK_MS = 10 * 60_000
-"""A git that holds its index longer than this is not at work any more."""
+"""A git that has held its index longer than this is no longer running."""
 
 
 def check_git(patient: Patient) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def check_address(patient: Patient, settings: Settings) -> Iterator[Finding]:
     if there == "other":
         chosen = "HANDRAIL_HTTP" in patient.environ or _is_in(patient.project / ".handrail" / "config.toml", "http")
         what = f"{settings.http} is taken by another program"
-        wrong = broken if chosen else look  # whoever never serves over HTTP is not hurt
+        wrong = broken if chosen else look  # no harm to anyone who never serves over HTTP
         yield wrong("http", what, "another one: handrail up --http 127.0.0.1:0, or set http")
     elif there == "handrail":
         yield well("http", f"{settings.http}: Handrail serves there")

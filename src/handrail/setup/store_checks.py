@@ -1,27 +1,39 @@
-"""The store: can it be where it is, is it of this version, does somebody keep others from writing, is there only one?
-Looks without changing: nothing is created, upgraded or locked for longer than a moment."""
+"""The store: may it be where it is, does it match this version, does somebody keep others from writing, is there only
+one? Checks without changing: nothing is created, upgraded or locked for longer than a moment."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from handrail import __version__
-from handrail.kernel.errors import SettingInvalid, StoreBusy, StoreRefused
-from handrail.settings import Settings, load_settings
+from handrail.kernel.errors import SettingInvalid, StoreBusy, StoreNotTrusted, StoreRefused, StoreUnusable
+from handrail.settings import CONFIG_FILE, Settings, load_settings
 from handrail.setup.findings import Finding, Patient, broken, look, well
 from handrail.store.gate import Gate
+from handrail.store.marks import MOVED_KEY, is_moved, moved
 from handrail.store.migrations import LATEST
-from handrail.store.opening import DATABASE, POSTGRES, STATE_FOLDER, database_path, user_database
+from handrail.store.opening import (
+    DATABASE,
+    POSTGRES,
+    STATE_FOLDER,
+    check_own,
+    database_path,
+    shown_address,
+    user_database,
+)
 from handrail.store.places import network_file_system
+from handrail.wiring import Place, check_trusted
 
 GATE_S = 1.0
-"""Longer than any honest write holds the gate."""
+"""Longer than any proper write holds the gate."""
 SKIPPED = {".git", "node_modules", ".venv", "venv", STATE_FOLDER}
+OF_REPOSITORY = "SELECT count(*) FROM workflow WHERE repository_path = ?"
 LOOKED_AT = 2000
-"""Folders in which a database that went astray is looked for."""
+"""How many folders are searched for a stray database."""
 
 
 def settings_of(patient: Patient) -> Settings | Finding:
@@ -40,7 +52,7 @@ def check_state_folder(patient: Patient) -> Iterator[Finding]:
         if not os.access(patient.project, os.W_OK):
             yield broken("folder", f"{patient.project} cannot be written", "make it writable, or set db")
     elif not folder.is_dir():
-        yield broken("folder", f"{folder} is no folder", "move it away")
+        yield broken("folder", f"{folder} is not a folder", "move it away")
     elif not os.access(folder, os.W_OK | os.X_OK):
         yield broken("folder", f"{folder} cannot be written", f"chmod u+rwx {folder}, or make it yours")
     else:
@@ -49,10 +61,20 @@ def check_state_folder(patient: Patient) -> Iterator[Finding]:
 
 def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
     address = str(user_database(patient.home)) if settings.global_store else settings.db
+    if not _is_ours_to_use(patient, settings):
+        what = f"{CONFIG_FILE} names a store elsewhere, {shown_address(address, patient.project)}, which nobody trusted"
+        yield broken("store", what, "handrail db trust, if you trust its author; else name a store: HANDRAIL_DB")
+        return
     if address.startswith(POSTGRES):
         yield well("store", "PostgreSQL; handrail db check looks at it")
     else:
         path = database_path(address, patient.project)
+        if not address:
+            try:
+                check_own(patient.project)
+            except StoreUnusable as problem:
+                yield broken("store", problem.message, problem.hint)
+                return
         yield from _place(path)
         if path.is_file():
             yield from _file(path)
@@ -65,6 +87,16 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
     yield from _several(patient, settings, address)
 
 
+def _is_ours_to_use(patient: Patient, settings: Settings) -> bool:
+    """The same rule as `wiring.check_trusted`, which opens nothing either."""
+    place = Place(project=patient.project, folder=patient.project, home=patient.home, environ=patient.environ)
+    try:
+        check_trusted(place, settings)
+    except StoreNotTrusted:
+        return False
+    return True
+
+
 def _place(path: Path) -> Iterator[Finding]:
     network = network_file_system(path)
     if network is not None:
@@ -73,7 +105,7 @@ def _place(path: Path) -> Iterator[Finding]:
 
 
 def _file(path: Path) -> Iterator[Finding]:
-    import apsw  # noqa: PLC0415 - only where there is a file
+    import apsw  # noqa: PLC0415 - only if there is a file
 
     from handrail.store.sqlite import APPLICATION_ID  # noqa: PLC0415 - as above
 
@@ -84,6 +116,7 @@ def _file(path: Path) -> Iterator[Finding]:
             owner = connection.execute("PRAGMA application_id").get
             filled = connection.execute("SELECT count(*) FROM sqlite_schema").get
             needs = connection.execute("SELECT value FROM meta WHERE key = 'needs'").get if schema else ""
+            moved_to = connection.execute("SELECT value FROM meta WHERE key = ?", (MOVED_KEY,)).get if schema else ""
         finally:
             connection.close()
     except apsw.Error as problem:
@@ -91,6 +124,9 @@ def _file(path: Path) -> Iterator[Finding]:
         return
     if owner != APPLICATION_ID and filled:
         yield broken("store", f"{path} is a database of something else", "choose another file: db")
+    elif is_moved(schema):
+        told = moved(str(path), moved_to)
+        yield broken("store", told.message, told.hint)
     elif schema > LATEST:
         what = f"{path} has schema {schema}; this Handrail {__version__} knows {LATEST}"
         yield broken("store", what, f"use Handrail {needs} or newer; this one cannot open it")
@@ -119,17 +155,18 @@ def _gate(path: Path) -> Iterator[Finding]:
 
 
 def _several(patient: Patient, settings: Settings, address: str) -> Iterator[Finding]:
-    """Work in two stores is work that is not found."""
+    """Reports other stores: work in a store that is not in use is not found."""
     used = address if address.startswith(POSTGRES) else str(database_path(address, patient.project))
     shown = "PostgreSQL" if address.startswith(POSTGRES) else used
     own = database_path("", patient.project)
-    if own.is_file() and os.path.realpath(own) != os.path.realpath(used):
+    is_used = os.path.realpath(own) == os.path.realpath(used)
+    if own.is_file() and not is_used and not is_moved(_number(own, "PRAGMA user_version")):
         source = "global_store" if settings.global_store else "db"
         fix = f"handrail db backup to keep it, then remove {own}; or take {source} out of the settings"
         yield broken("stores", f"two stores: {shown} is used, and {own} lies here too", fix)
     everybodys = user_database(patient.home)
     if everybodys.is_file() and os.path.realpath(everybodys) != os.path.realpath(used):
-        count = _workflows_of(everybodys, patient.project)
+        count = _number(everybodys, OF_REPOSITORY, str(patient.project))
         if count:
             what = f"two stores: {shown} is used, and {everybodys} has {count} workflows of this repository"
             yield broken("stores", what, "set global_store = true to use that one, or end them with --global")
@@ -138,22 +175,19 @@ def _several(patient: Patient, settings: Settings, address: str) -> Iterator[Fin
             yield look("stores", f"{stray} is a store that nothing here uses", "remove it, or open it with --db")
 
 
-def _workflows_of(path: Path, project: Path) -> int:
-    import apsw  # noqa: PLC0415 - only where there is a file
+def _number(path: Path, question: str, *given: str) -> int:
+    """A store's answer; 0 for one that cannot be read."""
+    import apsw  # noqa: PLC0415 - only if there is a file
 
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            query = "SELECT count(*) FROM workflow WHERE repository_path = ?"
-            return int(connection.execute(query, (str(project),)).get)
-        finally:
-            connection.close()
+        with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            return int(connection.execute(question, given).get)
     except apsw.Error:
         return 0
 
 
 def _strays(project: Path) -> list[Path]:
-    """Databases elsewhere in the project: in its root, or in folders of state of folders in it."""
+    """Databases elsewhere in the project: in its root, or in state folders of its subfolders."""
     found = [project / DATABASE] if (project / DATABASE).is_file() else []
     for folder, names, _ in itertools.islice(os.walk(project), LOOKED_AT):
         if folder != str(project) and STATE_FOLDER in names and (Path(folder) / STATE_FOLDER / DATABASE).is_file():

@@ -1,8 +1,8 @@
-"""What is asked of the ledger across streams, as SQL: all of it, or some streams, actors and kinds. Texts only.
+"""Queries of the ledger across streams, as SQL: everything, or some streams, actors and kinds. Texts only.
 
-A filter may fit one event in a million, and a watcher asks again after every write. So what is asked for leads: each
-stream, actor or family of kinds is read in its own order through its own index, and what those give is merged. What
-does not lead is looked at row by row.
+A filter may match one event in a million, and a watcher asks again after every write. So one part of the filter leads:
+each of its streams, actors or families of kinds is read in order through an index of its own, and the results are
+merged. The other parts are checked row by row.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.kernel.ledger import Only
+from handrail.kernel.query import LAST
 from handrail.store.statements import EVENT
 
-_LAST = "\U0010ffff"
 _HALVING = """(
 WITH RECURSIVE halving(low, high) AS (
   SELECT CAST(0 AS BIGINT), (SELECT max(seq) FROM event WHERE stream = {lead})
@@ -23,34 +23,34 @@ WITH RECURSIVE halving(low, high) AS (
     CASE WHEN e.position > {after} THEN e.seq - 1 ELSE h.high END
   FROM halving h JOIN event e ON e.stream = {lead} AND e.seq = (h.low + h.high + 1) / 2 WHERE h.low < h.high
 ) SELECT max(low) FROM halving)"""
-"""The number of a stream's last event that is not after a position. A stream is in the order of positions and has no
-gaps, so halving finds it in twenty looks at a million events, and no index has to be kept for it."""
+"""The sequence number of a stream's last event that is not after a position. A stream is in the order of positions and
+has no gaps, so bisection finds it in twenty steps among a million events, and needs no index of its own."""
 
 
 class Words(NamedTuple):
-    """What the engines write differently."""
+    """Where the engines' SQL differs."""
 
     hole: Callable[[int], str]
     """A parameter by its number, which may be used more than once."""
     aside: Callable[[str], str]
-    """A column that no index shall be chosen for."""
+    """A column, written so that no index is chosen for it."""
     family: str
-    """The part of a kind up to its dot, as the index has it."""
+    """The part of a kind up to its dot, exactly as the index has it."""
     settled: Callable[[str], tuple[str, ...]]
-    """From a position, the condition that keeps out what is not sure yet, where there is such a thing."""
+    """For a position, the condition that excludes what is not settled yet, if the engine needs one."""
     own: int
-    """How many parameters of the engine's own come first, after position and limit."""
+    """How many parameters of the engine's own follow position and limit."""
     together: bool
-    """Whether one statement reads and merges all that lead; otherwise each is a statement."""
+    """Whether one statement reads and merges all leads; otherwise there is one statement per lead."""
 
 
 class Asked(NamedTuple):
-    """One statement. Its parameters are a position, a limit, the engine's own, `rest`, and what leads."""
+    """One statement. Its parameters are a position, a limit, the engine's own, `rest`, and the leads."""
 
     text: str
     rest: tuple[str, ...]
     leads: tuple[str, ...]
-    """The streams, actors or families to read one by one. None: everything at once."""
+    """The streams, actors or families to read one by one. Empty: everything at once."""
 
 
 class _Shape(NamedTuple):
@@ -62,7 +62,7 @@ class _Shape(NamedTuple):
 
 @lru_cache(maxsize=256)
 def asked(only: Only, words: Words, *, newest: bool = False) -> Asked:
-    """The statement for what is wanted: after a position in ascending order, or the newest in descending order."""
+    """The statement for a filter: events after a position in ascending order, or the newest in descending order."""
     kinds = _widest(only.kinds)
     families = tuple(dict.fromkeys(prefix[: prefix.find(".") + 1] for prefix in kinds))
     if only.streams:
@@ -80,7 +80,7 @@ def asked(only: Only, words: Words, *, newest: bool = False) -> Asked:
 
 
 def _widest(prefixes: tuple[str, ...]) -> tuple[str, ...]:
-    """The prefixes without those that another covers. None where one covers everything."""
+    """The prefixes without those that another one covers. Empty if one covers everything."""
     found: list[str] = []
     for prefix in sorted(prefixes):
         if not found or not prefix.startswith(found[-1]):
@@ -89,11 +89,10 @@ def _widest(prefixes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _range(prefix: str) -> tuple[str, str]:
-    """The first text that begins so, and the first after it that does not. Texts are in the order of their
-    characters' numbers."""
-    stem = prefix.rstrip(_LAST)
+    """The first text with this prefix, and the first one after those. Texts are ordered by code point."""
+    stem = prefix.rstrip(LAST)
     if not stem:
-        return prefix, _LAST * 1000  # no kind is that long
+        return prefix, LAST * 1000  # no kind is that long
     following = ord(stem[-1]) + 1
     return prefix, stem[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following)
 

@@ -1,9 +1,9 @@
-"""The gate writers queue at: an exclusive lock on a small file beside the database. Fair, and opened by the kernel
-when its holder dies. It holds no data; where the system has no such lock, SQLite's own waiting has to do.
+"""The gate that writers queue at: an exclusive lock on a small file beside the database. It is fair, and the kernel
+opens it when its holder dies. It holds no data; on a system without such locks, SQLite's own waiting has to do.
 
-A holder that is frozen would keep everybody waiting for ever, and the kernel's queue knows no time limit. So whoever
-finds the gate shut sends a thread into that queue and waits for the thread, as long as the limit allows. The thread
-keeps its place for the next caller, and gives the gate back when nobody wants it any more.
+A frozen holder would keep everybody waiting forever, and the kernel's queue has no time limit. So a caller that finds
+the gate shut sends a thread into that queue and waits for the thread, as long as the limit allows. The thread keeps its
+place for the next caller, and gives the gate back when nobody wants it any more.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ except ImportError:  # no such lock on this system
 
 _LOCKS = Path("/proc/locks")
 LONGEST_SLEEP_S = 0.1
-"""How long a wait goes on without a look around. A signal that comes just before a thread falls asleep does not wake
+"""The longest wait without checking the state. A signal that arrives just before a thread falls asleep does not wake
 it, so a sleep must never be as long as the limit."""
 
 
 class Gate:
-    """One process's handle on the gate. Holding it again is allowed; two threads at once are not, their engine lets one
-    write at a time."""
+    """One process's handle on the gate. Reentrant, but not for two threads at once: the engine lets one write at a
+    time."""
 
     def __init__(self, path: Path, limit_s: float) -> None:
         self._path = path
@@ -41,11 +41,11 @@ class Gate:
         self._descriptor = -1
         self._line = _Line(self)
         self.depth = 0
-        """How often it is held."""
+        """How many times it is held."""
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Raises StoreBusy when another process does not let go within the limit."""
+        """Holds the gate. Raises StoreBusy if another process does not release it within the limit."""
         depth = self.depth
         try:
             self.enter()
@@ -54,7 +54,7 @@ class Gate:
             self.leave_to(depth)
 
     def enter(self) -> None:
-        """As `held`, for who is in a hurry and sees to it that it is left."""
+        """Like `held`, for callers in a hurry that make sure to leave it themselves."""
         self.depth += 1
         if self.depth > 1 or fcntl is None:
             return
@@ -72,7 +72,7 @@ class Gate:
             raise
 
     def leave_to(self, depth: int) -> None:
-        """Holds it only so often any more. An interrupt may come anywhere: leaving twice does no harm."""
+        """Holds it only `depth` times from now on. An interrupt may come anywhere: leaving twice does no harm."""
         if depth == 0 < self.depth and fcntl is not None:
             self.unlock()
         self.depth = min(depth, self.depth)
@@ -84,19 +84,20 @@ class Gate:
             os.close(descriptor)
 
     def __del__(self) -> None:
-        """A store that nobody closed leaves no open file behind."""
+        """A store that nobody closed leaves no file open."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
     def _open(self) -> None:
         try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            no_link = getattr(os, "O_NOFOLLOW", 0)  # a link may have come with the repository, and lead anywhere
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | no_link, 0o600)
         except OSError as error:
             kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreUnusable
             raise kind(f"{self._path} cannot be opened: {error.strerror}", hint=open_hint(error.errno)) from None
 
     def _take(self) -> None:
-        if self._descriptor < 0:  # the first to write opens it: reading leaves no traces
+        if self._descriptor < 0:  # only writers open it: reading leaves no traces
             self._open()
         if not (self._line.is_free and self._lock_at_once()) and not self._line.wait(self._limit_s):
             raise self._busy()
@@ -133,7 +134,7 @@ class Gate:
 
 class _Line:
     """The thread in the kernel's queue. It uses the gate's own descriptor, so nobody else may lock that while the
-    thread is on its way."""
+    thread is waiting."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -145,12 +146,12 @@ class _Line:
         self._closed = False
         self._error: OSError | None = None
         self.is_free = True
-        """No thread is on its way."""
+        """No thread is waiting."""
 
     def wait(self, limit_s: float) -> bool:
-        """True when the gate is ours; False when the time was not enough."""
+        """True once the gate is ours; False if the time was not enough."""
         with self._state:
-            self._wanted = True  # also of a thread that an earlier caller has given up on
+            self._wanted = True  # also revives a wait that an earlier caller gave up
             if self._thread is None:
                 self._thread = threading.Thread(target=self._stand, name="handrail-gate", daemon=True)
             if not self._thread.is_alive():
@@ -167,7 +168,7 @@ class _Line:
         return True
 
     def leave(self) -> None:
-        """Wants the gate no more, whatever has become of the waiting: it may be ours, or still on its way."""
+        """Gives up the gate, whatever became of the wait: it may be ours, or the thread may still be queued."""
         with self._state:
             self._wanted = False
             self._arrived.acquire(blocking=False)
@@ -175,11 +176,11 @@ class _Line:
                 self._gate.unlock()
 
     def _is_sent(self) -> bool:
-        """Waits until somebody wants the gate; False when nobody will any more."""
+        """Waits until somebody wants the gate; False once nobody will any more."""
         while True:
             self._sent.acquire()
             with self._state:
-                if self._closed or not self.is_free:  # otherwise sent for nothing
+                if self._closed or not self.is_free:  # otherwise a spurious wake-up
                     return not self._closed
 
     def _stand(self) -> None:
@@ -213,7 +214,7 @@ def _shut_lock() -> threading.Lock:
 
 
 def _holder(descriptor: int) -> int | None:
-    """The process that has the lock, where the system tells."""
+    """The process that has the lock, if the system tells."""
     try:
         inode = str(os.fstat(descriptor).st_ino)
         for line in _LOCKS.read_text(encoding="utf-8").splitlines():

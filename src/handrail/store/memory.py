@@ -1,4 +1,4 @@
-"""The memory store: the reference model the engines are held against, and a store for tests. Plain dictionaries."""
+"""The memory store: the reference model that the engines are tested against, and a store for tests. Plain dicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_e
 
 
 class _State:
-    """Everything there is; copied to be changed."""
+    """The whole content; copied before it is changed."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {table.name: {} for table in TABLES}
@@ -36,7 +36,7 @@ class _State:
 
 
 class MemoryReader:
-    """A look at one state."""
+    """A view of one state."""
 
     def __init__(self, state: _State) -> None:
         self._state = state
@@ -105,7 +105,7 @@ def _fits(value: Any, beyond: str, wanted: Any) -> bool:
 
 
 def _by(column: str) -> Callable[[Any], tuple[bool, Any]]:
-    """Orders by one column; nothing comes before something, as in SQLite."""
+    """Sorts by one column; None comes first, as in SQLite."""
 
     def key(record: Any) -> tuple[bool, Any]:
         value = getattr(record, column)
@@ -189,9 +189,6 @@ class MemoryEngine:
 
     def check(self) -> list[str]:
         return []
-
-    def backup(self, target: str) -> None:
-        raise NotImplementedError(f"a memory store has nothing to keep in {target}")
 
     def close(self) -> None:
         return None

@@ -1,13 +1,16 @@
-"""From an address to an engine: a file, a postgresql:// address, or nothing said, which means the project's own
-file. Also where a user's one store for all repositories is."""
+"""From an address to an engine: a file, a postgresql:// address, or nothing, which means the project's own file. Also
+where a user's one store for all repositories is."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 from handrail.kernel.errors import StoreUnusable
-from handrail.store.reading import Engine
+from handrail.store.addresses import POSTGRES as POSTGRES  # noqa: PLC0414 - callers that open stores import it from here
+from handrail.store.addresses import shown_server
+from handrail.store.reading import LastingEngine
 
 STATE_FOLDER = ".handrail"
 DATABASE = "handrail.db"
@@ -17,11 +20,10 @@ handrail.db*
 *.gate
 snapshots/
 """
-POSTGRES = ("postgresql://", "postgres://")
 
 
 def database_path(db: str, project: Path) -> Path:
-    """The file meant by `db`; relative ones start at the project."""
+    """The file meant by `db`; relative paths start at the project."""
     return project / db if db else project / STATE_FOLDER / DATABASE
 
 
@@ -31,7 +33,7 @@ def user_database(home: Path) -> Path:
 
 
 def make_user_folder(home: Path) -> None:
-    """The user's folder for state, which nobody else may look into."""
+    """Makes the user's state folder, which nobody else may look into."""
     folder = home / STATE_FOLDER
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,8 +41,17 @@ def make_user_folder(home: Path) -> None:
         raise StoreUnusable(f"{folder} cannot be made: {error.strerror}", hint="choose a file with --db") from None
 
 
-def open_engine(db: str, *, project: Path, version: str, durable: bool) -> Engine:
-    """The engine behind an address, opened."""
+def shown_address(db: str, project: Path) -> str:
+    """An address to show: the file's path, or the server without any password."""
+    return shown_server(db) if "://" in db else str(database_path(db, project))
+
+
+def holds_password(db: str, project: Path) -> bool:
+    return db.startswith(POSTGRES) and shown_address(db, project) != db
+
+
+def open_engine(db: str, *, project: Path, version: str, durable: bool) -> LastingEngine:
+    """Opens the engine behind an address."""
     if db.startswith(POSTGRES):
         from handrail.store.postgres import PostgresEngine  # noqa: PLC0415 - its driver is heavy and optional
 
@@ -52,11 +63,24 @@ def open_engine(db: str, *, project: Path, version: str, durable: bool) -> Engin
     path = database_path(db, project)
     if not db:
         _make_state_folder(path.parent)
+        check_own(project)
     return SqliteEngine(path, version=version, durable=durable)
 
 
+def check_own(project: Path) -> None:
+    """Raises StoreUnusable if a link in place of the project's own store leads out of the project: it may have come
+    with the repository, and whatever is recorded would go where it points."""
+    path = database_path("", project)
+    real = os.path.realpath(path)  # Path.resolve would fail on circular links
+    if not Path(real).is_relative_to(os.path.realpath(project)):
+        raise StoreUnusable(
+            f"{path} is a link that leads out of the project, to {real}",
+            hint="remove it; if you want that store, name it with --db or HANDRAIL_DB",
+        )
+
+
 def _make_state_folder(folder: Path) -> None:
-    """The project's folder for state, with a .gitignore that leaves the team's files alone."""
+    """Makes the project's state folder, with a .gitignore that leaves the team's files alone."""
     if folder.is_symlink():  # it may have come with the repository, and lead anywhere
         raise StoreUnusable(f"{folder} is a symbolic link", hint="remove it, or choose a file with --db")
     try:

@@ -1,11 +1,13 @@
-"""Where database files lie: file systems that several machines share are recognised, because SQLite must not be
-there; files that were taken away under an open database are noticed, because what is written to them is lost."""
+"""Where database files may be. Recognises network file systems, on which several machines would share a file and SQLite
+is not safe; notices files that were removed under an open database, because what is written to them is lost."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from handrail.kernel.errors import StoreUnusable
@@ -33,8 +35,9 @@ OPEN_HINTS: dict[int, str] = {
     errno.EMFILE: "this process has too many files open: raise the limit (ulimit -n), then start it again",
     errno.ENFILE: "this machine has too many files open: end something, then call again",
     errno.ENOSPC: "free some space, then call again",
+    errno.ELOOP: "it is a symbolic link, which is not followed here: remove it, then call again",
 }
-"""What helps when a file cannot be opened, by the system's reason."""
+"""What helps when a file cannot be opened, by errno."""
 _OPEN_HINT = "check that its folder exists, and that both may be written"
 
 
@@ -43,7 +46,7 @@ def open_hint(reason: int | None) -> str:
 
 
 def why_not_opened() -> str:
-    """What may help after SQLite could not open a file: it does not tell the reason, but the next opening does."""
+    """A hint for when SQLite could not open a file: it does not give the reason, but opening another file may."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
@@ -54,9 +57,9 @@ def why_not_opened() -> str:
 class Files:
     """Files of one folder that an open database relies on, as they were when it was opened.
 
-    Looked for in every write, so the look is short: as long as nothing was made, moved or removed in the folder, which
-    the folder's own times tell, every file in it is the one it was. Only a folder that has been quiet for a while is
-    believed: two changes within one tick of the clock leave the same time behind.
+    They are checked on every write, so the check is cheap: as long as the folder's own times show that nothing in it
+    was created, moved or removed, its files are the same. Only a folder that has been quiet for a while is trusted: two
+    changes within one tick of the clock leave the same time behind.
     """
 
     def __init__(self, *paths: Path) -> None:
@@ -67,7 +70,7 @@ class Files:
         self._believed: _Stamp | None = None
 
     def check(self) -> None:
-        """Raises StoreUnusable when one was removed or replaced: nobody would find what is written now."""
+        """Raises StoreUnusable if one was removed or replaced: nobody would find what is written now."""
         stamp = _stamp(self._folder)
         if stamp is not None and stamp == self._believed:
             return
@@ -87,8 +90,66 @@ class Files:
 _Stamp = tuple[int, int, int, int]
 
 
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """A temporary name to write a database under. The file gets its real name once it is complete and on disk, and
+    never replaces another; if killed meanwhile, only the temporary file is left behind."""
+    part = target.with_name(f"{target.name}.part-{os.getpid()}")
+    check_free(target)
+    _remove(part)
+    make_private(part)
+    try:
+        yield part
+        _sync(part)
+        try:
+            os.link(part, target)
+        except FileExistsError:  # even if that one is gone again: the promised name does not hold our file
+            raise _taken(target) from None
+        except OSError:  # a file system without links
+            check_free(target)
+            part.rename(target)
+        _sync(target.parent)
+    finally:
+        _remove(part)
+
+
+def make_private(path: Path) -> None:
+    """Creates a file that only its owner may read, unless it exists: what agents and people said is private. SQLite
+    gives the files it puts beside a database the same permissions."""
+    with contextlib.suppress(OSError):  # the next to open it reports what is wrong
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def check_free(target: Path) -> None:
+    """Raises StoreUnusable if a new database would overwrite something."""
+    if os.path.lexists(target):
+        raise _taken(target)
+    if not target.parent.is_dir():
+        raise StoreUnusable(f"there is no folder {target.parent}", hint="make it first; nothing was changed")
+    check_place(target)
+
+
+def _taken(target: Path) -> StoreUnusable:
+    return StoreUnusable(f"{target} is there already", hint="choose another name; nothing was changed")
+
+
+def _remove(part: Path) -> None:
+    for ending in ("", "-wal", "-shm", "-journal", ".gate"):
+        Path(f"{part}{ending}").unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _stamp(folder: str) -> _Stamp | None:
-    """Which folder it is, and when something in it was last made, moved or removed."""
+    """Which folder it is, and when something in it was last created, moved or removed."""
     try:
         found = os.stat(folder)  # noqa: PTH116 - in every write
     except OSError:
@@ -105,7 +166,7 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def check_place(path: Path) -> None:
-    """Raises StoreUnusable where there can be no database: SQLite would not tell why."""
+    """Raises StoreUnusable where there can be no database: SQLite would not say why."""
     name = str(path)
     if "\0" in name or name.encode(errors="replace").decode() != name:
         raise StoreUnusable(f"{name!r} cannot be the name of a database: only text without NUL can", hint=OTHER_FILE)
@@ -122,12 +183,12 @@ def check_place(path: Path) -> None:
 
 
 def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str | None:
-    """The kind of network file system `path` is on; None on a local one and where the system does not tell."""
+    """The kind of network file system `path` is on; None if it is local or the system does not tell."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    target = Path(os.path.realpath(path))  # Path.resolve would stumble over links in a circle
+    target = Path(os.path.realpath(path))  # Path.resolve would fail on circular links
     best, kind = Path("/"), ""
     for line in lines:
         before, _, after = line.partition(" - ")

@@ -1,14 +1,14 @@
 """PostgreSQL: the engine for many machines. Imported only for `postgresql://` addresses; its driver is an extra.
 
-A commit is one statement in a transaction of its own (`postgres_writes`), at READ COMMITTED: that every stream still
-stands where the unit saw it is checked under the lock of its head, which is all the isolation it needs. Units on
-different streams do not wait for each other.
+A commit is one statement in a transaction of its own (`postgres_writes`), at READ COMMITTED. All the isolation it needs
+is that each stream's head is locked before it is compared with what the unit saw. Units on different streams do not
+wait for each other.
 
-What a follower of the feed may rely on stands in `postgres_positions`. Who asks for the feed right after a commit of
-its own waits the moment until it is in.
+What a follower of the feed may rely on is described in `postgres_positions`. Asking for the feed right after one's own
+commit waits briefly until that commit is in it.
 
-When a connection is lost during a commit, nobody knows whether it was done: the server process is ended, then the
-ledger is asked. So nothing is written twice, and nothing that was acknowledged is lost.
+When a connection is lost during a commit, nobody knows whether the commit happened: the server process is ended, then
+the ledger is asked. So nothing is written twice, and nothing that was acknowledged is lost.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from typing import Any, TypeVar
 
 from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.store import statements as sql
+from handrail.store.copying import EVENT, Rows, Still, Tell, differences, untold
 from handrail.store.migrations import LATEST
-from handrail.store.reading import EngineInfo, Reader
-from handrail.store.tables import TABLES, UNIQUE
+from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
+from handrail.store.tables import UNIQUE
+from handrail.store.verifying import problems_in
 from handrail.store.writes import Conflict, RowWrite, WriteSet
 
 try:
@@ -32,10 +34,12 @@ try:
     from psycopg import errors
 except ImportError as missing:
     raise StoreUnusable(
-        "PostgreSQL needs a driver that is not installed", hint="pip install handrail[postgres]"
+        "PostgreSQL needs a driver that is not installed",
+        hint="in Handrail's checkout: .venv/bin/python -m pip install -e '.[postgres]'",
     ) from missing
 
-from handrail.store.postgres_backup import read_backup, write_backup
+from handrail.store import postgres_copying as copying
+from handrail.store import postgres_upkeep as upkeep
 from handrail.store.postgres_connections import (
     KEEP_IDLE,
     WRITE_IDLE_TIMEOUT_MS,
@@ -45,45 +49,47 @@ from handrail.store.postgres_connections import (
 )
 from handrail.store.postgres_news import Hints, Listener, Notifier
 from handrail.store.postgres_positions import LOWEST, SETTLED, sure
-from handrail.store.postgres_reading import PostgresReader, own
-from handrail.store.postgres_schema import keep_growing, make_current, schema_of
+from handrail.store.postgres_reading import BEGIN_LOOK, PostgresReader, own
+from handrail.store.postgres_schema import SCHEMA_NOTED, check_here, keep_growing, make_current, schema_of
 from handrail.store.postgres_session import Session, Step
 from handrail.store.postgres_writes import MOST_EVENTS, statement
 
 AnswerT = TypeVar("AnswerT")
 
 POLL_S = 1.0
-"""How often a watcher looks when nobody tells it anything."""
+"""The longest time between two polls of a watcher that gets no hints."""
 FIRST_POLL_S = 0.01
 GIVE_UP_CHECK_S = 0.25
 SETTLE_S = 1.0
-"""How long a feed waits for one's own last commit to be in it."""
+"""How long a feed waits for one's own last commit to appear in it."""
+STILL_TRIES = 5
 RESOLVE_S = 15.0
 """How long to look for the outcome of a commit whose connection was lost."""
 
-_HAS_NEWS = f"SELECT EXISTS (SELECT 1 FROM event WHERE position > $1 AND {sure('$2')})"  # noqa: S608 - our own names
+_HAS_NEWS = f"SELECT EXISTS (SELECT 1 FROM event WHERE position > $1 AND {sure('$2')}), ({SCHEMA_NOTED})"  # noqa: S608 - our own names
+_WHICH = """
+SELECT pg_postmaster_start_time()::text, (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+  current_schema()::regnamespace::oid::bigint
+"""
 _EVENT_THERE = "SELECT position FROM event WHERE stream = %s AND seq = %s AND hash = %s"
 _KEY_THERE = "SELECT 1 FROM idempotency WHERE scope = %s AND key = %s AND request_hash = %s AND response = %s"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _COMMIT: Step = ("COMMIT", ())
 _NOT_FROZEN = f"SET LOCAL idle_in_transaction_session_timeout = {WRITE_IDLE_TIMEOUT_MS}"
-_RENEW = (
+_RENEWED = (
     "UPDATE lease SET expires_ms = greatest(expires_ms, %s), renewed_ms = %s WHERE id IN (SELECT id FROM lease "
-    "WHERE holder = %s AND expires_ms > %s ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id"
+    "WHERE holder = %s AND expires_ms > %s ORDER BY id FOR UPDATE SKIP LOCKED)"
 )
-"""What somebody else has locked is being written with its lease right now; waiting for it could go round in circles."""
-_BAD_INDEXES = (
-    "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class c ON c.oid = indrelid "
-    "WHERE c.relnamespace = current_schema()::regnamespace AND NOT indisvalid"
-)
-_BAD_PAGES = "SELECT coalesce(checksum_failures, 0) FROM pg_stat_database WHERE datname = current_database()"
+"""Skips locked rows: their writers are updating the leases right now, and waiting for them could deadlock."""
+_RENEW = f"WITH done AS ({_RENEWED} AND ({SCHEMA_NOTED}) = '{LATEST}' RETURNING 1) "
+_RENEW += f"SELECT count(*), ({SCHEMA_NOTED}) FROM done"  # noqa: S608 - our own names
 
 
 class PostgresEngine:
     """A store in one schema of a PostgreSQL database."""
 
     def __init__(self, address: str, *, version: str) -> None:
-        """Connects, and creates or upgrades the tables where needed. A current schema is not written to."""
+        """Connects, and creates or upgrades the tables if needed. A current schema is not written to."""
         self._connections = Connections(address)
         self._version = version
         self._hints = Hints()
@@ -122,17 +128,17 @@ class PostgresEngine:
             self._connections.give(reader.session)
 
     def another_session(self, lost: Session) -> Session:
-        """A session in place of one whose connection is gone."""
+        """A session to replace one whose connection is gone."""
         self._connections.give(lost)
         return self._connections.take()
 
     def owes(self, session: Session) -> bool:
-        """Whether something was written here that the feed is not known to hold."""
+        """Whether this engine committed something that the feed is not yet known to hold."""
         return self._committed >= session.sure
 
     def settled(self, session: Session) -> int:
-        """The position below which nothing can appear any more. Waits the moment until it is past what this engine
-        committed itself."""
+        """The position below which nothing can appear any more. Waits briefly until it is past this engine's own
+        commits."""
         mine = self._committed
         deadline = time.monotonic() + SETTLE_S
         try:
@@ -142,7 +148,7 @@ class PostgresEngine:
         except psycopg.Error as error:
             if not session.is_lost:
                 raise refusal_for(error, self.location) from error
-        return LOWEST  # the question that follows finds out for itself that the connection is gone
+        return LOWEST  # the next query will find out for itself that the connection is gone
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -176,15 +182,15 @@ class PostgresEngine:
         return refusal_for(error, self.location)
 
     def _write(self, session: Session, writes: WriteSet) -> int:
-        """One statement where that is possible; a short transaction where the order of rows counts, and within
-        `alone`, which has begun one already."""
+        """Writes in one statement if possible; in a short transaction if the order of rows matters, and within `alone`,
+        which has already begun one."""
         in_order = _order_counts(writes.rows)
         ledger = statement(writes, with_rows=not in_order)
         if session.is_idle and not in_order:
             return self._position_of(session, writes, session.rows(*ledger))
         begin = [(_BEGIN_WRITE, ()), (_NOT_FROZEN, ())] if session.is_idle else []
         try:
-            if not in_order:  # what finds its streams moved on has written nothing, and there is nothing to take back
+            if not in_order:  # if its streams have moved on it has written nothing, so there is nothing to undo
                 told, _ = session.together(ledger, _COMMIT)
                 return self._position_of(session, writes, told)
             *_, told = session.together(*begin, ledger)
@@ -205,8 +211,8 @@ class PostgresEngine:
         return int(base) + sum(len(stream.events) for stream in writes.streams)
 
     def _outcome(self, lost: Session, writes: WriteSet) -> int | None:
-        """Whether a commit whose connection was lost was done: its position, or None when it was not and never will
-        be."""
+        """Whether a commit whose connection was lost took effect: its position, or None if it did not and never
+        will."""
         deadline = time.monotonic() + RESOLVE_S
         pause = 0.05
         while True:
@@ -235,11 +241,17 @@ class PostgresEngine:
         return None
 
     def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
-        return len(self._asked(lambda session: session.rows(_RENEW, (expires_ms, now_ms, holder, now_ms))))
+        def question(session: Session) -> int:
+            told = session.row(_RENEW, (expires_ms, now_ms, holder, now_ms))
+            if told is None or told[1] != str(LATEST):
+                schema_of(session, self.location, self._version)
+            return 0 if told is None else int(told[0])
+
+        return self._asked(question)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Holds the lock that every commit needs, until this thread's own commit lets go of it with its last word."""
+        """Holds the lock that every commit needs, until this thread's own commit releases it at its end."""
         if getattr(self._mine, "session", None) is not None:
             yield
             return
@@ -285,12 +297,19 @@ class PostgresEngine:
         return False
 
     def _has_news(self, position: int) -> bool:
-        return self._asked(
-            lambda session: any(session.row(_HAS_NEWS, (position, bound)) == (True,) for bound in self._bounds(session))
-        )
+        def question(session: Session) -> bool:
+            for bound in self._bounds(session):
+                told = session.row(_HAS_NEWS, (position, bound))
+                assert told is not None
+                check_here(session, self.location, told[1])  # a moved store gets no more events
+                if told[0]:
+                    return True
+            return False
+
+        return self._asked(question)
 
     def _asked(self, question: Callable[[Session], AnswerT]) -> AnswerT:
-        """The answer to what may be asked twice: connections that turn out to be gone are passed over."""
+        """Asks a question that may be asked twice: if a connection turns out to be gone, the next one is tried."""
         for _ in range(KEEP_IDLE):
             session = self._connections.take()
             try:
@@ -304,40 +323,93 @@ class PostgresEngine:
 
     @staticmethod
     def _bounds(session: Session) -> Iterator[int]:
-        """First what costs nothing, then what holds on a server where others have long transactions too."""
+        """First the bound that costs nothing, then one that holds even while others on the server run long
+        transactions."""
         yield session.sure
         row = session.row(SETTLED)
         assert row is not None
         yield session.note(row[0])
 
+    def is_same_place(self, other: PostgresEngine) -> bool:
+        """Whether both are the same schema of the same server, however their addresses spell it."""
+        with self._connections.taken() as here, other._connections.taken() as there:
+            return here.row(_WHICH) == there.row(_WHICH)
+
     # -- upkeep -----------------------------------------------------------------------------------------------------
 
     def check(self) -> list[str]:
-        """Indexes the server knows to be unusable, pages it has found damaged, tables that cannot be read to the
-        end."""
-        problems: list[str] = []
         with self._connections.taken() as session:
-            problems += [f"index {name} is not valid" for (name,) in session.rows(_BAD_INDEXES)]
-            damaged = session.row(_BAD_PAGES)
-            if damaged is not None and damaged[0]:
-                problems.append(f"the server has found {damaged[0]} damaged pages")
-            for table in ("event", "stream", "idempotency", *(table.name for table in TABLES)):
-                try:
-                    session.row(f"SELECT count(*), sum(length(t::text)) FROM {table} t")  # noqa: S608 - our own names
-                except (psycopg.InternalError, psycopg.DataError, errors.DataCorrupted) as error:
-                    problems.append(f"{table} cannot be read: {error}")
-        return problems
+            return upkeep.damage(session)
 
-    def backup(self, target: str) -> None:
-        """A consistent copy as a SQLite store, made while others write."""
-        with self.reading() as reader:
-            assert isinstance(reader, PostgresReader)
-            write_backup(reader, Path(target), self._version)
-
-    def restore(self, source: str) -> None:
-        """Takes a backup's content in place of our own, in one transaction."""
+    def sizes(self) -> list[Size]:
         with self._connections.taken() as session:
-            read_backup(session, Path(source), self._version)
+            return upkeep.sizes(session)
+
+    def is_empty(self) -> bool:
+        with self._connections.taken() as session:
+            return copying.is_empty(session)
+
+    def vacuum(self, now_ms: int, *, full: bool = False) -> Vacuumed:
+        with self._connections.taken() as session:
+            schema_of(session, self.location, self._version)
+            return upkeep.vacuum(session, now_ms, full=full)
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[Still]:
+        session = self._connections.take()
+        try:
+            with translated(self.location):
+                self._keep_writers_out(session)
+                yield copying.PostgresStill(session)
+        finally:
+            if not session.is_lost and not session.is_idle:
+                with contextlib.suppress(psycopg.Error):
+                    session.do("ROLLBACK")
+            self._connections.give(session)
+
+    def _keep_writers_out(self, session: Session) -> None:
+        """Keeps writers out until the session's transaction ends. After a deadlock with a writer that took its locks in
+        another order, lets that one pass and tries again."""
+        for attempt in range(1, STILL_TRIES + 1):
+            try:
+                session.do(f"{_BEGIN_WRITE}; {copying.UNHURRIED}; {copying.WRITERS_OUT}")
+            except errors.DeadlockDetected:
+                session.do("ROLLBACK")
+                if attempt == STILL_TRIES:
+                    raise
+            else:
+                break
+        schema_of(session, self.location, self._version)
+
+    def backup(self, target: str, tell: Tell = untold) -> None:
+        """Makes a consistent copy, as a SQLite store, while others write."""
+        with self._connections.taken() as session:
+            session.do(f"{BEGIN_LOOK[0]}; {copying.UNHURRIED}")
+            copying.write_file(copying.PostgresRows(session), Path(target), self._version, tell)
+            session.do("COMMIT")
+
+    def restore(self, source: str, tell: Tell = untold) -> None:
+        """Replaces our content with a backup's, in one transaction."""
+        with copying.rows_of_file(Path(source), self._version) as rows:
+            self._fill(rows, tell, instead=True)
+
+    def fill(self, source: Rows, tell: Tell = untold) -> None:
+        self._fill(source, tell, instead=False)
+
+    def _fill(self, source: Rows, tell: Tell, *, instead: bool) -> None:
+        with self._connections.taken() as session:
+
+            def check() -> None:
+                """Runs before anybody else sees the copy, while it can still be rolled back."""
+                total = source.count(EVENT)
+                reader = PostgresReader.within(self, session)
+                problems = differences(source, copying.PostgresRows(session))
+                problems = problems or problems_in(reader, lambda seen: tell("verifying", seen, total))
+                if problems:
+                    raise StoreUnusable(f"{self.location} got no true copy: {problems[0]}", hint="nothing was changed")
+
+            checks = copying.Checks(lambda: schema_of(session, self.location, self._version), check)
+            copying.fill(session, source, tell, checks, instead=instead)
         self._hints.give()
         self._notifier.tell()
 
@@ -349,8 +421,13 @@ class PostgresEngine:
         self._connections.close()
 
 
+def connections_to(address: str) -> Connections:
+    """Connections for inspecting an address before anything is opened."""
+    return Connections(address)
+
+
 def _order_counts(rows: Sequence[RowWrite]) -> bool:
-    """Whether a row makes room for another: it is removed, or gives up a name that may be taken only once. Within one
+    """Whether one row makes room for another: it is removed, or gives up a name that must be unique. Within one
     statement the server would choose the order."""
     for row in rows:
         if row.values is None:

@@ -1,7 +1,8 @@
-"""Connections to PostgreSQL: opened with our settings, kept for the next user, and their errors put into our words.
+"""Connections to PostgreSQL: opened with our settings, kept for the next user, and their errors translated into
+refusals.
 
-What is asked over them is the engine's. A connection that broke is thrown away, and with it all that idle beside it:
-they were to the same server.
+What is asked over them is up to the engine. A broken connection is closed together with all idle ones: they led to the
+same server.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
 from handrail.kernel.errors import InvalidParams, Refusal, StoreBusy, StoreFull, StoreUnusable
+from handrail.store.addresses import ENCODE_HINT, check_readable, holds_secret, secrets_of, shown_server
 from handrail.store.postgres_session import Session
 
 OLDEST_SERVER = 140000
@@ -23,9 +25,9 @@ KEEP_IDLE = 8
 LOCK_TIMEOUT_MS = 8_000
 STATEMENT_TIMEOUT_MS = 60_000
 IDLE_TIMEOUT_MS = 60_000
-"""How long a look may stand still between two statements."""
+"""How long a read may pause between two statements."""
 WRITE_IDLE_TIMEOUT_MS = 5_000
-"""How long a write of several statements may: shorter than others wait for its locks, so that they outlast a frozen
+"""How long a write of several statements may pause: less than others wait for its locks, so they outlast a frozen
 writer."""
 CONNECT_TIMEOUT_S = 10
 
@@ -41,24 +43,27 @@ SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_MS}', false),
 
 
 class Connections:
-    """The connections of one engine. As many as there are users at once; a few are kept."""
+    """The connections of one engine: as many as there are users at once, of which a few are kept."""
 
     def __init__(self, address: str) -> None:
         self._parameters = _parsed(address)
-        self.location = _location(self._parameters)
+        self.location = shown_server(address)
+        self._secrets = secrets_of(address)
         self.on_connect: Callable[[Session], None] = lambda _: None
-        """What the engine wants to see to on every new connection."""
+        """What the engine does on every new connection."""
         self._idle: list[Session] = []
         self._lock = threading.Lock()
         self._closed = False
 
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        """A connection of one's own. The caller closes it."""
+        """A separate connection, which the caller closes."""
         try:
             return psycopg.connect(**self._parameters, autocommit=True)
         except psycopg.Error as error:
+            said = _first_line(error)
+            why = "" if holds_secret(said, self._secrets) else f": {said}"
             raise StoreUnusable(
-                f"{self.location} does not answer: {_first_line(error)}",
+                f"{self.location} does not answer{why}",
                 hint="start the server, or check host, database, user and password in the address",
             ) from None
 
@@ -116,20 +121,12 @@ class Connections:
 
 
 def _parsed(address: str) -> dict[str, Any]:
+    check_readable(address)
     try:
         parameters = conninfo_to_dict(address)
-    except psycopg.ProgrammingError:  # its text would repeat the address, password and all
-        raise StoreUnusable(
-            "the PostgreSQL address cannot be read", hint="postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-        ) from None
+    except psycopg.ProgrammingError:  # its message would repeat the address, password included
+        raise StoreUnusable("the PostgreSQL address cannot be read", hint=ENCODE_HINT) from None
     return {"application_name": "handrail", "connect_timeout": CONNECT_TIMEOUT_S, **parameters}
-
-
-def _location(parameters: dict[str, Any]) -> str:
-    """The address without its secrets, to show."""
-    user = f"{parameters['user']}@" if "user" in parameters else ""
-    port = f":{parameters['port']}" if "port" in parameters else ""
-    return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}"
 
 
 def _check_server(session: Session, location: str) -> None:
@@ -150,7 +147,7 @@ def _check_server(session: Session, location: str) -> None:
 
 @contextlib.contextmanager
 def translated(location: str) -> Iterator[None]:
-    """The server's errors as refusals that say what to do."""
+    """Turns the server's errors into refusals that say what to do."""
     try:
         yield
     except psycopg.Error as error:

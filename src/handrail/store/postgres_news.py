@@ -1,7 +1,8 @@
 """News between processes on PostgreSQL: NOTIFY sent off the write path, LISTEN on a connection of its own.
 
-Only hints: a lost one costs a watcher its next look, never an event. A NOTIFY inside a write would make all writers
-queue for one lock, so a small thread sends one for everything that was committed in the last few milliseconds.
+These are only hints: a lost one delays a watcher until its next poll and never costs it an event. A NOTIFY inside a
+write would make all writers queue for one lock, so a small thread sends one for everything committed in the last few
+milliseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NOTIFY = (
     "SELECT set_config('synchronous_commit', 'off', true), "
     "pg_notify('handrail_' || (current_schema()::regnamespace::oid)::text, '')"
 )
-"""A hint need not outlive a crash, so it does not wait for the disk."""
+"""A hint need not survive a crash, so it does not wait for the disk."""
 
 
 class Hints:
@@ -38,7 +39,7 @@ class Hints:
             self._condition.notify_all()
 
     def wait(self, seen: int, timeout_s: float) -> bool:
-        """True when there was a hint after the first `seen` ones."""
+        """True if there was a hint after the first `seen`."""
         with self._condition:
             return self._condition.wait_for(lambda: self.count > seen, timeout_s)
 
@@ -65,14 +66,14 @@ class Notifier:
             self._pending.wait()
             self._closing.wait(COALESCE_S)
             self._pending.clear()
-            closing = self._closing.is_set()  # asked only now: `close` may have rung while we were on the way
+            closing = self._closing.is_set()  # read only now: `close` may have been called while we waited
             with contextlib.suppress(StoreRefused), self._connections.taken() as session:
                 session.do(_NOTIFY)
             if closing:
                 return
 
     def close(self) -> None:
-        """Sends what is still to be told, and ends."""
+        """Sends what is still pending, and ends."""
         with self._lock:
             self._closing.set()
         if self._thread is not None:
@@ -81,7 +82,7 @@ class Notifier:
 
 
 class Listener:
-    """Hears what other processes tell. One thread and one connection, started by the first that waits."""
+    """Hears what other processes announce. One thread and one connection, started by the first waiter."""
 
     def __init__(self, connections: Connections, hints: Hints) -> None:
         self._connections = connections

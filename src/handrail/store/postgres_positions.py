@@ -1,10 +1,10 @@
-"""Up to where PostgreSQL's feed is sure: below that position nothing can appear any more.
+"""How far PostgreSQL's feed is settled: below that position nothing can appear any more.
 
-A counter that every commit takes a number from would make all commits queue for it until each has reached the disk; a
-sequence would not, but then a number can appear after a follower has passed it, and is missed. So a position is made of
-the transaction's own number, shifted, plus the event's place in it: it grows, and never repeats. A follower reads only
-below the oldest transaction that is still writing events, so nothing can appear behind it. The price: positions have
-gaps, and a commit that takes long keeps later ones out of the feed until it ends; streams wait for nobody.
+If every commit took a number from a counter, all commits would queue for it until each had reached the disk. A sequence
+avoids that, but then a number can appear after a follower has passed it, and is missed. So a position is the
+transaction's own number, shifted, plus the event's place in the transaction: it grows, and never repeats. A follower
+reads only below the oldest transaction that is still writing events, so nothing can appear behind it. The price:
+positions have gaps, and a slow commit keeps later ones out of the feed until it ends; streams wait for nobody.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from handrail.store.postgres_writes import PLACE_BITS
 
 LOWEST = -(2**62)
-"""Sure of nothing."""
+"""Nothing is settled."""
 
 SETTLED = f"""
 WITH locks AS MATERIALIZED (
@@ -34,19 +34,20 @@ SELECT position + (coalesce(oldest, (CASE WHEN pg_is_in_recovery() THEN pg_snaps
   position + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {PLACE_BITS})
 FROM counter, writing WHERE one = 1
 """  # noqa: S608 - our own names
-"""Where the oldest transaction stands that may write events and whose outcome this statement's snapshot does not show;
-and where the oldest of all stands. Both hold for that snapshot and for every later one of the same server.
+"""The position of the oldest transaction that may write events and whose outcome this statement's snapshot does not
+show; and the position of the oldest transaction of all. Both hold for that snapshot and for every later one of the same
+server.
 
-Who writes events has the table's lock before it has a number, so an open number whose holder is seen without that lock
-writes none. A number whose holder is not seen may be anybody's: the server hands numbers out a moment before it shows
-whose they are. And one that ends lets go of its locks one by one: only who is still in progress after the locks were
-looked at had all of them when they were. A standby shows neither, so there all of them count.
+A writer of events holds the table's lock before it gets a number, so an open number whose holder is seen without that
+lock writes none. A number whose holder is not seen may be anybody's: the server hands out numbers a moment before it
+shows whose they are. And a transaction that ends releases its locks one by one, so only one that is still in progress
+after the locks were read had all of them at that time. A standby shows neither, so there every transaction counts.
 """
 
 
 def sure(bound: str, position: str = "position") -> str:
-    """A condition on positions: below what was asked before, or below every transaction of the server that was open
-    when the look began, which costs nothing to know."""
+    """A condition on positions: below the bound found earlier, or below every transaction that was open on the server
+    when the view began, which costs nothing to know."""
     return (
         f"{position} < greatest({bound}, (SELECT position + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint "  # noqa: S608 - our own names
         f"<< {PLACE_BITS}) FROM counter WHERE one = 1))"

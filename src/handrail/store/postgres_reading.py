@@ -1,4 +1,5 @@
-"""What is read from PostgreSQL: one look at the store, and of its feed only what is sure (`postgres_positions`)."""
+"""Reading from PostgreSQL: one consistent view of the store, and of its feed only what is settled
+(`postgres_positions`)."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from handrail.store import statements as sql
 from handrail.store.feeds import Asked, Words, asked
 from handrail.store.postgres_connections import refusal_for, translated
 from handrail.store.postgres_positions import LOWEST, SETTLED, sure
+from handrail.store.postgres_schema import SCHEMA_NOTED, check_here
 from handrail.store.postgres_session import Session, Step
 from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.tables import Table
@@ -28,15 +30,15 @@ _WORDS = Words(
     together=True,
 )
 _POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE {sure('$1')}"  # noqa: S608 - our own names
-_EVERYTHING = f"SELECT {sql.EVENT} FROM event WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608 - our own names
-_BEGIN_LOOK: Step = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+BEGIN_LOOK: Step = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+_NOTED: Step = (SCHEMA_NOTED, ())
 _ONE_PLAN: Step = ("SET LOCAL plan_cache_mode = force_generic_plan", ())
-"""For the feed: to plan a page anew for every position takes longer than to read it, and what the server guesses from
-one position can be a plan that reads a whole stream for that page."""
+"""For the feed: replanning a page for every position takes longer than reading it, and a plan guessed from one position
+may read a whole stream for that page."""
 
 
 class Looked(Protocol):
-    """What a look needs of its engine."""
+    """What a reader needs from its engine."""
 
     @property
     def location(self) -> str: ...
@@ -55,7 +57,7 @@ def own(text: str) -> str:
 
 
 class PostgresReader:
-    """One look: a transaction that reads from one snapshot, begun by the first question."""
+    """One view: a transaction that reads from one snapshot, begun by the first query."""
 
     def __init__(self, engine: Looked, session: Session) -> None:
         self._engine = engine
@@ -63,16 +65,23 @@ class PostgresReader:
         self._looked = False
         self._bound = LOWEST
         self._asked = False
-        """Whether it was asked within this look how far the feed is sure."""
+        """Whether this view has already asked how far the feed is settled."""
+
+    @classmethod
+    def within(cls, engine: Looked, session: Session) -> PostgresReader:
+        """A view from inside a running transaction, which includes what that transaction has written."""
+        reader = cls(engine, session)
+        reader._looked = True
+        return reader
 
     def _rows(self, text: str, parameters: Sequence[Any] = (), *before: Step) -> list[tuple[Any, ...]]:
-        """The first question of a look is asked again on a new connection when the old one turns out to be gone."""
+        """Runs a query. The first one of a view is repeated on a new connection if the old one turns out to be gone."""
         try:
             return self._ask((own(text), parameters), before)
         except psycopg.Error as error:
             if not self.session.is_lost:
                 raise refusal_for(error, self._engine.location) from error
-            if self._looked or self._bound != LOWEST:  # what is sure there need not be sure on another server
+            if self._looked or self._bound != LOWEST:  # what is settled there need not be settled on another server
                 raise Conflict(f"the connection to {self._engine.location} was lost in the middle of a look") from error
         self.session = self._engine.another_session(self.session)
         with translated(self._engine.location):
@@ -81,13 +90,16 @@ class PostgresReader:
     def _ask(self, question: Step, before: Sequence[Step]) -> list[tuple[Any, ...]]:
         if self._looked and not before:
             return self.session.rows(*question)
-        found = self.session.together(*(() if self._looked else (_BEGIN_LOOK,)), *before, question)
+        begin = () if self._looked else (BEGIN_LOOK, _NOTED)
+        found = self.session.together(*begin, *before, question)
         self._looked = True
+        if begin:
+            check_here(self.session, self._engine.location, found[1][0][0] if found[1] else None)
         return found[-1]
 
     def end(self) -> None:
         if self._looked and not self.session.is_lost:
-            with contextlib.suppress(psycopg.Error):  # nothing was written, so nothing is lost with it
+            with contextlib.suppress(psycopg.Error):  # nothing was written, so nothing is lost
                 self.session.leave("COMMIT")
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
@@ -120,7 +132,7 @@ class PostgresReader:
         if not self._looked and self._engine.owes(self.session):
             self._settle()
         page = self._across(question, after, limit)
-        if len(page) < limit and self._knows_more():  # a full page is sure without asking who writes
+        if len(page) < limit and self._knows_more():  # a full page is settled without asking who is writing
             page += self._across(question, page[-1].position if page else after, limit - len(page))
         return page
 
@@ -139,26 +151,22 @@ class PostgresReader:
         return int(self._rows(_POSITION, (self._bound,))[0][0])
 
     def _settle(self) -> None:
-        """Finds out up to where the feed is sure. Who asks first thing also finds what was written here; later in a
-        look nobody can be waited for any more."""
+        """Finds out how far the feed is settled. If that is the first query of a view, it includes our own commits;
+        later in a view it is too late to wait for any."""
         if self._looked:
             self._knows_more()
         else:
             self._bound = self._engine.settled(self.session)
 
     def _knows_more(self) -> bool:
-        """Asks within the look how far the feed is sure, once: true where that is further than a look knows by
-        itself."""
+        """Asks, once per view, how far the feed is settled: true if that is further than the snapshot alone can
+        tell."""
         if self._asked:
             return False
         self._asked = True
         settled, known = self._rows(SETTLED)[0]
         self._bound = max(self._bound, self.session.note(settled))
         return bool(self._bound > known)
-
-    def everything(self, after: int, limit: int) -> list[Event]:
-        """The feed with what is not settled yet: for a copy of all that this look shows."""
-        return decode_events(self._rows(_EVERYTHING, (after, limit)))
 
     def last_by(self, actor: str, limit: int) -> list[Event]:
         return decode_events(self._rows(sql.LAST_BY, (actor, limit)))

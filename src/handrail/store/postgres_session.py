@@ -1,9 +1,9 @@
-"""One connection to PostgreSQL, and how statements travel over it. What they say is the caller's.
+"""One connection to PostgreSQL, and how statements travel over it. What they say is up to the caller.
 
-It speaks through the driver's own wrapper of libpq, a level below its cursors: those cost more than the server takes
-to answer. Every statement with parameters is prepared once a connection; its parameters have no types of their own, so
-the server takes those of the places they stand in, and one text is one plan. Statements that need no answer in between
-travel together, and an end that nobody has to wait for is not waited for.
+It uses the driver's own wrapper of libpq, a level below its cursors, which cost more time than the server takes to
+answer. Every statement with parameters is prepared once per connection; its parameters are untyped, so the server
+infers their types from context, and one text is one plan. Statements that need no answer in between are sent together,
+and the end of a transaction is not waited for if nobody needs to.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK, ExecStatus.EMPTY_QUERY, Ex
 
 @lru_cache(maxsize=1024)
 def _numbered(text: str) -> bytes:
-    """A statement with the protocol's own holes: $1, $2 …"""
+    """A statement with the protocol's own placeholders: $1, $2 …"""
     first, *rest = text.split("%s")
     return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, start=1))).encode()
 
 
 class Session:
-    """One connection, and who its server process is. Used by one thread at a time."""
+    """One connection, and the identity of its server process. Used by one thread at a time."""
 
     def __init__(self, connection: psycopg.Connection[tuple[Any, ...]], settings: str) -> None:
         self.connection = connection
         self._libpq = connection.pgconn
-        connection.adapters.register_dumper(int, Int8Dumper)  # one for every number
+        connection.adapters.register_dumper(int, Int8Dumper)  # one type for every integer
         self._adapting = Transformer(connection)
         self._prepared: dict[str, bytes] = {}
         self._numbers = count(1)
         self._owed = False
         self.sure = LOWEST
-        """Up to where the feed is known to be sure for every look that begins on this connection: its server said so,
-        and another need not."""
+        """The position up to which the feed is known to be settled for every read that begins on this connection: its
+        server said so, and another server may not have got that far."""
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._libpq.socket, selectors.EVENT_READ)
         self.do(settings)
@@ -69,7 +69,7 @@ class Session:
     # -- asking -----------------------------------------------------------------------------------------------------
 
     def row(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
-        """The first row a statement gives."""
+        """The first row of a statement's result."""
         rows = self.rows(text, parameters)
         return rows[0] if rows else None
 
@@ -81,7 +81,7 @@ class Session:
         return self._loaded(self._checked(self._answers())[-1])
 
     def do(self, text: str, parameters: Sequence[Any] = ()) -> None:
-        """Runs a statement for its effect; without parameters also several, divided by semicolons."""
+        """Runs a statement for its effect; without parameters it may be several, separated by semicolons."""
         if parameters:
             self.rows(text, parameters)
             return
@@ -90,15 +90,14 @@ class Session:
         self._checked(self._answers())
 
     def together(self, *steps: Step) -> list[list[tuple[Any, ...]]]:
-        """Several statements in one round trip, and the rows of each. The first that fails is the last that is
-        done."""
+        """Runs several statements in one round trip and returns the rows of each. Stops at the first that fails."""
         self._come_to_rest()
         if len(self._prepared) > MOST_PREPARED:
             self._prepared.clear()
             self.do("DEALLOCATE ALL")
         dumped = [self._dumped(parameters) for _, parameters in steps]
         sent: list[str | None] = []
-        """Of each result to come, the statement that it tells to be prepared."""
+        """For each expected result: the statement it confirms as prepared, or None for a result with rows."""
         self._libpq.enter_pipeline_mode()
         for (text, _), values in zip(steps, dumped, strict=True):
             if text not in self._prepared:
@@ -117,14 +116,14 @@ class Session:
         return [self._loaded(result) for told, result in zip(sent, results, strict=False) if told is None]
 
     def leave(self, text: str) -> None:
-        """Runs a statement that nobody needs the answer of; the next one finds out if it was refused."""
+        """Runs a statement whose answer nobody needs; if it was refused, the next statement finds out."""
         self._come_to_rest()
         self._libpq.send_query(text.encode())
         self._owed = True
         self._push()
 
     def note(self, position: int) -> int:
-        """Takes note that the feed is sure up to a position, and tells the furthest that is known."""
+        """Notes that the feed is settled up to a position, and returns the furthest one known."""
         self.sure = max(self.sure, position)
         return self.sure
 
@@ -136,11 +135,11 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is free for the next user: in no transaction, or about to have left one."""
+        """Whether it is free for the next user: in no transaction, or about to leave one."""
         return self._owed or self._libpq.transaction_status == TransactionStatus.IDLE
 
     def end(self, other: Session) -> bool:
-        """Ends the server process of a lost connection, if it is still there: what it had not done it never will."""
+        """Ends the server process of a lost connection, if it still exists: what it had not done, it never will."""
         return all(ended for (ended,) in self.rows(_END_BACKEND, (other.pid, other.started)))
 
     def close(self) -> None:
@@ -150,7 +149,7 @@ class Session:
     # -- the protocol -----------------------------------------------------------------------------------------------
 
     def _dumped(self, parameters: Sequence[Any]) -> _Dumped:
-        """Parameters as they travel. What cannot is refused here, before anything is sent."""
+        """Parameters in wire form. Values that have none are refused here, before anything is sent."""
         if not parameters:
             return None, None
         values = self._adapting.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
@@ -160,7 +159,7 @@ class Session:
         self._libpq.send_query_prepared(self._prepared[text], values, formats, Format.BINARY)
 
     def _push(self) -> None:
-        """Sends what the driver holds. Reads meanwhile: the server may want to be heard before it takes more."""
+        """Sends what the driver has buffered. Reads meanwhile, since the server may block until its output is read."""
         while self._libpq.flush():
             self._ready.modify(self._libpq.socket, selectors.EVENT_READ | selectors.EVENT_WRITE)
             ready = self._ready.select()
@@ -175,7 +174,7 @@ class Session:
         return self._libpq.get_result()
 
     def _answers(self, *, synced: bool = False) -> list[PGresult]:
-        """All results of what was sent: up to the first end of one, or of all that travelled together."""
+        """All results of what was sent: up to the end of one statement, or of the whole pipeline if `synced`."""
         self._push()
         results: list[PGresult] = []
         while not synced or not results or results[-1].status != ExecStatus.PIPELINE_SYNC:
@@ -187,7 +186,7 @@ class Session:
         return results
 
     def _come_to_rest(self) -> None:
-        """Hears the answer that nobody waited for."""
+        """Reads the answer that nobody waited for."""
         if self._owed:
             self._owed = False
             self._checked(self._answers())
@@ -197,7 +196,7 @@ class Session:
         for result in results:
             if result.status not in _DONE:
                 error = errors.error_from_result(result)
-                raise error if error.sqlstate else psycopg.OperationalError(str(error))  # no server said this
+                raise error if error.sqlstate else psycopg.OperationalError(str(error))  # not reported by a server
         return results
 
     def _loaded(self, result: PGresult) -> list[tuple[Any, ...]]:

@@ -1,8 +1,9 @@
 """A write set as one PostgreSQL statement: heads checked, key kept, events and rows written, all of it or none.
 
 One statement is one round trip and one transaction. Its text depends only on the shape of what is written, so the
-server plans it once. The heads come first, in the order of their names: every other row a unit writes belongs to one
-of those streams, so whoever holds the heads meets nobody else, and whoever lost finds out before it has done any work.
+server plans it once. The heads come first, in the order of their names: every other row a unit writes belongs to one of
+those streams, so the writer that holds the heads meets nobody else, and one that lost finds out before it has done any
+work.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from handrail.store.tables import BY_NAME
 from handrail.store.writes import RowWrite, WriteSet
 
 SCHEMA_KEY = "schema"
-"""Where the version of the schema stands, in `meta`."""
+"""The key in `meta` that holds the schema's version."""
 PLACE_BITS = 16
-"""Room for the events of one transaction between two positions."""
+"""Leaves room between two transactions' positions for the events of one."""
 MOST_EVENTS = (1 << PLACE_BITS) - 1
 FEW = 8
-"""Up to this many of a kind are written out; more travel as arrays, so that there are few shapes."""
+"""Up to this many of a kind are written out; more are sent as arrays, which keeps the number of shapes small."""
 
 HERE = f"(SELECT position + (pg_current_xact_id()::text::bigint << {PLACE_BITS}) FROM counter WHERE one = 1)"  # noqa: S608 - our own names
 """The position that this transaction's events come after."""
@@ -40,14 +41,14 @@ _EVENT = (
 )
 _Columns = tuple[tuple[str, str], ...]
 _Kind = tuple[str, tuple[str, ...] | None]
-"""A table, and the columns that are changed in a row that is there; None for whole rows."""
+"""A table, and the columns changed in an existing row; None for whole rows."""
 
 
 _SERVER_KINDS = {"text": "text", "json": "text", "int": "bigint", "flag": "bigint"}
 
 
 class Shape(NamedTuple):
-    """How many of what: all that a statement's text depends on. -1 stands for many."""
+    """How many of what: all that a statement's text depends on. -1 means many."""
 
     moved: int
     made: int
@@ -57,9 +58,9 @@ class Shape(NamedTuple):
 
 
 def statement(writes: WriteSet, *, with_rows: bool = True) -> tuple[str, list[Any]]:
-    """The statement and its parameters. It returns the position that the events come after; nothing when a stream has
-    moved on, the key is taken or the schema is not ours any more, and then nothing was written, and the schema that
-    there is comes beside it."""
+    """The statement and its parameters. It returns the position that the events come after, and NULL. If a stream has
+    moved on, the key is taken or the schema is no longer ours, nothing is written; then it returns NULL and the schema
+    that is there."""
     moved = [stream for stream in writes.streams if stream.expected.seq]
     made = [stream for stream in writes.streams if not stream.expected.seq]
     events = [event for stream in writes.streams for event in stream.events]
@@ -107,7 +108,7 @@ def _by_kind(rows: Iterable[RowWrite]) -> dict[_Kind, list[tuple[Any, ...]]]:
 
 
 def _given(size: int, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The parameters of a source: row by row, or column by column where they travel as arrays."""
+    """The parameters of a source: row by row, or column by column if they are sent as arrays."""
     if size >= 0:
         return [value for row in rows for value in row]
     return [list(column) for column in zip(*rows, strict=True)]
@@ -145,8 +146,8 @@ def _single_head(shape: Shape) -> list[str]:
 
 
 def _heads(shape: Shape) -> list[str]:
-    """Locks what is expected, keeps the key, moves the heads: each only if the one before it went well. A new stream
-    that another made first is a unique violation, which takes everything back."""
+    """Locks the expected heads, keeps the key, moves the heads: each only if the step before succeeded. A new stream
+    that somebody else created first is a unique violation, which rolls everything back."""
     parts, before = [], " FROM known"
     if shape.moved:
         same = "s.name = v.name AND s.head = v.head AND s.hash = v.hash"
@@ -164,7 +165,7 @@ def _heads(shape: Shape) -> list[str]:
             "expires_ms = excluded.expires_ms WHERE i.expires_ms <= %s RETURNING 1)"
         )
         parts.append(
-            # Not the row that was just kept, which one statement cannot change twice.
+            # Not the row that was just kept: one statement cannot change a row twice.
             "swept AS (DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency "
             "WHERE expires_ms <= %s AND (scope, key) <> (%s::text, %s::text) "
             "ORDER BY expires_ms LIMIT 4 FOR UPDATE SKIP LOCKED))"
@@ -202,7 +203,7 @@ def _put(kind: _Kind, size: int) -> str:
 
 
 def _source(size: int, columns: _Columns) -> str:
-    """Rows to select from, called v."""
+    """Rows to select from, named v."""
     names = ", ".join(name for name, _ in columns)
     if size < 0:
         arrays = ", ".join(f"%s::{kind}[]" for _, kind in columns)

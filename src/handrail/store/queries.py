@@ -1,4 +1,4 @@
-"""Queries as SQL, once per shape. What can be asked stands in `kernel/query.py`."""
+"""Queries as SQL, one text per shape. What can be asked is defined in `kernel/query.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Shape = tuple[tuple[str, int, bool], ...]
 
 
 def select_sql(table: str, columns: tuple[str, ...], query: Query) -> tuple[str, list[Any]]:
-    """The statement and its parameters, with `?` for each. Rows come with their stream's head."""
+    """The statement and its parameters, with `?` for each. Each row comes with its stream's head."""
     parameters = _parameters(query)
     sql = _select_text(table, columns, _shape(query), query.order)
     if query.limit is not None or query.offset:
@@ -38,7 +38,7 @@ def count_by_sql(table: str, query: Query, columns: tuple[str, ...]) -> tuple[st
 
 
 def _shape(query: Query) -> _Shape:
-    """Of each condition its column, how many values it takes, and whether nothing at all fits too."""
+    """For each condition: its column, how many values it takes, and whether NULL matches too."""
     found = []
     for column, value in query.where:
         members = value if isinstance(value, tuple) else (value,)
@@ -67,7 +67,7 @@ def _select_text(table: str, columns: tuple[str, ...], shape: _Shape, order: tup
 
 
 def _order_text(table: str, key: str) -> str:
-    """Nothing comes before something. Said only where nothing may stand, so that an index still gives the order."""
+    """NULL comes first. Spelled out only for nullable columns, so that an index can still provide the order."""
     column, turned = key.lstrip("-"), key.startswith("-")
     check_column(table, column)
     words = " DESC" if turned else ""
@@ -77,13 +77,13 @@ def _order_text(table: str, key: str) -> str:
 
 
 def bounded(asked: str) -> tuple[str, str]:
-    """A condition's column, and `>` or `<` where it asks for what lies beyond a value."""
+    """A condition's column, and `>` or `<` if it asks for values beyond a bound."""
     column, _, beyond = asked.partition(" ")
     return column, beyond
 
 
 def check_column(table: str, column: str) -> None:
-    """JSON is kept as text that no engine looks into."""
+    """Asserts that a column is not JSON, which is stored as text that no engine looks into."""
     known = BY_NAME[table]
     assert known.kinds[known.columns.index(column)] != "json", f"{table}.{column} is JSON and cannot be asked for"
 

@@ -1,21 +1,23 @@
-"""The ports of the store: what a unit reads through, and what every engine offers. Types only."""
+"""The ports of the store: what a unit reads through, and what engines offer. Hardly more than types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import EVERYTHING, Event, Only
+from handrail.store.copying import Rows, Still, Tell, untold
 from handrail.store.queries import Query
 from handrail.store.tables import Table
 from handrail.store.writes import Head, WriteSet
 
 
 class Reader(Protocol):
-    """One consistent look at the store."""
+    """One consistent view of the store."""
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None: ...
 
@@ -30,16 +32,16 @@ class Reader(Protocol):
     def key_answer(self, scope: str, key: str, now_ms: int) -> tuple[str, bytes] | None: ...
 
     def events(self, stream: str, after: int, limit: int) -> list[Event]:
-        """Events of one stream with a later sequence number, in order."""
+        """The events of one stream after a sequence number, in order."""
         ...
 
     def feed(self, after: int, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        """Events of all streams at a later position that fit, in the order everybody sees them in. Positions grow, but
+        """The matching events of all streams after a position, in the order everybody sees them in. Positions grow, but
         not always by one."""
         ...
 
     def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        """The newest events of the feed that fit, oldest of them first."""
+        """The newest matching events of the feed, oldest first."""
         ...
 
     def last_by(self, actor: str, limit: int) -> list[Event]:
@@ -54,7 +56,7 @@ class Reader(Protocol):
 
 
 class EngineInfo(msgspec.Struct, frozen=True):
-    """What `handrail db path` and `check` tell of an engine."""
+    """What `handrail db path` and `check` say about an engine."""
 
     engine: str
     location: str
@@ -68,21 +70,21 @@ class Engine(Protocol):
     def info(self) -> EngineInfo: ...
 
     def reading(self, *, aside: bool = False) -> AbstractContextManager[Reader]:
-        """A look that does not change while it is open. `aside`: it may take long, and must not keep writers of this
-        process waiting."""
+        """A view that does not change while it is open. `aside`: it may take long, and must not keep this process's
+        writers waiting."""
         ...
 
     def commit(self, writes: WriteSet) -> int:
-        """Writes all of it and returns the position of the last event. Raises Conflict when a stream has moved on, a
-        StoreRefused when it cannot be written; either way nothing was."""
+        """Writes all of it and returns the position of the last event. Raises Conflict if a stream has moved on,
+        StoreRefused if it cannot be written; in both cases nothing was written."""
         ...
 
     def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
-        """Puts off the expiry of every lease that `holder` still has at `now_ms`; how many those are."""
+        """Extends every lease that `holder` still has at `now_ms`, and returns how many those are."""
         ...
 
     def alone(self) -> AbstractContextManager[None]:
-        """Keeps every other writer out while it is open, so that a unit that lost too often gets its turn."""
+        """Keeps every other writer out while it is open, so that a unit that keeps losing gets its turn."""
         ...
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
@@ -93,6 +95,69 @@ class Engine(Protocol):
         """What the engine itself finds wrong with its files."""
         ...
 
-    def backup(self, target: str) -> None: ...
-
     def close(self) -> None: ...
+
+
+class Size(NamedTuple):
+    """How much space one kind of content takes."""
+
+    what: str
+    rows: int | None
+    bytes: int | None
+
+
+class Vacuumed(NamedTuple):
+    """What a vacuum freed."""
+
+    before: int
+    after: int
+    keys: int
+    """Expired idempotency keys that were removed."""
+
+
+@runtime_checkable
+class LastingEngine(Engine, Protocol):
+    """An engine whose content outlives its process and can be maintained."""
+
+    def backup(self, target: str, tell: Tell = untold) -> None:
+        """Writes a consistent copy into a new SQLite file, while others write."""
+        ...
+
+    def restore(self, source: str, tell: Tell = untold) -> None:
+        """Replaces its own content with a backup's, in one step."""
+        ...
+
+    def fill(self, source: Rows, tell: Tell = untold) -> None:
+        """Copies all of another store into itself, in one step, and compares. It must be empty."""
+        ...
+
+    def still(self) -> AbstractContextManager[Still]:
+        """Keeps every other writer out for as long as it takes to copy everything."""
+        ...
+
+    def is_empty(self) -> bool: ...
+
+    def sizes(self) -> list[Size]: ...
+
+    def vacuum(self, now_ms: int, *, full: bool = False) -> Vacuumed:
+        """Returns free space to the system. `full`: all of it, even if everybody has to wait meanwhile."""
+        ...
+
+
+def lasting(engine: Engine) -> LastingEngine:
+    """The engine as one that can be maintained; refuses a store in memory."""
+    if not isinstance(engine, LastingEngine):
+        raise StoreUnusable("a store in memory ends with its process", hint="choose a file with --db")
+    return engine
+
+
+_NAMED = {"event": "events", "idempotency": "keys"}
+_OWN = ("meta", "counter", "stream")
+
+
+def grouped(counts: Mapping[str, int], room: Mapping[str, int], total: int) -> list[Size]:
+    """Tables by what they hold for people: events, keys, and each kind of record that has rows."""
+    found = [Size(shown, counts.get(name, 0), room.get(name, 0)) for name, shown in _NAMED.items()]
+    rest = sorted(counts.keys() - {*_NAMED, *_OWN}, key=lambda name: (-room.get(name, 0), name))
+    found += [Size(name, counts[name], room.get(name, 0)) for name in rest if counts[name]]
+    return [*found, Size("other", None, total - sum(size.bytes or 0 for size in found))]

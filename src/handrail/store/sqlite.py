@@ -1,8 +1,8 @@
-"""SQLite: the default engine. Many processes on one file, each a writer now and then.
+"""SQLite: the default engine. Many processes share one file, and each writes now and then.
 
 Writers queue at a gate (a lock on a file beside the database) before they begin, because SQLite's own waiting is a
-lottery that can starve one of them; the kernel opens the gate again when its holder dies. Threads of one process that
-write at the same time are committed together. What is acknowledged has been committed.
+lottery that can starve one of them; the kernel opens the gate when its holder dies. Threads of one process that write
+at the same time are committed together. Whatever is acknowledged has been committed.
 """
 
 from __future__ import annotations
@@ -17,22 +17,31 @@ from pathlib import Path
 import apsw
 
 from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
+from handrail.store import sqlite_upkeep as upkeep
 from handrail.store import statements as sql
+from handrail.store.copying import Rows, Still, Tell, differences, untold
 from handrail.store.gate import Gate
+from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
-from handrail.store.places import OTHER_FILE, Files, check_place
-from handrail.store.reading import EngineInfo, Reader
+from handrail.store.places import OTHER_FILE, Files, check_place, make_private
+from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
+from handrail.store.sqlite_copying import SqliteRows, SqliteStill, moved_to
+from handrail.store.sqlite_copying import fill as fill_from
 from handrail.store.sqlite_reading import SqliteReader
 from handrail.store.sqlite_refusals import refusal_for, refuse, translated
 from handrail.store.writes import Conflict, RowWrite, StreamWrite, WriteSet
 
 OLDEST_SQLITE = (3, 51, 3)
-"""Older ones can lose committed pages when many processes checkpoint one file."""
+"""Older versions can lose committed pages when many processes checkpoint one file."""
 
 APPLICATION_ID = 0x48524C31
 BUSY_MS = 30_000
 GROUP = 64
-"""Units of one process that are committed together."""
+"""How many units of one process are committed together."""
+RESTORE_PAGES = 1000
+"""Pages between two progress reports of a restore."""
+KEEP_IDLE = 16
+"""How many idle read connections are kept for the next reader: each has its own cache of up to 16 MB."""
 WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05)
 
 _CONNECTION_PRAGMAS = (
@@ -61,7 +70,7 @@ class SqliteEngine:
     """A store in one file."""
 
     def __init__(self, path: Path, *, version: str, durable: bool = False, busy_ms: int = BUSY_MS) -> None:
-        """Opens the file, creating or upgrading it where needed. A current file is not written to."""
+        """Opens the file, creating or upgrading it if needed. A file with the current schema is not written to."""
         _check_library()
         check_place(path)
         self._path = path
@@ -73,14 +82,15 @@ class SqliteEngine:
         self._queue: deque[_Pending] = deque()
         self._leader = threading.RLock()
         self._alone_on: int | None = None
-        """The thread that keeps all others out, those of its own process too."""
+        """The thread that keeps all others out, including those of its own process."""
         self._own_version = -1
         """The file's version as our last commit left it."""
         self._news = threading.Condition()
         self._listeners = 0
         self._closed = False
-        real = os.path.realpath(path)  # SQLite too keeps its files beside what a link points to
+        real = os.path.realpath(path)  # SQLite, too, keeps its files beside the target of a link
         self._gate = Gate(Path(f"{real}.gate"), busy_ms / 1000)
+        make_private(Path(real))
         with translated(path):
             self._writer = self._connect()
             self._execute = self._writer.cursor().execute
@@ -99,7 +109,7 @@ class SqliteEngine:
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path), statementcachesize=256)
         connection.set_busy_timeout(self._busy_ms)
-        # A plan that looks at the values is made anew for every value: reading a task took ten times as long.
+        # Without this, a plan depends on bound values and is remade for each: reading a task took ten times as long.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _CONNECTION_PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").fetchall()
@@ -112,7 +122,7 @@ class SqliteEngine:
     def _make_current(self) -> None:
         found = self._look()
         if found > LATEST:
-            self._refuse_newer(found)
+            self._refuse(found)
         if found == LATEST and self._writer.execute("PRAGMA journal_mode").get == "wal":
             return
         with self._gate.held():
@@ -123,8 +133,8 @@ class SqliteEngine:
                 self._take(step.number, step.sql, step.since)
 
     def _look(self) -> int:
-        """The file's schema. A file that holds something must be ours."""
-        self._writer.execute("BEGIN")  # one look: another process may be making the tables right now
+        """The file's schema. Refuses a file that holds something and is not ours."""
+        self._writer.execute("BEGIN")  # one consistent read: another process may be creating the tables right now
         try:
             found = self._schema()
             ours = self._writer.execute("PRAGMA application_id").get == APPLICATION_ID
@@ -135,16 +145,13 @@ class SqliteEngine:
         return found
 
     def _take(self, number: int, text: str, since: str) -> None:
-        """One step in one transaction; another process may have taken it while we waited."""
+        """Takes one step in one transaction; another process may have taken it while we waited."""
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             if self._schema() < number:
                 for statement in statements(text):
                     self._writer.execute(statement)
-                keep = (
-                    "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-                )
-                self._writer.execute(keep, ("needs", since))
+                self._writer.execute(sql.KEEP_META, ("needs", since))
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {number}")
             self._writer.execute("COMMIT")
@@ -152,7 +159,10 @@ class SqliteEngine:
             self._roll_back()
             raise
 
-    def _refuse_newer(self, found: int) -> None:
+    def _refuse(self, found: int) -> None:
+        """Says why a file with such a schema is not written to: the store has moved, or a newer Handrail was here."""
+        if is_moved(found):
+            raise moved(str(self._path), moved_to(self._writer))
         row = self._writer.execute("SELECT value FROM meta WHERE key = 'needs'").fetchone()
         needed = row[0] if row is not None else "a newer one"
         raise StoreTooNew(
@@ -167,13 +177,15 @@ class SqliteEngine:
     def reading(self, *, aside: bool = False) -> Iterator[Reader]:
         self._check_process()
         connection = self._writer
-        # The writer's own connection where nobody needs it: its pages are warm, another's would be read anew.
+        # Use the writer's own connection when it is free: its cache is warm, another's would be cold.
         own = not aside and self._leader.acquire(blocking=False)
         try:
             if not own or connection.in_transaction:
                 connection = self._borrow()
-            connection.execute("BEGIN")
+            found = int(connection.execute("BEGIN; PRAGMA user_version").get)
             try:
+                if is_moved(found):  # what is here is no longer current
+                    raise moved(str(self._path), moved_to(connection))
                 yield SqliteReader(connection)
             finally:
                 if connection.in_transaction:
@@ -182,12 +194,12 @@ class SqliteEngine:
             refuse(error, self._path)
         finally:
             if connection is not self._writer:
-                self._readers.append(connection)
+                self._give_back(connection)
             if own:
                 self._leader.release()
 
     def _borrow(self) -> apsw.Connection:
-        """A connection that nobody else uses until it is put back."""
+        """A connection for the caller alone until it is given back."""
         try:
             return self._readers.pop()
         except IndexError:
@@ -201,6 +213,13 @@ class SqliteEngine:
         try:
             yield connection
         finally:
+            self._give_back(connection)
+
+    def _give_back(self, connection: apsw.Connection) -> None:
+        """Keeps a connection for the next reader; closes it if there are enough, or if the store is closed."""
+        if self._closed or len(self._readers) >= KEEP_IDLE:
+            connection.close()
+        else:
             self._readers.append(connection)
 
     def _check_process(self) -> None:
@@ -217,9 +236,9 @@ class SqliteEngine:
             self._commit_group([pending])
         else:
             self._queue.append(pending)
-            with self._leader:  # whoever comes first commits for all that have queued up meanwhile
+            with self._leader:  # the first to arrive commits for everyone queued by then
                 while not pending.done:  # more than one group may be ahead of ours
-                    if not self._queue:  # whoever took it out was interrupted before anything came of it
+                    if not self._queue:  # the thread that took it was interrupted before committing
                         raise _interrupted()
                     self._commit_group(self._next_group())
         if pending.error is not None:
@@ -250,7 +269,7 @@ class SqliteEngine:
                 pending.done = True
 
     def _told(self, error: BaseException) -> Exception:
-        """What the writers of a group are told of an error that befell the one who wrote for them."""
+        """The error to give a group's writers when the thread that wrote for them failed."""
         if isinstance(error, apsw.Error):
             return refusal_for(error, self._path) or error
         return error if isinstance(error, Exception) else _interrupted()
@@ -276,12 +295,12 @@ class SqliteEngine:
             raise
 
     def _check_schema(self) -> None:
-        """Others have written since our last commit, and one of them may be a newer Handrail."""
+        """Others have written since our last commit: one may be a newer Handrail, or have moved the store."""
         if (found := self._schema()) != LATEST:
-            self._refuse_newer(found)
+            self._refuse(found)
 
     def _apply_within(self, pending: _Pending) -> None:
-        """One of several: its failure takes back only its own."""
+        """Applies one of several write sets: if it fails, only its own changes are rolled back."""
         self._execute("SAVEPOINT unit")
         try:
             pending.position = self._apply(pending.writes)
@@ -312,7 +331,7 @@ class SqliteEngine:
         return position
 
     def _move_heads(self, streams: tuple[StreamWrite, ...]) -> int:
-        """The number of events to come. Raises Conflict where a stream does not stand where it was seen."""
+        """Moves the heads and returns how many events will follow. Raises Conflict if a stream has moved on."""
         count = 0
         for name, expected, events in streams:
             last = events[-1]
@@ -326,7 +345,7 @@ class SqliteEngine:
         return count
 
     def _write_row(self, row: RowWrite) -> None:
-        """Only what differs: a column that is written again takes every index it stands in along."""
+        """Writes only what differs: rewriting a column also rewrites every index that contains it."""
         if row.values is None:
             self._execute(sql.REMOVE[row.table], (row.key,))
             return
@@ -340,15 +359,28 @@ class SqliteEngine:
         self._execute(sql.PUT[row.table], row.values)
 
     def _roll_back(self) -> None:
-        if self._writer.in_transaction:  # a full disk has rolled back already
+        if self._writer.in_transaction:  # after a full disk, SQLite has rolled back already
             self._writer.execute("ROLLBACK")
 
     def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
         self._check_process()
         with self._leader, translated(self._path), self._gate.held():
             self._files.check()
-            self._execute(sql.RENEW, (expires_ms, now_ms, holder, now_ms))
-            return self._writer.changes()
+            with self._writing():
+                self._execute(sql.RENEW, (expires_ms, now_ms, holder, now_ms))
+                renewed = self._writer.changes()
+                self._execute("COMMIT")
+            return renewed
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction of its own, in a file that may still be written to. Rolled back unless it was committed."""
+        self._execute("BEGIN IMMEDIATE")
+        try:
+            self._check_schema()
+            yield
+        finally:
+            self._roll_back()
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -380,37 +412,64 @@ class SqliteEngine:
         return False
 
     def _position(self) -> int:
+        self._files.check()  # who waits would never hear of what is written to a file put in its place
         with self._borrowed() as connection, translated(self._path):
+            if is_moved(int(connection.execute("PRAGMA user_version").get)):  # no event will ever come here
+                raise moved(str(self._path), moved_to(connection))
             return int(connection.execute(sql.POSITION).get)
 
     # -- upkeep -----------------------------------------------------------------------------------------------------
 
     def check(self) -> list[str]:
-        found: list[str] = []
         with self._borrowed() as connection, translated(self._path):
-            try:
-                found.extend(row[0] for row in connection.execute("PRAGMA integrity_check"))
-            except apsw.CorruptError as error:  # too damaged to look on
-                found.append(str(error))
-        return [] if found == ["ok"] else found
+            return upkeep.damage(connection)
 
-    def backup(self, target: str) -> None:
-        """A consistent copy, made while others write."""
+    def sizes(self) -> list[Size]:
+        with self._borrowed() as connection, translated(self._path):
+            return upkeep.sizes(connection, self._path)
+
+    def is_empty(self) -> bool:
+        with self._borrowed() as connection, translated(self._path):
+            return not connection.execute("SELECT EXISTS (SELECT 1 FROM stream)").get
+
+    def vacuum(self, now_ms: int, *, full: bool = False) -> Vacuumed:  # noqa: ARG002 - it is always full
+        with self._leader, translated(self._path), self._gate.held():
+            self._files.check()
+            self._check_schema()
+            return upkeep.vacuum(self._writer, self._path, now_ms, self._busy_ms)
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[Still]:
+        with self._leader, translated(self._path), self._gate.held():
+            self._files.check()
+            self._execute("PRAGMA synchronous = FULL")  # a mark lost in a power cut would leave two live stores
+            with self._writing():
+                yield SqliteStill(self._writer)
+
+    def fill(self, source: Rows, tell: Tell = untold) -> None:
+        with self._leader, translated(self._path), self._gate.held():
+            fill_from(self._writer, source, tell)
+        problems = differences(source, SqliteRows(self._writer))
+        if problems:
+            raise StoreUnusable(f"{self._path} is not a true copy: {problems[0]}", hint="remove it, and copy again")
+
+    def backup(self, target: str, tell: Tell = untold) -> None:  # noqa: ARG002 - SQLite does it in one go
+        """Makes a consistent copy while others write."""
         with self._borrowed() as connection, translated(Path(target)):
             connection.execute("VACUUM INTO ?", (target,))
 
-    def restore(self, source: str) -> None:
-        """Takes a backup's content in place of our own, in one step that other processes see as any other write."""
+    def restore(self, source: str, tell: Tell = untold) -> None:
+        """Replaces our content with a backup's, in one step that other processes see like any other write."""
         with translated(Path(source)):
             kept = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            with (
-                self._leader,
-                translated(self._path),
-                self._gate.held(),
-                self._writer.backup("main", kept, "main") as copying,
-            ):
-                copying.step(-1)
+            with self._leader, translated(self._path), self._gate.held():
+                self._files.check()
+                self._check_schema()  # it may have moved while its user was asked
+                with self._writer.backup("main", kept, "main") as copying:
+                    while not copying.done:
+                        copying.step(RESTORE_PAGES)
+                        tell("restoring pages", copying.page_count - copying.remaining, copying.page_count)
         finally:
             kept.close()
 

@@ -1,4 +1,4 @@
-"""What is read from SQLite: one look at the store, over a connection that the engine has opened and takes back."""
+"""Reading from SQLite: one consistent view of the store, over a connection that the engine lends."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SqliteReader:
         if len(question.leads) < 2:
             return decode_events(self._execute(question.text, (*given, *question.leads)).fetchall())
         found = [self._execute(question.text, (*given, lead)) for lead in question.leads]
-        try:  # each is read only as far as it is wanted
+        try:  # each is read only as far as needed
             return decode_events(islice(merge(*found, key=itemgetter(2), reverse=turned), limit))
         finally:
             for rows in found:

@@ -1,4 +1,5 @@
-"""SQLite's errors as refusals that say what to do. Decides nothing else: who catches an error knows what it undid."""
+"""SQLite's errors as refusals that say what to do. Decides nothing else: only the catcher of an error knows what it
+undid."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _NO_ROOM = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Errors about `path` come out as refusals."""
+    """Turns errors about `path` into refusals."""
     try:
         yield
     except apsw.Error as error:
@@ -27,7 +28,7 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def refuse(error: apsw.Error, path: Path) -> NoReturn:
-    """Raises what is to be told of an error about `path`."""
+    """Raises the refusal for an error about `path`."""
     refusal = refusal_for(error, path)
     if refusal is None:
         raise error
@@ -35,7 +36,7 @@ def refuse(error: apsw.Error, path: Path) -> NoReturn:
 
 
 def refusal_for(error: apsw.Error, path: Path) -> StoreRefused | None:
-    """What is to be told of an error about `path`; None of one that only a bug of ours can cause."""
+    """The refusal for an error about `path`; None for one that only a bug of ours can cause."""
     match error:
         case apsw.BusyError() | apsw.ProtocolError():
             message = f"{path} has been held by another process for too long"

@@ -28,14 +28,15 @@ STREAMS = (
     "SELECT name, head, hash FROM stream UNION ALL SELECT DISTINCT e.stream, 0, '' FROM event e "
     "LEFT JOIN stream s ON s.name = e.stream WHERE s.name IS NULL ORDER BY 1"
 )
-"""Also those that have events and no head: somebody took it away."""
+"""Includes streams that have events but no head: somebody removed it."""
 KEY_ANSWER = "SELECT request_hash, response FROM idempotency WHERE scope = ? AND key = ? AND expires_ms > ?"
 FORGET_KEY = "DELETE FROM idempotency WHERE scope = ? AND key = ? AND expires_ms <= ?"
 SWEEP_KEYS = (
     "DELETE FROM idempotency WHERE (scope, key) IN "
     "(SELECT scope, key FROM idempotency WHERE expires_ms <= ? ORDER BY expires_ms LIMIT 4)"
 )
-"""With each key that comes a few go whose time is over: more than come, so that they do not pile up."""
+"""Each new key removes a few expired ones: more than are added, so that they do not pile up."""
+SWEEP_ALL_KEYS = "DELETE FROM idempotency WHERE expires_ms <= ?"
 KEEP_KEY = "INSERT INTO idempotency (scope, key, request_hash, response, expires_ms) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -62,8 +63,8 @@ REMOVE: dict[str, str] = {table.name: f"DELETE FROM {table.name} WHERE id = ?" f
 
 @lru_cache(maxsize=512)
 def change(table_name: str, changed: tuple[str, ...]) -> tuple[str, Callable[[Sequence[Any]], tuple[Any, ...]]]:
-    """Changes some columns of the row with an id, and picks the parameters out of a whole row. Nothing to change: no
-    statement."""
+    """The statement that changes some columns of the row with an id, and a function that picks its parameters from a
+    whole row. The statement is empty if nothing changes."""
     table = BY_NAME[table_name]
     columns = (*changed, "id")
     updates = ", ".join(f"{column} = ?" for column in changed)

@@ -1,6 +1,6 @@
-"""Which records are kept, and how each becomes a row: one `Table` a record type, derived from the type itself.
+"""Which records are kept, and how each becomes a row: one `Table` per record type, derived from the type itself.
 
-Not the schema's history (`migrations/`): a test holds the two together.
+Not the schema's history (`migrations/`): a test keeps the two consistent.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ _PLAIN: dict[Any, str] = {str: "text", int: "int", bool: "flag", str | None: "te
 
 
 class Table(msgspec.Struct, frozen=True):
-    """How records of one type lie in their table. Columns are the type's fields; `stream` is one of them for every
-    table."""
+    """How records of one type are stored. Columns are the type's fields; every table also has `stream`."""
 
     name: str
     record: type[Any]
@@ -47,13 +46,13 @@ class Table(msgspec.Struct, frozen=True):
     kinds: tuple[str, ...]
     """text, int, flag or json, for each column."""
     nullable: tuple[str, ...]
-    """The columns where nothing may stand. JSON has its own null."""
+    """The columns that may be NULL. JSON has its own null."""
     unlogged: tuple[str, ...] = ()
-    """The fields that may change without an event: what the ledger says of them need not be the newest."""
+    """Fields that may change without an event, so the ledger's value need not be the newest."""
     texts: tuple[int, ...] = ()
     flags: tuple[int, ...] = ()
     documents: tuple[int, ...] = ()
-    """The places of the fields that are texts, flags and JSON: only those have to be looked at or turned."""
+    """The indexes of the text, flag and JSON fields: only these need checking or converting."""
 
     def row_of(self, record: Any) -> tuple[Any, ...]:
         """The row: plain values, JSON as text."""
@@ -88,7 +87,7 @@ class Table(msgspec.Struct, frozen=True):
             ) from None
 
     def document_of(self, record: Any) -> dict[str, Any]:
-        """The record as plain JSON values, as the ledger carries it."""
+        """The record as plain JSON values, as the ledger holds it."""
         values: dict[str, Any] = msgspec.to_builtins(record)
         return values
 
@@ -150,4 +149,4 @@ UNIQUE: dict[str, tuple[tuple[str, ...], ...]] = {
     "template": (("name",),),
     "message": (("recipient_id", "sequence"),),
 }
-"""What the schema keeps unique beside ids."""
+"""What the schema keeps unique besides ids."""

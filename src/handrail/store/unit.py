@@ -1,7 +1,7 @@
 """A unit of work: what a handler reads and records, before any of it is written. Engine-free.
 
-It remembers where each stream it read stood; the store commits only if they still stand there. Reading again within a
-unit gives what the unit itself has put.
+It remembers the head of each stream it read; the store commits only if those heads have not moved. Reading a record
+again within a unit returns what the unit itself has put.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ class Unit:
         self._reader = reader
         self.actor = actor
         self._now_ms = now_ms
-        """One moment for all of it, before anything was read: a lease that had run out by then cannot have been renewed
-        since, however long this unit then was stopped. By a later clock it would take what is held."""
+        """One moment for the whole unit, taken before anything was read. A lease that had expired by then cannot have
+        been renewed since, however long the unit was suspended; with a later clock it might take a lease that is still
+        held."""
         self._ids = ids
         self._heads: dict[str, Head] = {}
         self._loaded: dict[tuple[str, str], Any] = {}
         self._put: dict[tuple[str, str], Any] = {}
         self._differing: dict[tuple[str, str], tuple[Any, Any, tuple[str, ...]]] = {}
-        """Of a record that was put in place of another: the two, and the fields in which they differ."""
+        """For a record that replaces another: both records, and the fields in which they differ."""
         self._events: dict[str, list[NewEvent]] = {}
         self._key: KeyWrite | None = None
 
@@ -62,12 +63,12 @@ class Unit:
             if found is not None:
                 known = self._remember(table, *found)
             else:
-                known = self._loaded[table.name, key] = None  # asking again would find out the same
+                known = self._loaded[table.name, key] = None  # asking again would give the same answer
         record: RecordT | None = known
         return record
 
     def select(self, kind: type[RecordT], query: Query) -> list[RecordT]:
-        """The records that fit. What this unit has put itself does not show here."""
+        """The matching records, without what this unit has put itself."""
         table = BY_RECORD[kind]
         return [self._remember(table, record, head) for record, head in self._reader.select(table, query)]
 
@@ -84,7 +85,7 @@ class Unit:
         return self._reader.events(stream, _sane(after), _sane(limit))
 
     def head_seq(self, stream: str) -> int:
-        if stream not in self._events:  # what this unit has begun stands where it began
+        if stream not in self._events:  # a stream this unit began must still be new
             self.expect(stream)
         return self._heads.get(stream, NEW_STREAM).seq + len(self._events.get(stream, ()))
 
@@ -102,7 +103,7 @@ class Unit:
         return self._reader.key_answer(scope, key, self.now_ms())
 
     def _remember(self, table: Table, record: Any, head: Head) -> Any:
-        # The first sight of a stream is the one that counts: whatever was decided on it must still hold at the end.
+        # The first sight of a stream counts: decisions based on it must still hold when the unit commits.
         self._heads.setdefault(record.stream, head)
         self._loaded.setdefault((table.name, record.id), record)
         return record
@@ -117,20 +118,20 @@ class Unit:
         data: Mapping[str, Any] | None = None,
         actor: Actor | None = None,
     ) -> None:
-        """One event and the rows it changes, all of one stream. The first record names the stream."""
+        """Records one event and the rows it changes, all of one stream. The first record names the stream."""
         removed = tuple(removes)
         stream, *others = [record.stream for record in (*puts, *removed)]
         changes = [self._change(record, after=record) for record in puts]
         changes += [self._change(record, after=None) for record in removed]
         assert all(other == stream for other in others), "an event belongs to one stream"
         if stream not in self._heads and all(record.id != stream for record in puts):
-            self.expect(stream)  # the first thing of a stream begins it; anything else is added to what there is
+            self.expect(stream)  # the record with the stream's own name begins it; others add to it
         name, channel = actor or self.actor
         event = NewEvent(kind, name, channel, self.now_ms(), data or {}, tuple(changes))
         self._events.setdefault(stream, []).append(event)
 
     def record_changes(self, stream: str, kind: str, changes: Iterable[Change], data: Mapping[str, Any]) -> None:
-        """An event whose changes are given as such: what taking back needs."""
+        """Records an event whose changes are given directly, as undoing needs it."""
         given = tuple(changes)
         for change in given:
             table = next(known for known in BY_RECORD.values() if known.name == change.table)
@@ -148,8 +149,8 @@ class Unit:
         self._key = key
 
     def expect(self, stream: str, head: Head | None = None) -> None:
-        """Takes note of where a stream stands, for a unit that writes to it without having read a record of it; or of
-        where it stood when it was looked at outside this unit: what is written must follow just that."""
+        """Notes a stream's head, for a unit that writes to it without having read one of its records; or the `head`
+        seen outside this unit, which the write must then follow directly."""
         if head is not None:
             self._heads[stream] = head
         else:
@@ -194,16 +195,16 @@ class Unit:
 
 
 def _sane(number: int) -> int:
-    """A cursor or limit as every engine can take it: what somebody calls with may be any number."""
+    """Clamps a cursor or limit to what every engine accepts: callers may pass any number."""
     return min(max(number, 0), MOST)
 
 
 def differing_fields(table: Table, old: Any, new: Any) -> tuple[str, ...]:
-    """The fields in which two records differ; in JSON also 1, 1.0 and true do."""
+    """The fields in which two records differ. In JSON fields, 1, 1.0 and true differ too."""
     found = []
     values = zip(msgspec.structs.astuple(old), msgspec.structs.astuple(new), strict=True)
     for field, kind, (before, after) in zip(table.fields, table.kinds, values, strict=False):
-        if before is after:  # as most are in a record made from another
+        if before is after:  # true of most fields of a record made from another
             continue
         if msgspec.json.encode(before) != msgspec.json.encode(after) if kind == "json" else before != after:
             found.append(field)
@@ -211,5 +212,5 @@ def differing_fields(table: Table, old: Any, new: Any) -> tuple[str, ...]:
 
 
 def plain_fields(record: Any, fields: Iterable[str]) -> dict[str, Any]:
-    """Some fields as the plain JSON values that the ledger carries."""
+    """Some fields as the plain JSON values that the ledger holds."""
     return {field: msgspec.to_builtins(getattr(record, field)) for field in fields}

@@ -35,7 +35,7 @@ NEW_STREAM = Head(0, NO_HASH)
 
 
 class StoredEvent(NamedTuple):
-    """An event ready to be inserted; its place in the global order comes with the insert."""
+    """An event ready to be inserted; its place in the global order is assigned by the insert."""
 
     stream: str
     seq: int
@@ -48,7 +48,7 @@ class StoredEvent(NamedTuple):
 
 
 class StreamWrite(NamedTuple):
-    """One stream's new events, good only if it still stands where the unit saw it."""
+    """One stream's new events, valid only if its head is still where the unit saw it."""
 
     stream: str
     expected: Head
@@ -66,9 +66,9 @@ class RowWrite(NamedTuple):
     table: str
     key: str
     values: tuple[Any, ...] | None
-    """All of it."""
+    """Every column, not only the changed ones."""
     changed: tuple[str, ...] | None = None
-    """The columns that differ from the row that is there; None where there is none, or nobody looked."""
+    """The columns that differ from the existing row; None if there is no such row or nobody compared."""
 
 
 class WriteSet(NamedTuple):
@@ -80,7 +80,7 @@ class WriteSet(NamedTuple):
 
 
 def chained(stream: str, expected: Head, events: Sequence[NewEvent]) -> StreamWrite:
-    """The events in sequence, each hash covering the one before: a ledger that was changed afterwards shows it."""
+    """The events in sequence, each hash covering the one before, so that later tampering shows."""
     seq, previous = expected
     stored: list[StoredEvent] = []
     for event in events:
@@ -102,7 +102,7 @@ def encode_body(event: NewEvent | Event) -> bytes:
 
 
 class KeptChanges(msgspec.Struct, gc=False, eq=False):
-    """The changes of an event as they lie in the ledger; like a tuple of them to whoever looks."""
+    """An event's changes as stored in the ledger, decoded on first use; otherwise behaves like a tuple of them."""
 
     text: msgspec.Raw
     stream: str
@@ -110,7 +110,7 @@ class KeptChanges(msgspec.Struct, gc=False, eq=False):
     found: tuple[Change, ...] | None = None
 
     def all(self) -> tuple[Change, ...]:
-        """Raises StoreUnusable where they cannot be read."""
+        """The decoded changes. Raises StoreUnusable if they cannot be read."""
         if self.found is None:
             try:
                 self.found = _CHANGES.decode(self.text)
@@ -140,8 +140,8 @@ Sequence.register(KeptChanges)
 
 
 def decode_events(rows: Iterable[Sequence[Any]]) -> list[Event]:
-    """The events of ledger rows: stream, seq, position, kind, actor, channel, at_ms, body, hash. In one loop over
-    ready-made types: who follows the ledger spends most of its time here."""
+    """The events of ledger rows: stream, seq, position, kind, actor, channel, at_ms, body, hash. One loop over
+    ready-made types, because following the ledger spends most of its time here."""
     decoded, made, found = _BODY.decode, tuple.__new__, []
     stream, seq = "", 0
     try:

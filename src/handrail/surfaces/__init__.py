@@ -1,1 +1,2 @@
-"""Surfaces: MCP, command line, docs. Functions of the catalog; no rule of the domain lives here."""
+"""Surfaces: MCP, the command line, the page, reports and generated docs. Functions of the catalog and of read models;
+no domain rules live here."""

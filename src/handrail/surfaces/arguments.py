@@ -1,4 +1,4 @@
-"""From raw arguments to an operation's request, or to a refusal that teaches."""
+"""From raw arguments to an operation's request, or to a refusal that explains what would be right."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parse_arguments(operation: Operation[Any, Any], arguments: Mapping[str, Any]
 
 
 def _values_at(operation: Operation[Any, Any], problem: str) -> str:
-    """The values that may stand where a wrong one stood; nothing where it is not one of a few."""
+    """The allowed values for a wrong one; empty unless it is one of a fixed set."""
     if "enum value" not in problem:
         return ""
     where = path_of(problem)
@@ -40,7 +40,7 @@ def _values_at(operation: Operation[Any, Any], problem: str) -> str:
 
 
 def _schema_at(operation: Operation[Any, Any], where: str) -> dict[str, Any]:
-    """The schema of a place such as `plan.tasks[0]`; empty where the schema does not go so far."""
+    """The schema at a path such as `plan.tasks[0]`; empty if the schema does not go that far."""
     node: dict[str, Any] = request_schema(operation)
     for part in filter(None, re.split(r"[.\[]", where)):
         node = node.get("items", {}) if part.endswith("]") else node.get("properties", {}).get(part, {})

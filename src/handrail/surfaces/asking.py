@@ -1,5 +1,5 @@
-"""What a call needs to wait and to ask a person: how patient it is, what they filled in, what was asked before. No wire
-format: how a client puts the question is its surface's."""
+"""What a call needs to wait and to ask a person: its patience, what they filled in, what was asked before. No wire
+format: each surface decides how its client shows the question."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Field, Question
 
 ELICITED = "elicitation"
-"""The channel of an answer that a person gave to a form."""
+"""The channel of answers that a person gave in a form."""
 REMEMBERED = 1000
-"""Questions of which is known how often they were put; older ones may be put anew."""
+"""For how many questions we remember how often they were asked; older ones may be asked anew."""
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long a call waits, and what it does meanwhile. In seconds."""
 
     most_s: float = WAIT_MS / 1000
-    """For all that one call waits for together."""
+    """For everything one call waits for, together."""
     look_s: float = 1.0
-    """While a person thinks: how often it is looked whether their question still stands."""
+    """How often to check, while a person thinks, whether their question still stands."""
     tell_s: float = 5.0
-    """How often whoever waits is told so."""
+    """How often the caller is told that the call is still waiting."""
     read_s: float = 10.0
-    """A further question of the same call is put only where there is so much time left to read it."""
+    """A further question in the same call is asked only if this much time is left to read it."""
     now_s: Callable[[], float] = time.monotonic
 
 
 Tell = Callable[[float, float], None]
-"""Hears how long a call has waited, and how long that can be at most."""
+"""Called with how long a call has waited, and the longest it can."""
 
 
 def _nobody(_so_far_s: float, _most_s: float) -> None:
@@ -60,7 +60,7 @@ class Waited:
         return self.patience.most_s - self.so_far_s
 
     def beat(self) -> None:
-        """Tells how long it has been, where that was not told lately."""
+        """Reports how long it has been, unless that was reported recently."""
         now = self.patience.now_s()
         if now - self._told >= self.patience.tell_s:
             self._told = now
@@ -68,38 +68,38 @@ class Waited:
 
 
 class Person(Protocol):
-    """Whoever sits at the client, where they may decide and can be asked."""
+    """The person at the client, if they may decide and can be asked."""
 
     def earlier(self) -> Mapping[str, Any] | None:
-        """What was told before, where this call was made before and ended in a question; None where it was not."""
+        """What was told before, if this call was made before and ended in a question; None if it was not."""
         ...
 
     def is_open_to(self, question: Question) -> bool:
-        """False where they are being asked it already, or do not want to be."""
+        """False if they are being asked it already, or do not want to be."""
         ...
 
     def ask(self, question: Question, told: Mapping[str, Any], wait_s: Callable[[], float]) -> Mapping[str, str] | None:
-        """What they filled in; None where they did not, or `wait_s` gave no more time. `told` is what must not be lost
-        should this call end in the question. Raises InvalidParams for a form that was not filled in as it says."""
+        """What they filled in; None if they did not, or `wait_s` allowed no more time. `told` is what must not be lost
+        if this call ends in the question. Raises InvalidParams if the form was filled in wrongly."""
         ...
 
 
 class Meanwhile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call can do before it has its answer: wait so long, tell of it, ask somebody."""
+    """What a call can do before it has its answer: wait this long, report that, ask somebody."""
 
     patience: Patience = Patience()
     tell: Tell = _nobody
     person: Person | None = None
     known_as: str | None = None
-    """An id that it has already, by which others can cancel it."""
+    """An id that the call already has, by which others can cancel it."""
 
 
 class Asked:
-    """What was asked: which questions are open now, and how often each was put. A declined one is put no more."""
+    """Which questions are open now, and how often each was asked. A declined question is not asked again."""
 
     def __init__(self, most: int = sys.maxsize) -> None:
         self._most = most
-        """How often one question is put to somebody who does not answer."""
+        """How often a question is asked of somebody who does not answer."""
         self._open: set[tuple[str, str]] = set()
         self._put: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
@@ -108,7 +108,7 @@ class Asked:
         return key not in self._open and self._put.get(key, 0) < self._most
 
     def begin(self, key: tuple[str, str]) -> bool:
-        """True where the question may be put; it is open from then on, for nobody else."""
+        """True if the question may be asked now; until `end`, nobody else may ask it."""
         with self._lock:
             if not self.may_put(key):
                 return False
@@ -130,7 +130,7 @@ class Asked:
 
 
 def filled(question: Question, content: object) -> dict[str, str]:
-    """What was filled in, by the names of the form's fields. Raises InvalidParams where the form says otherwise."""
+    """What was filled in, by field name. Raises InvalidParams if that does not fit the form."""
     given = content if isinstance(content, Mapping) else {}
     values = {field.name: _value(field, given.get(field.name)) for field in question.form}
     return {name: value for name, value in values.items() if value}
@@ -140,7 +140,7 @@ def _value(field: Field, value: object) -> str:
     text = value.strip() if isinstance(value, str) else ""
     wrong = ""
     if not isinstance(value, str | None):
-        wrong = "is no text"
+        wrong = "is not text"
     elif field.required and not text:
         wrong = "was left empty"
     elif text and field.options and text not in field.options:
@@ -154,7 +154,7 @@ def _value(field: Field, value: object) -> str:
 
 
 def kept_telling(names: tuple[str, ...], earlier: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-    """What results have told once, together: the later one's where both say something, of two texts both."""
+    """Merges what results tell only once: the later one wins, but two different texts are both kept."""
     told: dict[str, Any] = {}
     for name in names:
         before, now = earlier.get(name), result.get(name)

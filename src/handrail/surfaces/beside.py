@@ -1,25 +1,28 @@
-"""Arguments that operations understand beside their own, each while its toolset is on: `op_id`, by which a call can be
-cancelled, and `idempotency_key`, by which it is done once. Only what they are; what they do is `under_way.py`'s and
-`kept_answers.py`'s."""
+"""Arguments that operations accept beside their own. Three identify the acting agent; two more are accepted while their
+toolsets are on: `op_id`, by which a call can be cancelled, and `idempotency_key`, by which it is done only once. This
+module only reads them; `calling.py`, `under_way.py` and `kept_answers.py` act on them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from handrail.kernel.errors import InvalidParams
+from handrail.kernel.errors import ClaimHeld, InvalidParams
 from handrail.operation import Call, Effect, Operation
 
+AGENT_ID, FENCE, AGENT_SECRET = "agent_id", "fence", "agent_secret"
 OP_ID = "op_id"
 KEY = "idempotency_key"
 KEYS = (KEY, "idempotencyKey")
-"""The published name, and the one registry.md writes."""
+"""The published name, and the one in registry.md."""
 LONGEST = 200
 RESERVED = "key:"
-"""How the ids begin that are no caller's to give."""
-CANCELLATION, IDEMPOTENCY = "cancellation", "idempotency"
-"""The toolsets that turn them on."""
+"""The prefix of ids that callers may not use."""
+AGENT, CANCELLATION, IDEMPOTENCY = "agent", "cancellation", "idempotency"
+"""The toolsets that make a tool list these arguments; the last two also make it accept them."""
 TEXT = {"type": "string"}
+IDENTITY = {AGENT_ID: TEXT, FENCE: {"type": "integer"}}
+"""How the arguments that name the caller are listed."""
 
 
 class Beside(NamedTuple):
@@ -30,8 +33,9 @@ class Beside(NamedTuple):
 
 
 def published_beside(operation: Operation[Any, Any], active: Collection[str]) -> dict[str, Any]:
-    """What a tool's schema lists of them: an id where a call may wait, a key where it writes. Every client pays."""
-    listed: dict[str, Any] = {}
+    """Which of them a tool's schema lists: the caller if a claim can refuse it, an id if it may wait, a key if it
+    writes. Only these, because every client pays for them."""
+    listed: dict[str, Any] = {**IDENTITY} if AGENT in active and ClaimHeld in operation.refusals else {}
     if CANCELLATION in active and operation.stored and operation.wait is not None and not _owns(operation, OP_ID):
         listed[OP_ID] = TEXT
     if IDEMPOTENCY in active and _keeps(operation):
@@ -42,10 +46,10 @@ def published_beside(operation: Operation[Any, Any], active: Collection[str]) ->
 def take_beside(
     operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any], known_as: str | None = None
 ) -> tuple[Beside, dict[str, Any]]:
-    """What is meant for every operation, and the rest. An argument of the operation's own that has one of these names
-    stays its own. `known_as` is an id that the call has besides, as a task of the MCP extension has one."""
+    """Separates the arguments that every operation accepts from the rest. If the operation itself has an argument of
+    one of these names, it stays the operation's. `known_as` is another id of the call, such as an MCP task's."""
     rest = dict(arguments)
-    seen = _is_on(call, CANCELLATION) and not call.toolsets.read_only
+    seen = has_toolset(call, CANCELLATION) and not call.toolsets.read_only
     op_ids = [_op_id(operation, call, rest), known_as if seen else None]
     return Beside(tuple(dict.fromkeys(one for one in op_ids if one)), _key(operation, call, rest)), rest
 
@@ -62,7 +66,7 @@ def _op_id(operation: Operation[Any, Any], call: Call, rest: dict[str, Any]) -> 
     if OP_ID not in rest or not operation.stored or _owns(operation, OP_ID):
         return None
     op_id = _text(OP_ID, rest.pop(OP_ID))
-    if not _is_on(call, CANCELLATION):
+    if not has_toolset(call, CANCELLATION):
         raise InvalidParams(
             "op_id is understood only where the toolset cancellation is on",
             hint="start with --enable-cancellation, or leave it out",
@@ -78,7 +82,7 @@ def _key(operation: Operation[Any, Any], call: Call, rest: dict[str, Any]) -> st
     given = [_text(name, rest.pop(name)) for name in KEYS if name in rest and not _owns(operation, name)]
     if not given:
         return None
-    if not _is_on(call, IDEMPOTENCY):
+    if not has_toolset(call, IDEMPOTENCY):
         raise InvalidParams(
             f"{KEY} is understood only where the toolset idempotency is on",
             hint="start with --enable-idempotency, or leave it out",
@@ -99,5 +103,6 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _is_on(call: Call, toolset: str) -> bool:
+def has_toolset(call: Call, toolset: str) -> bool:
+    """Whether this toolset is on."""
     return any(active.name == toolset for active in call.toolsets.active())

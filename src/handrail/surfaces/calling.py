@@ -1,9 +1,9 @@
-"""One call of an operation, from raw arguments to a plain result: who calls, what it may wait for, what it is told.
+"""One call of an operation, from raw arguments to a plain result: who calls, what it waits for, what is added to it.
 
-Every surface calls through here. Three arguments are understood by every operation that uses the store, beside its
-own: `agent_id`, `fence` and `agent_secret` say in whose name it is done. Where a person can be asked what a result asks
-of them, they are (`talking.py`). Two more arguments are understood while their toolsets are on (`beside.py`). No wire
-format.
+Every surface calls through here. Every operation that uses the store accepts three arguments beside its own:
+`agent_id`, `fence` and `agent_secret`, which identify the acting agent. If a result asks a person something and they
+can be reached, they are asked (`talking.py`). Two more arguments are accepted while their toolsets are on
+(`beside.py`). No wire format.
 """
 
 from __future__ import annotations
@@ -15,44 +15,41 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import Writer
+from handrail.domain.crew.identity import Writer
 from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.crew.presence import arrive, find_agent, knows_secret
-from handrail.kernel.errors import ClaimHeld, IdentityUnproven, InvalidParams, Refusal, StoreRefused
+from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Operation
 from handrail.surfaces.arguments import parse_arguments
 from handrail.surfaces.asking import ELICITED, Asked, Meanwhile, Person, Waited, kept_telling
-from handrail.surfaces.beside import Beside, take_beside
+from handrail.surfaces.beside import AGENT_ID, AGENT_SECRET, FENCE, Beside, take_beside
 from handrail.surfaces.kept_answers import Keyed
 from handrail.surfaces.talking import Answered, Talk
 from handrail.surfaces.under_way import UnderWay
 
-NAMES_AGENT, NAMES_FENCE, NAMES_SECRET = "agent_id", "fence", "agent_secret"
-IDENTITY = {NAMES_AGENT: {"type": "string"}, NAMES_FENCE: {"type": "integer"}}
-"""What is published of them, for operations that a claim can refuse: one line, paid by every client."""
 UNREAD = "unread_messages"
 REPLAYED = "idempotent"
-"""Set in an answer that was given before and is given again."""
+"""Set in an answer that repeats an earlier one."""
 
 
 class Client:
-    """Who is behind a connection, as far as it has shown. One per connection; a call without one stands alone."""
+    """What is known about who is behind a connection. One per connection; a call without one stands alone."""
 
     def __init__(self, agents: tuple[str, ...] = (), session: str | None = None) -> None:
         self.session = session
-        """A name for the connection, where it lasts longer than a call."""
+        """A name for the connection, if it outlives a call."""
         self.agents = list(agents)
-        """The agents that have registered or proved themselves here."""
+        """The agents that have registered or proved their identity here."""
         self.noted: set[str] = set()
-        """Agents in whose name something was written without proof: said once in the ledger."""
+        """Agents whose name was used to write without proof, which the ledger notes once."""
         self.asked = Asked()
-        """What its person was asked here."""
+        """What the person at this connection was asked."""
 
     @property
     def agent(self) -> str | None:
-        """The agent that is meant where none is named: the only one that is known here."""
+        """The agent assumed when none is named: the only one known here."""
         return self.agents[0] if len(self.agents) == 1 else None
 
     def knows(self, agent_id: str) -> None:
@@ -61,18 +58,13 @@ class Client:
 
 
 class Claimant(msgspec.Struct, frozen=True):
-    """In whose name a call is made, as its arguments and its connection say."""
+    """The agent a call acts as, according to its arguments and its connection."""
 
     agent_id: str | None = None
     fence: int | None = None
     secret: str | None = None
     named: str | None = None
-    """The agent that the arguments themselves name: the same whichever connection they come through."""
-
-
-def carries_identity(operation: Operation[Any, Any]) -> bool:
-    """True where `agent_id` and `fence` decide whether the call is refused."""
-    return ClaimHeld in operation.refusals
+    """The agent named by the arguments themselves, independent of the connection."""
 
 
 def run(
@@ -101,7 +93,7 @@ def run(
     asking = _Asking(claimant, client, actor, cancelled, Waited(meanwhile.patience, meanwhile.tell))
     with contextlib.ExitStack() as stack:
         asking = _with_beside(stack, operation, call, request, rest, asking, beside)
-        # What a person says is not in the arguments, so it cannot be found again by a key.
+        # A person's answer is not part of the arguments, so it cannot be found again by a key.
         answer = _answered(operation, call, request, asking, meanwhile.person if asking.keyed is None else None)
     replayed = asking.keyed is not None and asking.keyed.replayed
     shown = msgspec.to_builtins(answer.result, str_keys=True)
@@ -121,7 +113,7 @@ def run(
 
 
 def _prepared(operation: Operation[Any, Any], call: Call, request: Any, claimant: Claimant) -> Call:
-    """The call with what its operation looks at beforehand."""
+    """The call with the result of its operation's `prepare`."""
     if operation.prepare is None:
         return call
     looking = msgspec.structs.replace(call, writer=Writer(claimant.agent_id, claimant.fence))
@@ -129,7 +121,7 @@ def _prepared(operation: Operation[Any, Any], call: Call, request: Any, claimant
 
 
 class _Asking(NamedTuple):
-    """Who asks, through which connection, and whether they still want to know."""
+    """The caller, their connection, and whether they still want the answer."""
 
     claimant: Claimant
     client: Client
@@ -137,7 +129,7 @@ class _Asking(NamedTuple):
     cancelled: Callable[[], bool]
     waited: Waited
     would_ask: Callable[[Any, Any], object | None] = lambda request, result: None  # noqa: ARG005 - nobody is there
-    """What a person is to be asked because of a result, where there is one to ask."""
+    """What a person should be asked because of a result, if there is one to ask."""
     under_way: tuple[UnderWay, ...] = ()
     """The rows by which others see this call."""
     keyed: Keyed | None = None
@@ -152,9 +144,9 @@ def _with_beside(
     asking: _Asking,
     beside: Beside,
 ) -> _Asking:
-    """The same with what an `op_id` or a key asks for; it ends with `stack`."""
+    """Adds what an `op_id` or an idempotency key asks for; it ends with `stack`."""
     actor, caller = asking.actor, asking.claimant.agent_id
-    if caller is None or (call.crew.strict and caller not in asking.client.agents):  # nobody has proved to be it yet
+    if caller is None or (call.crew.strict and caller not in asking.client.agents):  # not proved yet
         caller = actor.name
     for op_id in beside.op_ids:
         row = UnderWay(call, actor, caller, op_id, operation.name)
@@ -169,7 +161,7 @@ def _with_beside(
 
 
 def _is_heard(call: Call, actor: Actor, asking: _Asking) -> bool:
-    """Whether a call shows that its agent is there. Where identity is strict, not before it has proved to be its."""
+    """Whether a call counts as a sign of life of its agent: with strict identity, only once it has proved it."""
     claimant, client = asking.claimant, asking.client
     agent_id, secret = claimant.agent_id, claimant.secret
     if agent_id is None or not call.crew.strict or agent_id in client.agents:
@@ -187,10 +179,10 @@ def _is_heard(call: Call, actor: Actor, asking: _Asking) -> bool:
 def _answered(
     operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking, person: Person | None
 ) -> Answered:
-    """The answer of an operation that uses the store, after the person it asks, where there is one."""
+    """The answer of an operation that uses the store, after asking the person, if there is one."""
 
     def answer_to(asked: Any, asking: _Asking) -> Answered:
-        known = asking.keyed is not None and asking.keyed.replayed  # then there is nothing to look at
+        known = asking.keyed is not None and asking.keyed.replayed  # then there is nothing to prepare
         ready = call if known else _prepared(operation, call, asked, asking.claimant)
         return _stored(operation, ready, asked, asking)
 
@@ -212,7 +204,7 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
     """The answer of an operation that uses the store."""
     agent_id = asking.claimant.agent_id
     actor = asking.actor
-    if agent_id is not None and actor.channel != ELICITED:  # what a person has said is not their agent's
+    if agent_id is not None and actor.channel != ELICITED:  # a person's answer is not attributed to their agent
         actor = Actor(agent_id, actor.channel)
 
     def once(now: Call) -> Answered:
@@ -230,7 +222,7 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
     except (IdentityUnproven, StoreRefused):
         raise
     except Refusal:
-        if agent_id is not None:  # what is refused leaves nothing behind but this: its agent is there
+        if agent_id is not None:  # a refused call still shows that its agent is present
             with contextlib.suppress(StoreRefused):
                 call.ledger.run(actor, lambda unit: arrive(unit, agent_id, call.crew))
         raise
@@ -240,7 +232,7 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
 
 
 def _followed(operation: Operation[Any, Any], call: Call, request: Any, answer: Answered, actor: Actor) -> Answered:
-    """The answer after what must follow it. That this fails changes nothing about the answer, which stands."""
+    """The answer after what must follow it. If that fails, the answer still stands."""
     if operation.follow is None:
         return answer
     try:
@@ -259,16 +251,14 @@ def _followed(operation: Operation[Any, Any], call: Call, request: Any, answer: 
 def _split(
     operation: Operation[Any, Any], arguments: Mapping[str, Any], client: Client
 ) -> tuple[Claimant, dict[str, Any]]:
-    """Who calls, and the operation's own arguments. An argument of its own that has one of these names stays its
-    own."""
+    """Separates who calls from the operation's own arguments. If the operation itself has an argument of one of these
+    names, it stays the operation's."""
     rest = dict(arguments)
     if not operation.stored:
         return Claimant(), rest
     own = operation.request.__struct_fields__
-    given = {
-        name: rest.pop(name) for name in (NAMES_AGENT, NAMES_FENCE, NAMES_SECRET) if name in rest and name not in own
-    }
-    agent_id, fence, secret = given.get(NAMES_AGENT), given.get(NAMES_FENCE), given.get(NAMES_SECRET)
+    given = {name: rest.pop(name) for name in (AGENT_ID, FENCE, AGENT_SECRET) if name in rest and name not in own}
+    agent_id, fence, secret = given.get(AGENT_ID), given.get(FENCE), given.get(AGENT_SECRET)
     if not isinstance(agent_id, str | None) or not isinstance(secret, str | None):
         raise InvalidParams("agent_id and agent_secret are texts", hint="agent_register gives both")
     if fence is not None and (not isinstance(fence, int) or isinstance(fence, bool)):
@@ -298,14 +288,14 @@ def _in_unit(operation: Operation[Any, Any], call: Call, unit: UnitOfWork, reque
 
 
 def _ends_at_once(operation: Operation[Any, Any]) -> bool:
-    """True where what a call does is one unit of work, so that its end can be written with it."""
+    """True if all that a call does is one unit of work, so that its end can be committed with it."""
     return operation.effect is not Effect.READ and operation.wait is None and operation.asks is None
 
 
 def _identified(
     operation: Operation[Any, Any], call: Call, unit: UnitOfWork, claimant: Claimant, client: Client
 ) -> Writer:
-    """The caller as an agent. Where it is not proven, that is refused or noted, as the settings want it."""
+    """The caller as an agent. An unproven one is refused or noted, depending on the settings."""
     assert claimant.agent_id is not None
     agent = find_agent(unit, claimant.agent_id)
     proven = agent.id in client.agents or knows_secret(agent, claimant.secret)
@@ -335,7 +325,7 @@ def _awaited(
     once: Callable[[Call], Answered],
     asking: _Asking,
 ) -> Answered:
-    """The first answer that is worth a reply or a question, or the last one there was time for."""
+    """The first answer worth a reply or a question, or the last one there was time for."""
     wait = operation.wait
     wait_ms = min(wait.for_ms(request), call.bounds.wait_ms) if wait is not None else 0
     if wait is None or wait_ms <= 0:
@@ -350,10 +340,10 @@ def _awaited(
             return answer
         if asking.would_ask(request, answer.result) is not None:
             return answer
-        # Not longer than a heartbeat: who waits is there, and must not lose its claims by waiting.
+        # No longer than a heartbeat: a waiting agent is present, and must not lose its claims by waiting.
         pause_s = waited.so_far_s + min(left, call.crew.heartbeat_ms / 1000)
         while (rest := pause_s - waited.so_far_s) > 0 and not asking.cancelled():
             if call.ledger.wait(position, min(rest, waited.patience.tell_s), asking.cancelled):
                 break
             waited.beat()
-        call = _prepared(operation, call, request, asking.claimant)  # the world may have moved on too
+        call = _prepared(operation, call, request, asking.claimant)  # the outside world may have changed too

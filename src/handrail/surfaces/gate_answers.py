@@ -1,7 +1,7 @@
-"""A person's answer to a gate, for every door a person comes through: the gate as it stands now, and the answer to it.
+"""A person's answer to a gate, for every surface a person uses: the gate as it is now, and the answer to it.
 
-An answer is to what was shown. What was changed since it was asked about is asked about anew, in the same unit of work,
-and nothing is answered then. Documents are read before a unit of work and handed in; nothing is printed here.
+An answer applies to what was shown. If the document has changed since, a new question is asked about it in the same
+unit of work, and nothing is answered. Documents are read before a unit of work and passed in; nothing is printed here.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 
 WORD, REMARK = 200, 20_000
-"""Characters of the word that answers a review, and of what may be said with any answer."""
+"""The longest word that closes a review, and the longest remark with any answer, in characters."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate that waits, with what it is about."""
+    """A waiting gate, with what it is about."""
 
     gate: Gate
     run: PipelineRun
     label: str
     why: str | None
     path: str | None
-    """The document, from the repository on; None where none is shown."""
+    """The document's path within the repository; None if none is shown."""
     text: str | None
-    """None where it is not there."""
+    """None if the document does not exist."""
     gone: bool
-    """True where this run wrote the document, and it is not there any more."""
+    """True if this run wrote the document and it no longer exists."""
     changed: bool
-    """True where the document was changed since it was asked about: this is another gate, about what is there now."""
+    """True if the document changed since the question was asked: this is then another gate, about what is there now."""
 
 
 def documents_of(call: Call, run: PipelineRun) -> dict[str, str]:
-    """What a run's documents say now. They lie in the run's own repository, wherever the question is asked."""
+    """What a run's documents say now, read from the run's own repository wherever the question is asked."""
     return call.specs(run.repository_path).texts(run.workspace)
 
 
 def asked_now(unit: UnitOfWork, known: Gate, files: Mapping[str, str]) -> Asked:
-    """The gate, about what lies there now. Raises where its run does not wait."""
+    """The gate about the current document. Raises if its run is not waiting."""
     run = unit.get(PipelineRun, known.workflow_id)
     handed_out = run.action_handed_out() if run is not None else None
     if run is None or handed_out is None or handed_out.type not in QUESTIONS:
@@ -74,7 +74,7 @@ def asked_now(unit: UnitOfWork, known: Gate, files: Mapping[str, str]) -> Asked:
 
 
 def _check_still_next(run: PipelineRun, handed_out: Action, files: Mapping[str, str]) -> None:
-    """Refuses to ask about a document that is to be judged again first, such as a list of tasks that was changed."""
+    """Refuses to ask about a document that must be judged again first, such as a list of tasks that was changed."""
     comes = decide(run.flow_followed(), run.run_state(), run.facts(humans_decide=True), files)
     if comes.gate != handed_out.gate:
         raise IllegalTransition(
@@ -84,7 +84,7 @@ def _check_still_next(run: PipelineRun, handed_out: Action, files: Mapping[str, 
 
 
 def check_there(asked: Asked, answer: str) -> None:
-    """Raises where the work would go on with a document that is gone, or that nobody can have read."""
+    """Raises if work would continue with a document that is gone, or that nobody can have read."""
     if answer in (REJECT, ABANDON):
         return
     if asked.text is not None and not asked.text.strip():
@@ -100,10 +100,10 @@ def check_there(asked: Asked, answer: str) -> None:
 
 
 def answer(unit: UnitOfWork, asked: Asked, word: str, said: str | None, files: Mapping[str, str]) -> dict[str, Any]:
-    """Answers what was asked, and says what comes of it."""
+    """Answers what was asked, and says what happens next."""
     run = answer_gate(unit, asked.gate, word, said, files)
     state = run.run_state()
-    after = f"The run is {state.ended}." if state.ended else "The run goes on when its agent asks what is next."
+    after = f"The run is {state.ended}." if state.ended else "The run continues at its agent's next call."
     return {
         "gate_id": asked.gate.id,
         "gate": asked.gate.question,
@@ -117,7 +117,7 @@ def answer(unit: UnitOfWork, asked: Asked, word: str, said: str | None, files: M
 
 
 def closed_review(unit: UnitOfWork, gate: Gate, actor: Actor, word: str, remark: str | None) -> Gate:
-    """The review, closed by a person's word."""
+    """The review, closed with a person's word."""
     if gate.kind != REVIEW:
         raise InvalidParams(
             f"{gate.id} is a decision that work waits for, not a review", hint="`handrail status` shows it"

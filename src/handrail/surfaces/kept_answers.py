@@ -1,10 +1,10 @@
-"""Calls that are done once: an answer is kept under its idempotency key, together with what the call did, and a call
-with the same key gets that answer instead of being done again.
+"""Calls that are done only once: an answer is kept under its idempotency key, committed with what the call did, and a
+later call with the same key gets that answer instead of being done again.
 
-A key belongs to one tool. What was asked (the arguments as they are understood, in whose name, in which repository) is
-kept as a hash: another question under the same key is refused. Refusals are not kept. Of two calls at once, one commits
-and the other, run again, finds its answer; where an operation looks at the world before it writes, which takes long and
-may change it, the second waits for the first instead.
+A key belongs to one tool. What was asked (the parsed arguments, the acting agent, the repository) is kept as a hash;
+asking something else under the same key is refused. Refusals are not kept. Of two concurrent calls one commits, and the
+other is retried and finds its answer. If an operation has a `prepare`, which can be slow and touch the outside world,
+the second call waits for the first instead.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from handrail.surfaces.under_way import UnderWay
 KEPT_MS = 24 * 60 * 60 * 1000
 """How long an answer is kept."""
 LONGEST_TURN_MS = 10 * 60 * 1000
-"""A first call that has not ended after so long is taken for lost, where nobody can tell whether its process runs."""
+"""A first call that has not ended after this long counts as lost, if nobody can tell whether its process still runs."""
 LOOK_S = 5.0
-"""How long a second call waits before it looks whether the first one's process still runs."""
+"""How long a second call waits before it checks whether the first one's process still runs."""
 UNKEPT = "secret"
 """The member of an answer that is never kept."""
 TOLD_ONCE = "the secret was told once and is not kept; where it was lost, register anew under another key"
@@ -56,10 +56,10 @@ class Keyed:
         self._hash = _hash([call.here.repository, *who, request])
         self._secret = UNKEPT in getattr(operation.response, "__struct_fields__", ())
         self.replayed = False
-        """True once an answer was found that had been given before."""
+        """True once an earlier answer was found."""
 
     def answer(self, unit: UnitOfWork) -> Kept | None:
-        """What was answered before. Raises KeyReused where something else was asked."""
+        """What was answered before. Raises KeyReused if something else was asked."""
         found = unit.key_answer(self.scope, self._key)
         self.replayed = found is not None
         if found is None:
@@ -71,14 +71,14 @@ class Keyed:
                 hint="a key stands for one call: repeat it as it was, or take a new key",
                 idempotency_key=self._key,
             )
-        if self._operation.follow is not None:  # what follows reads the answer as it was
+        if self._operation.follow is not None:  # `follow` needs the answer as its own type
             make_known(self._operation.response)
             return Kept(msgspec.json.decode(answer, type=self._operation.response))
         result = msgspec.json.decode(answer)
         return Kept({**result, "warnings": [TOLD_ONCE]} if self._secret else result)
 
     def keep(self, unit: UnitOfWork, request: Any, result: Any) -> None:
-        """Keeps an answer with what this unit writes. One that still waits for something is none yet."""
+        """Keeps an answer together with what this unit writes. One that is still waiting for something is not kept."""
         wait = self._operation.wait
         if wait is not None and wait.for_ms(request) > 0 and not wait.is_over(result):
             return
@@ -91,8 +91,7 @@ class Keyed:
 
     @contextlib.contextmanager
     def turn(self, actor: Actor, cancelled: Callable[[], bool]) -> Iterator[UnderWay | None]:
-        """Open while this call is the only one with its key that is under way. Gives its row, or None where an answer
-        is there by now."""
+        """Held while this call is the only one under way with its key. Gives its row, or None if there is an answer."""
         op_id = f"{RESERVED}{self.scope}:{self._key}"
         row = UnderWay(self._call, actor, actor.name, op_id, self._operation.name)
         if not self._take(row, actor, cancelled):
@@ -102,7 +101,7 @@ class Keyed:
             yield row
 
     def _take(self, row: UnderWay, actor: Actor, cancelled: Callable[[], bool]) -> bool:
-        """Waits for the first call to end. False where it has left an answer."""
+        """Waits for the first call to end. False if it left an answer."""
 
         def take(unit: UnitOfWork) -> bool | None:
             if self.answer(unit) is not None:
@@ -110,7 +109,7 @@ class Keyed:
             first = unit.get(RunningCall, row.op_id)
             if first is not None and self._goes_on(first, unit.now_ms()):
                 return None
-            end_call(unit, row.op_id, "done", lost=True)  # of whoever began and did not come to the end
+            end_call(unit, row.op_id, "done", lost=True)  # left by a call that began and never ended
             row.begin_in(unit, {})
             return True
 

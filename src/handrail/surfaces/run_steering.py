@@ -1,5 +1,5 @@
-"""A person lets a run go on, for every door a person comes through. Documents are read before a unit of work and handed
-in; nothing is printed here. What steering does to a run is `domain/pipeline/steering.py`'s."""
+"""A person lets a run continue, for every surface a person uses. Documents are read before a unit of work and passed
+in; nothing is printed here. What steering does to a run is defined in `domain/pipeline/steering.py`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.kernel.records import UnitOfWork
 
 
 def resumed(unit: UnitOfWork, run: PipelineRun, going: Going, files: Mapping[str, str], rules: Rules) -> PipelineRun:
-    """The run as it goes on. Raises IllegalTransition, and changes nothing, where it would stand where it stood."""
+    """The run as it continues. Raises IllegalTransition, and changes nothing, if it would stop again at once."""
     _check_stands(unit, run, going)
     kept = resume_run(unit, run, going, facts_of(unit, run, rules))
     if (stop := stop_ahead(unit, kept, files, rules)) is not None:
@@ -29,12 +29,12 @@ def resumed(unit: UnitOfWork, run: PipelineRun, going: Going, files: Mapping[str
 
 
 def _check_stands(unit: UnitOfWork, run: PipelineRun, going: Going) -> None:
-    """Raises IllegalTransition where nothing is asked for that the run does not do already."""
+    """Raises IllegalTransition if the run is not stopped and nothing new is asked of it."""
     if going != Going() or run.run_state().ended is not None or why_stopped(unit, run) is not None:
         return
     gate = open_gate(unit, run.id)
     hint = "its agent goes on with pipeline_next_action; --from sends it back to a phase"
     raise IllegalTransition(
-        f"{run.workspace} does not stand still{f'; it waits for you at {gate.question}' if gate else ''}",
+        f"{run.workspace} is not stopped{f'; it waits for you at {gate.question}' if gate else ''}",
         hint=f"`handrail approve {gate.id}`, or `handrail reject {gate.id} --say …`" if gate else hint,
     )

@@ -1,8 +1,7 @@
-"""JSON Schemas of operations, small: no titles, no references, no empty defaults, no `or null` for what may be left
-out.
+"""Compact JSON Schemas of operations: no titles, no references, no empty defaults, no `or null` for optional members.
 
-Every token of a published schema is paid by every client on every turn; what a validator needs and a model can do
-without is left out here and only here.
+Every client pays for every token of a published schema on every turn; what a validator needs and a model can do without
+is left out here and only here.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from handrail.operation import Operation
 _VERBATIM = ("enum", "const", "default", "required", "examples")
 _NULL = {"type": "null"}
 GENEROUS = 200
-"""From here on a bound is no longer something to plan for."""
+"""A bound this large is nothing a caller has to plan for."""
 
 
 def request_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
@@ -39,9 +38,8 @@ def response_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
 
 
 def schema_of(kind: Any, *, nullable: bool) -> dict[str, Any]:
-    """The trimmed schema of a type. `nullable` keeps `or null`: a result may hold it, an argument is left out
-    instead."""
-    make_known(kind)  # its schema cannot be had without it
+    """The trimmed schema of a type. `nullable` keeps `or null`: a result may have it, an argument is omitted."""
+    make_known(kind)  # required for building its schema
     (schema,), definitions = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
     trimmed = _trim(schema, definitions, nullable=nullable)
     assert isinstance(trimmed, dict)
@@ -76,8 +74,8 @@ def _trim(node: Any, definitions: Mapping[str, Any], *, nullable: bool) -> Any:
 
 
 def _goes_without_saying(key: str, value: Any) -> bool:
-    """What a caller needs not be told: bounds that only a mistake reaches (a refusal names them), `false` and nothing
-    as defaults."""
+    """What a caller need not be told: bounds that only a mistake reaches (a refusal names them), and defaults that are
+    `false` or empty."""
     if key in ("maxLength", "maxItems", "maximum"):
         return bool(value >= GENEROUS)
     if key == "default":
@@ -86,10 +84,38 @@ def _goes_without_saying(key: str, value: Any) -> bool:
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """`T or null` says no more than `T` where the member may be left out."""
+    """`T or null` says no more than `T` if the member is optional."""
     alternatives = node.get("anyOf")
     if isinstance(alternatives, list) and len(alternatives) == 2 and _NULL in alternatives:
         (other,) = [alternative for alternative in alternatives if alternative != _NULL]
         rest = {key: value for key, value in node.items() if key != "anyOf"}
         return {**other, **rest}
     return node
+
+
+# -- for people --------------------------------------------------------------------------------------------------------
+
+
+def kind_of(member: Mapping[str, Any], tick: str = "`") -> str:
+    """What an argument may be, in words: a choice's values, an object's members, bounds and default. `tick` goes around
+    anything to be typed literally."""
+    shown = "" if "default" not in member else msgspec.json.encode(member["default"]).decode()
+    return _shape(member, tick) + (f", else {tick}{shown}{tick}" if shown else "")
+
+
+def _shape(member: Mapping[str, Any], tick: str) -> str:
+    if "enum" in member:
+        return "one of " + ", ".join(f"{tick}{value}{tick}" for value in member["enum"])
+    if "anyOf" in member:
+        return " or ".join(dict.fromkeys(_shape(alternative, tick) for alternative in member["anyOf"]))
+    kind = str(member.get("type", "any"))
+    if kind == "array":
+        return f"list of {_shape(member.get('items', {}), tick)}"
+    if kind == "object" and member.get("properties"):
+        return "object of " + ", ".join(f"{tick}{name}{tick}" for name in member["properties"])
+    low, high = member.get("minimum"), member.get("maximum")
+    if low is not None and high is not None:
+        return f"{kind}, {low} to {high}"
+    if low is not None or high is not None:
+        return f"{kind}, {f'from {low}' if high is None else f'up to {high}'}"
+    return kind

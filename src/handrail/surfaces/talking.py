@@ -1,7 +1,7 @@
-"""A call whose result asks a person something: they are asked, and what they say is brought, in the course of it.
+"""A call whose result asks a person something: they are asked, and their answer is delivered, during the call.
 
-Nothing is decided here: an answer goes the way of every other one. Whoever asks learns of what happens meanwhile, and
-takes a question back that stands no more.
+Nothing is decided here: an answer takes the same path as any other. While a person thinks, the caller is told that the
+call still waits, and a question that no longer stands is taken back.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.crew.claiming import Writer
+from handrail.domain.crew.identity import Writer
 from handrail.kernel.errors import IdentityUnproven, Refusal, StoreRefused
 from handrail.operation import Asks, Ledger, Question
 from handrail.surfaces.asking import Person, Waited, kept_telling
 
 
 class Answered(NamedTuple):
-    """What a handler answered to whom, and how many messages wait for them."""
+    """A handler's answer, the caller it was for, and how many messages wait for them."""
 
     result: Any
     writer: Writer
     unread: int = 0
     warning: str | None = None
     told: Mapping[str, Any] = {}
-    """What answers before this one told once."""
+    """What earlier answers told once."""
 
 
 class Talk(NamedTuple):
-    """One call, and the person who may be asked in the course of it."""
+    """One call, and the person who may be asked during it."""
 
     asks: Asks[Any, Any]
     person: Person
     waited: Waited
     ledger: Ledger
     answer_to: Callable[[Any], Answered]
-    """The answer to a request of the caller's."""
+    """The answer to the caller's own request."""
     answer_to_person: Callable[[Any], Answered]
-    """The answer to a request that brings what the person said."""
+    """The answer to a request that carries what the person said."""
 
     def question(self, request: Any, result: Any) -> Question | None:
-        """What the person is to be asked because of this result."""
+        """What the person should be asked because of this result."""
         question = self.asks.question(request, result)
         return question if question is not None and self.person.is_open_to(question) else None
 
     def answer(self, request: Any) -> Answered:
-        """The answer after whoever sits at the client was asked what it asks of them, as far as there is time."""
+        """The answer after the person at the client was asked what it asks of them, as far as time allows."""
         earlier = self.person.earlier()
-        if earlier is not None:  # the same call once more, with an answer: what it reports has been taken
+        if earlier is not None:  # the same call again, with an answer: what it reports has been acted on already
             request = self.asks.again(request)
         position = self.ledger.position()
         answer = self.answer_to(request)._replace(told=earlier or {})
@@ -67,7 +67,7 @@ class Talk(NamedTuple):
                     return answer
             except (IdentityUnproven, StoreRefused):
                 raise
-            except Refusal as refusal:  # it stands no more, or cannot be read: what is there now is the answer
+            except Refusal as refusal:  # the question is obsolete, or the form invalid: answer with the current state
                 why = f"what the person answered was not taken: {refusal.message}"
                 return self.answer_to(self.asks.again(request))._replace(told=told, warning=why)
             enough_s = self.waited.patience.read_s
@@ -75,7 +75,7 @@ class Talk(NamedTuple):
 
 
 class Watch:
-    """While a person thinks: whether there is time left, and whether what they are asked still stands."""
+    """Watches, while a person thinks, whether time is left and their question still stands."""
 
     def __init__(self, talk: Talk, request: Any, question: Question, position: int) -> None:
         self._talk = talk
@@ -83,12 +83,12 @@ class Watch:
         self._question = question
         self._begun = False
         self.position = position
-        """Up to where the ledger is known."""
+        """The ledger position up to which events are known."""
         self.news: Answered | None = None
-        """The answer by which the question stands no more."""
+        """The answer that made the question obsolete."""
 
     def wait_s(self) -> float:
-        """How long to wait until this is asked again; 0 where it is no use to wait."""
+        """How long to wait until this is called again; 0 if there is no point in waiting."""
         if self._begun and self._has_news():
             return 0.0
         self._begun = True

@@ -1,7 +1,7 @@
-"""What one task changed, for every surface that shows it: found in its journal, or looked at now where it is open.
+"""What one task changed, for every surface that shows it: read from its journal, or computed now if it is still open.
 
-The snapshots are the tracker's; how a patch is drawn is the surface's. Looking at a working copy takes time: a server
-does not do it inside a unit of work.
+Snapshots belong to the tracker; how a patch is displayed is up to the surface. Looking at a working copy takes time, so
+a server does not do it inside a unit of work.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import NotFound, PlaceUnusable
+from handrail.kernel.shortening import printable_line
 from handrail.operation import Call
 
 
 class Journalled(NamedTuple):
-    """A task with its journal entry, and who can look at its working copy."""
+    """A task with its journal entry, and the tracker for its working copy."""
 
     task: Task
     entry: JournalEntry
@@ -31,7 +32,7 @@ class Journalled(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What lies between two snapshots, and whether the second is of now."""
+    """The difference between two snapshots, and whether the second is current."""
 
     before: Snapshot
     after: Snapshot
@@ -40,31 +41,31 @@ class Difference(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader should know before believing."""
+        """What a reader should know before relying on it."""
         found: list[str] = self.report.get("verification", self.report).get("warnings", [])
         return found
 
     @property
     def nothing(self) -> str:
-        """What is said where no file is named."""
+        """What to say if no file is listed."""
         if self.report.get("partial"):
             return "What it changed is not known."
         return "It has changed nothing so far." if self.is_open else "It changed nothing."
 
 
 def journalled(call: Call, task: Task) -> Journalled:
-    """The task with its entry; refused where none was begun."""
+    """The task with its entry; refused if it has none."""
     entry = call.work.get(JournalEntry, task.id)
     if entry is None:
         raise NotFound(
-            f'no snapshot was taken when "{_plain(task.name)}" began, so nobody knows exactly what it changed',
+            f'no snapshot was taken when "{printable_line(task.name)}" began, so nobody knows exactly what it changed',
             hint="a task that is begun with start_task has one",
         )
     return Journalled(task, entry, tracker_of(call, workflow_of(call.work, task)))
 
 
 def tracker_of(call: Call, workflow: Workflow) -> Tracker:
-    """Whoever keeps the snapshots of a workflow's tasks: in a store for many repositories, its own repository."""
+    """The tracker with the snapshots of a workflow's tasks: in a shared store, its own repository's."""
     if not call.here.shared or workflow.repository_path in (None, call.here.repository):
         return call.tracker()
     from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only for another repository's task
@@ -74,8 +75,8 @@ def tracker_of(call: Call, workflow: Workflow) -> Tracker:
 
 
 def difference(meant: Journalled) -> Difference:
-    """What the task changed: as its report has it, or so far. Of an open one, `forget` the second snapshot in the
-    end."""
+    """What the task changed, from its report, or so far if it is open. In that case the caller must `forget` the second
+    snapshot in the end."""
     entry = meant.entry
     before = snapshot_of(entry.before)
     if entry.after is not None:
@@ -84,7 +85,7 @@ def difference(meant: Journalled) -> Difference:
         return Difference(before, snapshot_of(entry.after), report, is_open=False)
     if not Path(entry.directory).is_dir():
         raise PlaceUnusable(
-            f"the working copy {_plain(entry.directory)} is not there any more, and the task never ended",
+            f"the working copy {printable_line(entry.directory)} is not there any more, and the task never ended",
             hint="what it changed is not known; its notes are: `handrail journal`",
         )
     after = meant.tracker.snapshot(entry.directory, like=before)
@@ -96,7 +97,7 @@ def difference(meant: Journalled) -> Difference:
 
 
 def patch_of(tracker: Tracker, found: Difference, paths: Sequence[str]) -> Iterator[bytes]:
-    """The patch of these files; refused where the snapshots it is made from are gone."""
+    """The patch of these files; refused if the snapshots it is made from are gone."""
     from handrail.outside.tracking.git_process import GitFailed  # noqa: PLC0415 - only for a patch
     from handrail.outside.tracking.state import Busy  # noqa: PLC0415 - as above
 
@@ -104,20 +105,15 @@ def patch_of(tracker: Tracker, found: Difference, paths: Sequence[str]) -> Itera
         yield from tracker.patch(found.before, found.after, paths)
     except Busy:
         raise PlaceUnusable(
-            f"another snapshot of {_plain(found.before.root)} is being taken for too long", hint="try again"
+            f"another snapshot of {printable_line(found.before.root)} is being taken for too long", hint="try again"
         ) from None
     except GitFailed:
         raise given_up(len(paths)) from None
 
 
 def given_up(files: int) -> NotFound:
-    """The refusal of a patch whose snapshots were given up."""
+    """The refusal for a patch whose snapshots were dropped."""
     return NotFound(
         f"what this patch would be made from is not kept any more; {files} {'file' if files == 1 else 'files'} changed",
         hint="--stat and --json still tell which; snapshot_days and snapshot_count say how long it is kept",
     )
-
-
-def _plain(text: str) -> str:
-    """A text inside a sentence: on one line, and nothing in it that commands a terminal."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -1,5 +1,5 @@
-"""A call under way that others can see and cancel: it has a row from its beginning to its end. What the row means is
-`domain/registry/cancelling.py`'s."""
+"""A running call that others can see and cancel: it has a row from its beginning to its end. What the row means is
+defined in `domain/registry/cancelling.py`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class UnderWay:
     """One call with an `op_id`."""
 
     def __init__(self, call: Call, actor: Actor, caller: str, op_id: str, tool: str) -> None:
-        """`actor` notes that it begins and ends: of an agent that is called for, that would say that it works."""
+        """`actor` records its beginning and end. Not the acting agent: that would be a sign of life."""
         self._call = call
         self._actor = actor
         self._caller = caller
         self._tool = tool
         self.op_id = op_id
         self._ended = False
-        """True once its end was written with what it did."""
+        """True once its end was committed with what it did."""
 
     def begin_in(self, unit: UnitOfWork, arguments: Mapping[str, Any]) -> None:
         caller = Caller(self._caller, self._call.session or self._call.new_session())
@@ -33,15 +33,15 @@ class UnderWay:
 
     @contextlib.contextmanager
     def begun(self, arguments: Mapping[str, Any], cancelled: Callable[[], bool]) -> Iterator[None]:
-        """Open while the call is under way."""
+        """Held while the call is under way."""
         self._call.ledger.run(self._actor, lambda unit: self.begin_in(unit, arguments), writing=True)
         with self.until_it_ends(cancelled):
             yield
 
     @contextlib.contextmanager
     def until_it_ends(self, cancelled: Callable[[], bool]) -> Iterator[None]:
-        """Open while a call is under way that has begun already. Raises Cancelled at the end of one that was cancelled
-        while its answer was on its way."""
+        """Held while a call that has already begun is under way. Raises Cancelled at the end if it was cancelled while
+        its answer was being prepared."""
         try:
             yield
         except BaseException as error:
@@ -56,15 +56,15 @@ class UnderWay:
                 raise too_late
 
     def check(self, unit: UnitOfWork) -> None:
-        """Raises Cancelled where somebody has cancelled it."""
+        """Raises Cancelled if somebody has cancelled it."""
         check_wanted(unit, self.op_id)
 
     def end_in(self, unit: UnitOfWork) -> None:
-        """Its end, written together with what it did: whoever cancels it is before both or after both."""
+        """Records its end together with what it did: a cancellation comes before both or after both."""
         end_call(unit, self.op_id, "done")
 
     def has_ended(self) -> None:
-        """What `end_in` wrote stands."""
+        """Called once what `end_in` wrote is committed."""
         self._ended = True
 
     def _end(self, status: str, **told: Any) -> Cancelled | None:

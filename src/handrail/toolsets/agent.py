@@ -1,6 +1,6 @@
-"""Toolset `agent`: plan.md's agents. They register, show that they are there, claim tasks and give them back.
+"""Toolset `agent`: plan.md's agents. They register, show that they are present, claim tasks and give them back.
 
-What a claim is stands in `domain/crew/claiming.py`; claiming and looking for tasks is in `claims.py` beside this.
+`domain/crew/claiming.py` defines claims; the tools to find and claim tasks are in `claims.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from handrail.domain.crew.claiming import give_up, take_up
 from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.posting import losses
 from handrail.domain.crew.presence import (
+    LOOKED_AT,
+    change_agent,
     check_room,
     claims_of,
     depart,
@@ -25,12 +27,12 @@ from handrail.domain.crew.presence import (
     secret_hash,
     status_of,
 )
+from handrail.domain.work.finding import find_task
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, TaskNotFound
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_task
 from handrail.toolsets.vocabulary import AGENT
 from handrail.toolsets.workflow import PLANNED, Done
 
@@ -41,8 +43,6 @@ Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Capabilities = Annotated[list[Annotated[str, Meta(min_length=1, max_length=60)]], Meta(max_length=100)]
 PathText = Annotated[str, Meta(max_length=4096)]
 LISTED = 15
-LOOKED_AT = 1000
-"""Agents, the newest, that a list is made from."""
 
 
 class RegisterAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +54,7 @@ class RegisterAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     capabilities: Capabilities = []
     workspace_path: PathText | None = None
     metadata: dict[str, Any] = {}
-    id: Annotated[str, Meta(description="Come back as this agent; send agent_secret too")] | None = None
+    id: Annotated[str, Meta(description="Come back as this agent; send agent_secret as well")] | None = None
 
 
 class Registered(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -98,7 +98,7 @@ class UpdateAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status: Status | None = None
     current_task_id: str | UnsetType | None = UNSET
     workspace_path: PathText | None = None
-    metadata: Annotated[dict[str, Any], Meta(description="Kept beside what is there")] = {}
+    metadata: Annotated[dict[str, Any], Meta(description="Merged into what is there")] = {}
     capabilities: Capabilities | None = None
 
 
@@ -159,7 +159,7 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
 
 
 def _limits_of(known: Agent | None) -> dict[str, Any]:
-    """What others have set for an agent outlasts its registering anew."""
+    """Limits that others have set for an agent survive when it registers again."""
     return {"limits": known.metadata["limits"]} if known is not None and "limits" in known.metadata else {}
 
 
@@ -170,7 +170,7 @@ def agent_heartbeat(call: Call, request: Heartbeat) -> Beaten:
         changes["current_task_id"] = find_task(call.work, request.current_task_id).id
     if request.status is not None:
         changes["status"] = request.status
-    _record(call.work, agent, changes)
+    change_agent(call.work, agent, **changes)
     return Beaten(True, call.crew.heartbeat_ms, **_standing(call.work, agent.id))
 
 
@@ -185,7 +185,7 @@ def agent_update(call: Call, request: UpdateAgent) -> Done:
             changes[name] = given
     if request.status in ("online", "busy"):
         changes["status"] = request.status
-    changed = _record(call.work, agent, changes)
+    changed = change_agent(call.work, agent, **changes)
     if request.status == "offline":
         _leave(call.work, changed)
     return Done(True)
@@ -210,7 +210,7 @@ def agent_unregister(call: Call, request: OfAgent) -> Unregistered:
 
 
 def shown_agent(call: Call, agent: Agent) -> dict[str, Any]:
-    """The agent as plan.md's type has it, with what is seen of it."""
+    """The agent in the shape of plan.md's type, with what is observed about it."""
     unit = call.work
     held, _ = claims_of(unit, agent.id)
     shown: dict[str, Any] = msgspec.to_builtins(agent)
@@ -233,16 +233,8 @@ def shown_agent(call: Call, agent: Agent) -> dict[str, Any]:
     return shown
 
 
-def _record(unit: UnitOfWork, agent: Agent, changes: dict[str, Any]) -> Agent:
-    """The agent with other values; an event only where something changed."""
-    changed = msgspec.structs.replace(agent, **changes)
-    if changed != agent:
-        unit.record("agent.updated", changed)
-    return changed
-
-
 def _leave(unit: UnitOfWork, agent: Agent) -> int:
-    """Gives back what the agent holds, also what ran out and nobody took, and takes its leave."""
+    """Gives back what the agent holds, including expired claims that nobody has taken, and records that it left."""
     held, lapsed = claims_of(unit, agent.id)
     released = 0
     for lease in (*held, *lapsed):
@@ -255,7 +247,7 @@ def _leave(unit: UnitOfWork, agent: Agent) -> int:
 
 
 def _take_up_claims(call: Call, agent: Agent) -> None:
-    """Who comes back goes on with what it holds; another process that still acts as the same agent does not."""
+    """A returning agent continues with what it holds; another process that still acts as the same agent does not."""
     held, _ = claims_of(call.work, agent.id)
     for lease in held:
         task = call.work.get(Task, lease.id)
@@ -322,7 +314,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="agent_id",
-        summary="Shows that you are there, when you call nothing else for long; tells what you hold or lost",
+        summary="Tells others you are alive while you call nothing else; returns what you hold and lost",
         request=Heartbeat,
         response=Beaten,
         handler=agent_heartbeat,
@@ -349,7 +341,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="id",
-        summary="Changes what is known of an agent",
+        summary="Updates an agent's status, task, workspace or capabilities",
         request=UpdateAgent,
         response=Done,
         handler=agent_update,
@@ -375,7 +367,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=AGENT,
         effect=Effect.READ,
         stored=True,
-        summary="Shows an agent: what it holds, and the evidence that it is there",
+        summary="Shows an agent: its claims, and the evidence that it is alive",
         request=OfAgent,
         response=dict[str, Any],
         handler=agent_get,
@@ -414,7 +406,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="id",
-        summary="Takes an agent's leave: offline, its claims free",
+        summary="Marks an agent offline and frees its claims",
         request=OfAgent,
         response=Unregistered,
         handler=agent_unregister,

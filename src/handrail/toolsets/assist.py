@@ -1,6 +1,6 @@
-"""Toolset `assist`: facts to keep and find, plans made of what was done before, and what led to an outcome.
+"""Toolset `assist`: facts to keep and find, plans made from earlier work, and what led to an outcome.
 
-Small on purpose: no model and no guess, only what the store knows, with where it knows it from.
+Small on purpose: no model and no guessing, only what the store knows, with its sources.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.fitting import within
 from handrail.domain.knowledge.facts import THOUSAND, Inserted, Pattern, Said, find, insert
 from handrail.domain.knowledge.records import Fact
-from handrail.domain.registry.payloads import within
 from handrail.kernel.errors import ResourceNotFound
 from handrail.operation import Call, Effect, Example, Operation
+from handrail.toolsets.paging import bounds
 from handrail.toolsets.vocabulary import ASSIST
 from handrail.toolsets.workflow import PLANNED
 
 FACTS = 50
-REPLY, LONG_REPLY = 7_000, 1_000_000
-"""Bytes of a reply for which no limit was asked, and for which one was."""
 DEPTH = 8
 
 Word = Annotated[str, Meta(min_length=1, max_length=400)]
@@ -131,27 +130,26 @@ def kg_insert(call: Call, request: InsertFacts) -> InsertedFacts:
         Said(one.subject, one.predicate, one.object, one.source, one.confidence, one.provenance)
         for one in request.triples
     ]
-    done: Inserted = insert(call.work, _repository(call), said)
+    done: Inserted = insert(call.work, call.here.only, said)
     return InsertedFacts(*done)
 
 
 def kg_query(call: Call, request: QueryFacts) -> FactPage:
-    asked = request.limit is not UNSET
-    limit = request.limit if request.limit is not UNSET else FACTS
+    limit, room = bounds(request.limit, FACTS)
     pattern = Pattern(request.subject, request.predicate, request.object, request.min_confidence)
-    found, total = find(call.work, _repository(call), pattern, request.order, limit, request.after)
-    shown = within([_shown(fact) for fact in found], LONG_REPLY if asked else REPLY)
+    found, total = find(call.work, call.here.only, pattern, request.order, limit, request.after)
+    shown = within([_shown(fact) for fact in found], room)
     following = request.after + len(shown)
     return FactPage(tuple(shown), total, following if following < total else None)
 
 
 def kg_suggest_plan(call: Call, request: SuggestPlan) -> SuggestedPlan:
-    from handrail.toolsets.assist_plans import suggest  # noqa: PLC0415 - only who asks for a plan pays
+    from handrail.toolsets.assist_plans import suggest  # noqa: PLC0415 - only needed for a plan
 
     context = request.context
     found = suggest(
         call.work,
-        _repository(call),
+        call.here.only,
         request.goal,
         tuple(context.preferred_sources),
         tuple(context.exclude_tasks),
@@ -164,11 +162,6 @@ def causal_explain(call: Call, request: ExplainOutcome) -> ExplainedOutcome:
     from handrail.toolsets.assist_causes import explain  # noqa: PLC0415 - as above
 
     return ExplainedOutcome(**explain(call.work, request.outcome_id, request.max_depth))
-
-
-def _repository(call: Call) -> str | None:
-    """Whose facts: in a store of its own there is only one repository."""
-    return call.here.repository if call.here.shared else None
 
 
 def _shown(fact: Fact) -> dict[str, Any]:
@@ -206,7 +199,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=ASSIST,
         effect=Effect.WRITE,
         stored=True,
-        summary="Keeps facts: subject, predicate, object, and on whose word",
+        summary="Stores facts: subject, predicate, object, and their source",
         request=InsertFacts,
         response=InsertedFacts,
         handler=kg_insert,
@@ -229,7 +222,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=ASSIST,
         effect=Effect.READ,
         stored=True,
-        summary="Finds facts by any of their parts",
+        summary="Finds facts by subject, predicate or object",
         request=QueryFacts,
         response=FactPage,
         handler=kg_query,
@@ -253,7 +246,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=ASSIST,
         effect=Effect.READ,
         stored=True,
-        summary="Suggests a plan for a goal, from finished workflows and facts, with why",
+        summary="Suggests a plan for a goal from finished workflows and facts, with reasons",
         request=SuggestPlan,
         response=SuggestedPlan,
         handler=kg_suggest_plan,
@@ -290,7 +283,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=ASSIST,
         effect=Effect.READ,
         stored=True,
-        summary="Tells what led to an outcome, event by event",
+        summary="Explains what led to an outcome, event by event",
         request=ExplainOutcome,
         response=ExplainedOutcome,
         handler=causal_explain,

@@ -1,30 +1,26 @@
-"""Toolset `assist`: what led to an outcome, as it is shown. Loaded when somebody asks; the tool is declared in
-`assist.py`."""
+"""Toolset `assist`: shows what led to an outcome. Loaded when first used; the tool is declared in `assist.py`."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
 
 from handrail.domain.knowledge.telling import Named, sentence_of, summary_of
 from handrail.domain.knowledge.tracing import trace
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import task_name
 from handrail.kernel.ledger import Event
 from handrail.kernel.records import UnitOfWork
 
 ROOM = 4_800
-"""Bytes of the events that are shown."""
+"""Bytes for the events that are shown."""
 EDGES = 40
 
 
 def explain(unit: UnitOfWork, outcome_id: str, max_depth: int) -> dict[str, Any]:
-    """What led to it, in the members of the answer."""
-
-    def named(task_id: str) -> str:
-        task = unit.get(Task, task_id)
-        return task.name if task is not None else task_id
-
+    """What led to it, as the members of the answer."""
+    named = functools.partial(task_name, unit)
     found = trace(unit, outcome_id, max_depth)
     outcome = _shown(found.outcome, found.task_id, named)
     shown, room = [], ROOM

@@ -1,5 +1,5 @@
-"""Toolset `assist`: a suggested plan as it is shown. Loaded when somebody asks for one; the tool is declared in
-`assist.py`, what is alike and what can be taken up again is the domain's."""
+"""Toolset `assist`: how a suggested plan is shown. Loaded when first used; the tool is declared in `assist.py`. The
+domain decides what is similar and what can be reused."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from handrail.domain.fitting import within
 from handrail.domain.knowledge.remembering import (
     described_plans,
     finished_workflows,
@@ -16,27 +17,27 @@ from handrail.domain.knowledge.remembering import (
     tasks_of_workflow,
 )
 from handrail.domain.knowledge.suggesting import Fragment, PastTask, Ranked, fragment_of, ranked, seen_in
-from handrail.domain.registry.payloads import within
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import on_one_line, shortened
 
 COMPARED = 10
-"""Plans that are about the same and are looked at for what recurs."""
+"""How many similar plans are searched for recurring tasks."""
 ROOM = 4_000
-"""Bytes of all fragments together."""
+"""Bytes for all fragments together."""
 RATIONALE = 1_000
 TEXT = 160
 TROUBLES = 2
 FILES = 5
 NAMED = 8
 NAME = 60
-"""Characters of a name where it is only mentioned."""
+"""The longest name where it is only mentioned, in characters."""
 SOURCE = 100
 PREFERRED = 300
 
 
 class _Found(NamedTuple):
-    """A plan that is about the same, with its tasks."""
+    """A similar plan, with its tasks."""
 
     match: Ranked
     tasks: list[PastTask]
@@ -51,7 +52,7 @@ def suggest(
     exclude: Sequence[str],
     most: int,
 ) -> dict[str, Any]:
-    """The answer's members."""
+    """The members of the answer."""
     described = described_plans(unit, repository)
     plans = [*finished_workflows(unit, repository), *described.values()]
     found = [_looked_up(unit, repository, match, exclude) for match in ranked(goal, plans, preferred, COMPARED)]
@@ -94,7 +95,7 @@ def _names(match: Ranked) -> tuple[str, ...]:
 
 
 def _shown(one: _Found, often: Mapping[str, int], of: int, room: int) -> dict[str, Any]:
-    """A fragment: as many of its tasks, in their order, as there is room for. None waits for one that is not shown."""
+    """A fragment: as many of its tasks, in order, as there is room for. None waits for one that is not shown."""
     tasks: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     for number, task in enumerate(one.fragment.tasks, 1):
@@ -118,7 +119,7 @@ def _shown(one: _Found, often: Mapping[str, int], of: int, room: int) -> dict[st
 
 
 def _task(task: PastTask, number: int) -> dict[str, Any]:
-    """As `workflow_set_plan` takes it."""
+    """A task in the form that `workflow_set_plan` takes."""
     shown: dict[str, Any] = {
         "name": task.name[:200],
         "description": _cut(task.description),
@@ -133,7 +134,7 @@ def _task(task: PastTask, number: int) -> dict[str, Any]:
 
 
 def _note(task: PastTask, times: int, of: int) -> dict[str, Any]:
-    """What is known of a task from before."""
+    """What is known about a task from earlier work."""
     note: dict[str, Any] = {"task": task.name[:200]}
     if task.took_ms is not None:
         note["took_ms"] = task.took_ms
@@ -172,7 +173,7 @@ def _rationale(chosen: Sequence[_Found], often: Mapping[str, int], of: int, now:
 def _coverage(
     unit: UnitOfWork, repository: str | None, chosen: Sequence[_Found], fragments: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """How much of what was found is in the suggestion, and what it waits for in vain."""
+    """How much of what was found is in the suggestion, and which dependencies it lacks."""
     excluded = list(dict.fromkeys(name for one in chosen for name in one.fragment.excluded))
     outside = list(dict.fromkeys(name for one in chosen for name in one.fragment.unknown))[:NAMED]
     known = [name for name in outside if is_known_task(unit, repository, name)]
@@ -197,5 +198,4 @@ def _summary(goal: str, plans: Sequence[Any], chosen: Sequence[_Found], found: S
 
 
 def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= TEXT else f"{line[: TEXT - 1]}…"
+    return shortened(on_one_line(text), TEXT)

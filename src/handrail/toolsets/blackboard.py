@@ -1,14 +1,12 @@
 """Toolset `blackboard`: values under keys that everybody can read, set on a condition, and watch.
 
-What a board is, and when an entry has run out, is the domain's (`domain/board`).
+`domain/board` defines boards, and when an entry has expired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from handrail.domain.board.board import Board, Wanted, standing
@@ -16,6 +14,7 @@ from handrail.domain.board.keys import beginning_of, check_board, key_of, tags_o
 from handrail.domain.board.searching import Sought, search
 from handrail.domain.board.snapshot import Snapshot, brief, snapshot
 from handrail.domain.board.watching import watch
+from handrail.domain.fitting import within
 from handrail.kernel.errors import BoardConflict
 from handrail.operation import Call, Effect, Example, Operation, Wait
 from handrail.toolsets.blackboard_shapes import (
@@ -29,16 +28,11 @@ from handrail.toolsets.blackboard_shapes import (
     WatchBoard,
     WatchedBoard,
 )
+from handrail.toolsets.paging import bounds
 from handrail.toolsets.vocabulary import BLACKBOARD
 
 ENTRIES = 25
 CHANGES = 100
-REPLY = 7_000
-"""Bytes of entries or changes in a reply for which no limit was asked."""
-LONG_REPLY = 1_000_000
-"""The same where one was. Whatever is first is shown whole, however long it is."""
-
-ShownT = TypeVar("ShownT")
 
 
 def bb_set(call: Call, request: SetEntry) -> Snapshot:
@@ -55,8 +49,9 @@ def bb_get(call: Call, request: GetEntry) -> GotEntry:
 
 def bb_query(call: Call, request: QueryEntries) -> EntryPage:
     sought = _sought(request)
-    found = search(call.work, sought, ENTRIES if request.limit is UNSET else request.limit)
-    shown = _within([snapshot(entry) for entry in found.entries], asked=request.limit is not UNSET)
+    limit, room = bounds(request.limit, ENTRIES)
+    found = search(call.work, sought, limit)
+    shown = within([snapshot(entry) for entry in found.entries], room)
     cut = len(shown) < len(found.entries)
     following = shown[-1].key if cut else found.next
     return EntryPage(
@@ -69,9 +64,9 @@ def bb_query(call: Call, request: QueryEntries) -> EntryPage:
 
 def bb_watch(call: Call, request: WatchBoard) -> WatchedBoard:
     check_board(request.namespace)
-    limit = CHANGES if request.limit is UNSET else request.limit
+    limit, room = bounds(request.limit, CHANGES)
     watched = watch(call.work, request.namespace, request.start_version, limit, history=call.bounds.events)
-    shown = _within(watched.changes, asked=request.limit is not UNSET)
+    shown = within(watched.changes, room)
     return WatchedBoard(
         tuple(shown),
         shown[-1].version if shown else request.start_version,
@@ -100,17 +95,6 @@ def _sought(request: QueryEntries) -> Sought:
         beginning.id if beginning is not None else "",
         key_of(request.after, request.namespace).id if request.after else "",
     )
-
-
-def _within(shown: Sequence[ShownT], *, asked: bool) -> Sequence[ShownT]:
-    """The first so many that fit into a reply; always one, so that whoever goes on gets on."""
-    room, kept = LONG_REPLY if asked else REPLY, 0
-    for one in shown:
-        room -= len(msgspec.json.encode(one)) + 1
-        if room < 0 and kept:
-            break
-        kept += 1
-    return shown[:kept]
 
 
 def _set(key: str, value: Any, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -155,7 +139,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=BLACKBOARD,
         effect=Effect.READ,
         stored=True,
-        summary="Shows an entry; null where there is none",
+        summary="Shows an entry, or null if there is none",
         request=GetEntry,
         response=GotEntry,
         handler=bb_get,
@@ -196,7 +180,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="bb_watch",
         toolset=BLACKBOARD,
-        effect=Effect.READ,  # what it may write down is what time has done, whoever looks
+        effect=Effect.READ,  # it may record an expiry, which any reader would
         stored=True,
         wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events)),
         summary="Shows what changed on a board after a version; may wait for it",

@@ -1,4 +1,4 @@
-"""What the tools of toolset `blackboard` take and give. Types only; entries and changes are `domain/board`'s."""
+"""What the tools of toolset `blackboard` take and return. Types only; entries and changes come from `domain/board`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from handrail.domain.board.board import DAY_MS, TAGS
+from handrail.domain.board.board import TAGS
 from handrail.domain.board.entry import DEFAULT
 from handrail.domain.board.snapshot import BoardChange, Snapshot
+from handrail.kernel.clock import DAY_MS
 from handrail.kernel.limits import WAIT_MS
 
 MOST = 2**53

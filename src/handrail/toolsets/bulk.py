@@ -1,6 +1,6 @@
-"""Toolset `bulk`: many changes at once, all or none. Where one cannot be done, every one that cannot is named.
+"""Toolset `bulk`: many changes at once, all or none. If some cannot be made, each of them is named.
 
-Boards are `domain/board`'s, graphs `domain/graphs`'.
+Boards are defined in `domain/board`, graphs in `domain/graphs`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.board.board import Wanted, set_many
+from handrail.domain.fitting import within
 from handrail.domain.graphs.keeping import Author, Held, commit, failure_of, find_graph
 from handrail.domain.graphs.locking import check_unlocked
 from handrail.domain.graphs.mutations import Applied, Mutated, Mutation, failures_among, mutate, mutation_from
@@ -38,18 +39,16 @@ from handrail.toolsets.graph_shapes import (
     Version,
     applied_part,
     caller_of,
-    cut,
-    made,
-    sized,
+    changed_part,
 )
 from handrail.toolsets.tx import GRAPH
 from handrail.toolsets.vocabulary import BULK
-from handrail.toolsets.workflow import PLANNED
+from handrail.toolsets.workflow import ABANDONED, PLANNED
 
 MOST_ENTRIES = 100
 SHOWN_FAILURES = 20
 REPLY = 6_000
-"""Bytes of entries in a reply."""
+"""Bytes for entries in a reply."""
 
 
 class SetEntries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,7 +98,7 @@ def bb_batch_set(call: Call, request: SetEntries) -> SetMany:
     entries, failed = set_many(call.work, wanted)
     if failed:
         raise _refused([failure_of(one.at, one.refusal) for one in failed], len(wanted), "entries")
-    shown = cut([EntrySet(key=entry.id, version=entry.version) for entry in entries], REPLY)
+    shown = within([EntrySet(key=entry.id, version=entry.version) for entry in entries], REPLY)
     return SetMany(count=len(entries), entries=tuple(shown))
 
 
@@ -113,20 +112,16 @@ def graph_batch_mutate(call: Call, request: MutateGraph) -> MutatedGraph:
     author = Author(caller.names, request.note, {"owner": request.owner} if request.owner else {})
     done = commit(call.work, held, after, author)
     return MutatedGraph(
-        graph_id=held.id,
         base_version=held.version,
         version=done.version,
-        changed=done.changed,
-        committed_at=done.committed_at,
         **applied_part(applied),
-        **made(done.created, done.skipped),
-        **sized(held.id, done.version, done.graph, whole=request.include_graph),
+        **changed_part(held.id, done, whole=request.include_graph),
     )
 
 
 def _mutated(held: Held, operations: Sequence[dict[str, Any]]) -> Mutated:
-    """The graph after all of these. Where some cannot be done, the others are tried without them, so that every one
-    that fails by itself is named."""
+    """The graph after all of these. If some cannot be applied, the others are tried without them, so that each one that
+    fails by itself is named."""
     try:
         mutations = [mutation_from(one) for one in operations]
         check_ids_stay(held, mutations)
@@ -155,9 +150,9 @@ def _failures(held: Held, operations: Sequence[dict[str, Any]]) -> list[dict[str
 def _refused(failures: Sequence[dict[str, Any]], count: int, what: str) -> BulkRefused:
     first = failures[0]
     return BulkRefused(
-        f"{len(failures)} of {count} {what} cannot be done, so none is; number {first['index']}: {first['message']}",
-        hint="mend those that are listed, or leave them out, and send all again",
-        failures=list(cut(failures[:SHOWN_FAILURES], 5_000)),
+        f"{len(failures)} of {count} {what} cannot be done, so none was; number {first['index']}: {first['message']}",
+        hint="fix or leave out those that are listed, and send all of them again",
+        failures=within(failures[:SHOWN_FAILURES], 5_000),
         failed=len(failures),
         rolled_back=True,
     )
@@ -171,7 +166,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=BULK,
         effect=Effect.WRITE,
         stored=True,
-        summary="Sets entries of boards, all or none",
+        summary="Sets several board entries, all or none",
         request=SetEntries,
         response=SetMany,
         handler=bb_batch_set,
@@ -200,7 +195,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=BULK,
         effect=Effect.DESTRUCTIVE,
         stored=True,
-        summary="Changes a graph or plan at once, all or nothing",
+        summary="Changes a graph or plan, all or nothing",
         request=MutateGraph,
         response=MutatedGraph,
         handler=graph_batch_mutate,
@@ -275,7 +270,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a workflow that has ended is not planned",
-                given=(*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"})),
+                given=ABANDONED,
                 request={"graph_id": "wf_1", "operations": [_DOCS]},
                 refused=WorkflowClosed,
             ),

@@ -1,8 +1,8 @@
 """Toolset `cancellation`: registry.md's `op_cancel` and `plan_cancel`, the same for everything that is under way.
 
 While it is on, every operation that uses the store takes an `op_id` (`surfaces/beside.py`) by which it can be cancelled
-from any process. A call that runs as a task of the MCP tasks extension has that task's id for one, and a workflow its
-own id.
+from any process. For a call that runs as a task of the MCP tasks extension that task's id is one, and for a workflow
+its own id.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from handrail.domain.registry.cancelling import (
     find_call,
     is_running,
 )
+from handrail.domain.registry.envelopes import AGENT
+from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import OperationNotFound, RunNotFound
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_workflow, open_workflows
+from handrail.toolsets.here import open_workflows
 from handrail.toolsets.vocabulary import CANCELLATION
-from handrail.toolsets.workflow import HELD, PLANNED, end_workflow
+from handrail.toolsets.workflow import HELD, PLANNED, move_workflow
 
 Reason = Annotated[str, Meta(max_length=200)]
 OpId = Annotated[str, Meta(min_length=1, max_length=200)]
 SHOWN = 5
-AGENT = "ag_"
 
 
 class CancelOp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,12 +100,12 @@ def _cancel_run(call: Call, run_id: str, reason: str | None) -> StoppedRun:
 
 
 def _abandon(call: Call, workflow: Workflow, reason: str | None) -> None:
-    """As a plan is abandoned; a pipeline's run by its own steering, which withdraws the question it waits for."""
-    from handrail.domain.pipeline.run import PipelineRun  # noqa: PLC0415 - every start would pay
+    """Abandons a plan; a pipeline run through its own steering, which withdraws the question it waits for."""
+    from handrail.domain.pipeline.belonging import run_under_way  # noqa: PLC0415 - every start would pay
 
-    run = call.work.get(PipelineRun, workflow.id)
-    if run is None or run.state.get("ended") is not None:
-        end_workflow(call.work, workflow, "abandoned", reason)
+    run = run_under_way(call.work, workflow.id)
+    if run is None:
+        move_workflow(call.work, workflow, "abandoned", reason)
         return
     from handrail.domain.pipeline.steering import abandon_run  # noqa: PLC0415 - as above
 
@@ -141,7 +142,7 @@ def _nothing_there(call: Call, op_id: str) -> OperationNotFound:
     known = ", ".join(under_way) or "nothing"
     return OperationNotFound(
         f"nothing has the op_id {op_id}",
-        hint=f"a call has the op_id it was given, a run its own id; under way: {known}",
+        hint=f"pass the op_id a call was given, or the id of a run; running now: {known}",
         op_id=op_id,
     )
 
@@ -194,7 +195,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=CANCELLATION,
         effect=Effect.DESTRUCTIVE,
         stored=True,
-        summary="Abandons a run with its claims and the calls about it",
+        summary="Abandons a run, frees its claims and cancels the calls about it",
         request=CancelPlan,
         response=CancelledPlan,
         handler=plan_cancel,

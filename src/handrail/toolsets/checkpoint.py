@@ -1,23 +1,21 @@
-"""Toolset `checkpoint`: plan.md's progress records on a task. Each is an event; together they are what recovery
-reads."""
+"""Toolset `checkpoint`: plan.md's progress records on a task. Each is an event; recovery reads all of them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.checkpoint import Checkpoint, CheckpointType, next_checkpoint
+from handrail.domain.work.finding import find_task
 from handrail.kernel.errors import ClaimHeld, TaskNotFound
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_task, task_to_write
+from handrail.toolsets.here import task_to_write
 from handrail.toolsets.shown import shown_checkpoint
 from handrail.toolsets.vocabulary import CHECKPOINT
 from handrail.toolsets.workflow import HELD, PLANNED
-
-CheckpointType = Literal["plan", "progress", "decision", "error", "recovery", "complete", "replan"]
 
 
 class AddCheckpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,19 +54,8 @@ class CheckpointPage(msgspec.Struct, frozen=True):
 
 def checkpoint_add(call: Call, request: AddCheckpoint) -> AddedCheckpoint:
     task = task_to_write(call, request.task_id)
-    now = call.work.now_ms()
-    checkpoint = Checkpoint(
-        id=call.work.new_id("cp"),
-        workflow_id=task.workflow_id,
-        task_id=task.id,
-        sequence=task.checkpoints + 1,
-        type=request.type,
-        summary=request.summary,
-        detail=dict(request.detail),
-        files_changed=list(request.files_changed),
-        created_at=now,
-    )
-    counted = msgspec.structs.replace(task, checkpoints=checkpoint.sequence, updated_at=now)
+    checkpoint = next_checkpoint(call.work, task, request.type, request.summary, request.detail, request.files_changed)
+    counted = msgspec.structs.replace(task, checkpoints=checkpoint.sequence, updated_at=checkpoint.created_at)
     call.work.record("checkpoint.added", checkpoint, counted)
     return AddedCheckpoint(checkpoint.id, checkpoint.sequence)
 

@@ -1,5 +1,5 @@
-"""Toolset `children`: registry.md's children over the agents that are registered here. What is seen of each, its role,
-the limits it was told; registering one that runs elsewhere.
+"""Toolset `children`: registry.md's children, which are the agents registered here: what is observed about each, its
+role, the limits it was given; and registering one that runs elsewhere.
 
 Nothing here starts, signals or measures a process: that comes later, and the toolset says so.
 """
@@ -12,9 +12,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.presence import find_agent
-from handrail.domain.registry.children import change, last_event, limits_of, with_limits
-from handrail.domain.registry.payloads import within
+from handrail.domain.crew.presence import change_agent, find_agent
+from handrail.domain.fitting import within
+from handrail.domain.registry.children import last_event, limits_of, with_limits
 from handrail.kernel.errors import AgentNotFound
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation
@@ -30,13 +30,10 @@ from handrail.toolsets.agent import (
     agent_register,
     shown_agent,
 )
+from handrail.toolsets.paging import bounds
 from handrail.toolsets.vocabulary import CHILDREN
 
 LISTED = 10
-REPLY = 7_000
-"""Bytes of a reply for which no limit was asked."""
-LONG_REPLY = 1_000_000
-"""The same where one was."""
 Limits = Annotated[
     dict[Annotated[str, Meta(min_length=1, max_length=60)], Annotated[float, Meta(ge=0)]], Meta(max_length=20)
 ]
@@ -124,7 +121,7 @@ class AttachedChild(msgspec.Struct, frozen=True):
 def child_status(call: Call, request: GetChildren) -> ChildPage:
     if request.child_id is not None:
         return ChildPage((_child(call, find_agent(call.work, request.child_id)),), 1)
-    limit, room = (LISTED, REPLY) if request.limit is UNSET else (request.limit, LONG_REPLY)
+    limit, room = bounds(request.limit, LISTED)
     agents = call.work.select(Agent, Query((), ("-created_at", "-id"), limit, request.offset))
     shown = within([_child(call, agent) for agent in agents], room)
     return ChildPage(tuple(shown), call.work.count(Agent, Query()))
@@ -132,12 +129,12 @@ def child_status(call: Call, request: GetChildren) -> ChildPage:
 
 def child_set_role(call: Call, request: SetRole) -> ChildChanged:
     agent = find_agent(call.work, request.child_id)
-    return _changed(change(call.work, agent, role=request.role))
+    return _changed(change_agent(call.work, agent, role=request.role))
 
 
 def child_set_limits(call: Call, request: SetLimits) -> ChildChanged:
     agent = find_agent(call.work, request.child_id)
-    return _changed(change(call.work, agent, metadata=with_limits(agent.metadata, request.limits)))
+    return _changed(change_agent(call.work, agent, metadata=with_limits(agent.metadata, request.limits)))
 
 
 def child_attach(call: Call, request: AttachChild) -> AttachedChild:
@@ -194,7 +191,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=CHILDREN,
         effect=Effect.READ,
         stored=True,
-        summary="A child, or all: state with evidence, task, limits, last event",
+        summary="Shows one child or all: state with evidence, task, limits, last event",
         request=GetChildren,
         response=ChildPage,
         handler=child_status,
@@ -252,7 +249,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=CHILDREN,
         effect=Effect.WRITE,
         stored=True,
-        summary="Notes what a child shall keep within; told by child_status, enforced by nobody",
+        summary="Records limits for a child; child_status shows them, nothing enforces them",
         request=SetLimits,
         response=ChildChanged,
         handler=child_set_limits,

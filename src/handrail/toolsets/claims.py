@@ -1,4 +1,4 @@
-"""Toolset `agent`, its second half: looking for a task, claiming it, giving it back."""
+"""Toolset `agent`, second half: finding a task, claiming it, giving it back."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import Writer, check_writer, claim, claim_of, give_up
+from handrail.domain.crew.claiming import check_writer, claim, claim_of, give_up
+from handrail.domain.crew.identity import Writer
 from handrail.domain.crew.offering import Offered, as_held, missing, offers
 from handrail.domain.crew.posting import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.work.finding import find_task, find_workflow
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.pausing import told_pause
 from handrail.domain.work.task import Task
@@ -35,13 +37,13 @@ from handrail.kernel.errors import (
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.agent import ANNA, BEN
-from handrail.toolsets.here import find_task, find_workflow, open_workflows
-from handrail.toolsets.shown import cut, shown_task
+from handrail.toolsets.here import open_workflows
+from handrail.toolsets.shown import TASK_GET, cut, shown_task
 from handrail.toolsets.vocabulary import AGENT
 from handrail.toolsets.workflow import PLANNED
 
 WORKFLOWS = 20
-"""Open workflows that are looked through where none is named."""
+"""How many open workflows are searched if none is named."""
 BEYOND = 3
 DESCRIPTION = 300
 
@@ -51,7 +53,7 @@ class ClaimTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     task_id: str
     agent_id: str
-    start: Annotated[bool, Meta(description="Begin it as well")] = False
+    start: Annotated[bool, Meta(description="Start it too")] = False
 
 
 class ClaimedTask(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -136,21 +138,21 @@ def _workspace(unit: UnitOfWork, task: Task) -> dict[str, Any] | None:
 
 
 def _wants_room(unit: UnitOfWork, task: Task) -> bool:
-    """Whether a worktree is to be made, or to be found where it was made: somebody may have taken it away."""
+    """Whether a worktree must be created, or looked for where it was created: somebody may have removed it."""
     space = _space(unit, task)
     return workflow_of(unit, task).auto_create_workspaces and (space is None or space.managed)
 
 
 def _space(unit: UnitOfWork, task: Task) -> Workspace | None:
-    """The workspace a task is done in, while there is one."""
+    """The workspace a task is done in, while it is active."""
     space = unit.get(Workspace, task.workspace_id) if task.workspace_id is not None else None
     return space if space is not None and space.status == "active" else None
 
 
 def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Call], ClaimedTask] | None:
-    """Makes a worktree for a task that was just begun, where its workflow wants one each.
+    """Creates a worktree for a task that was just started, if its workflow wants one per task.
 
-    Its place follows from the task, so that whoever gets the task finds what another made for it.
+    Its path follows from the task, so that any later holder of the task finds what another created for it.
     """
     if not done.wants_room:
         return None
@@ -158,7 +160,7 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
 
     def wanted(unit: UnitOfWork) -> tuple[Task, Workflow]:
         task = find_task(unit, request.task_id)
-        check_writer(unit, task, Writer(request.agent_id, done.fence), call.crew)  # an answer told again may be late
+        check_writer(unit, task, Writer(request.agent_id, done.fence), call.crew)  # a replayed answer may be late
         return task, find_workflow(unit, task.workflow_id)
 
     try:
@@ -166,7 +168,7 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
         repository = workflow.repository_path or call.here.repository
         name = name_for(task.name, task.id)
         path, branch = str(PurePath(repository, FOLDER, name)), f"{BRANCHES}/{name}"
-        if done.workspace is not None:  # it was made before, perhaps under another name
+        if done.workspace is not None:  # created before, perhaps under another name
             path, branch = done.workspace["path"], done.workspace["branch"]
         made = call.worktrees(repository).make(path, branch, None)
     except Refusal as refusal:  # the claim stands all the same
@@ -194,7 +196,7 @@ def task_release(call: Call, request: ReleaseTask) -> Released:
         held_for = spoken_time(call.work.now_ms() - lease.since_ms)
         raise ClaimHeld(
             f'task "{task.name}" is held by {lease.holder} for {held_for}, under fence {lease.fence}',
-            hint="its holder gives it back, or an agent whose role is coordinator",
+            hint="its holder can release it, or an agent whose role is coordinator",
             task_id=task.id,
             held_by=lease.holder,
             since=lease.since_ms,
@@ -233,8 +235,9 @@ def task_get_available(call: Call, request: FindTasks) -> AvailableTasks:
 
 
 def _shown(call: Call, offered: Offered) -> dict[str, Any]:
-    shown = shown_task(as_held(call.work, offered.task), full=False)
-    return {**shown, "description": cut(offered.task.description, DESCRIPTION), "reason": offered.reason}
+    shown = shown_task(as_held(call.work, offered.task), full=False, rest=TASK_GET)
+    description = cut(offered.task.description, DESCRIPTION, rest=TASK_GET)
+    return {**shown, "description": description, "reason": offered.reason}
 
 
 _CLAIMED = (*PLANNED, ANNA, BEN, ("task_claim", {"task_id": "task_1", "agent_id": "ag_1"}))
@@ -246,7 +249,20 @@ _DONE = (
 )
 _ABANDONED = (*PLANNED, ANNA, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 _UNKNOWN_AGENT = "an unknown agent is refused"
-_UNKNOWN_TASK = "an unknown task is refused"
+_STRANGERS = (
+    Example(
+        title="an unknown task is refused",
+        given=(ANNA,),
+        request={"task_id": "t", "agent_id": "ag_1"},
+        refused=TaskNotFound,
+    ),
+    Example(
+        title=_UNKNOWN_AGENT,
+        given=PLANNED,
+        request={"task_id": "task_1", "agent_id": "ag_9"},
+        refused=AgentNotFound,
+    ),
+)
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
@@ -255,7 +271,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="agent_id",
-        summary="Makes a task yours, and begins it where asked; send the fence with later writes to it",
+        summary="Claims a task for you, and starts it if asked; send the fence with later writes to it",
         request=ClaimTask,
         response=ClaimedTask,
         handler=task_claim,
@@ -292,15 +308,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={"task_id": "task_1", "agent_id": "ag_1"},
                 refused=WorkflowClosed,
             ),
-            Example(
-                title=_UNKNOWN_TASK, given=(ANNA,), request={"task_id": "t", "agent_id": "ag_1"}, refused=TaskNotFound
-            ),
-            Example(
-                title=_UNKNOWN_AGENT,
-                given=PLANNED,
-                request={"task_id": "task_1", "agent_id": "ag_9"},
-                refused=AgentNotFound,
-            ),
+            *_STRANGERS,
         ),
     ),
     Operation(
@@ -309,7 +317,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="agent_id",
-        summary="Gives a claimed task back; a coordinator frees anybody's",
+        summary="Releases a claimed task; a coordinator can release anyone's",
         request=ReleaseTask,
         response=Released,
         handler=task_release,
@@ -333,15 +341,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 request={"task_id": "task_1", "agent_id": "ag_2"},
                 refused=ClaimHeld,
             ),
-            Example(
-                title=_UNKNOWN_TASK, given=(ANNA,), request={"task_id": "t", "agent_id": "ag_1"}, refused=TaskNotFound
-            ),
-            Example(
-                title=_UNKNOWN_AGENT,
-                given=PLANNED,
-                request={"task_id": "task_1", "agent_id": "ag_9"},
-                refused=AgentNotFound,
-            ),
+            *_STRANGERS,
         ),
     ),
     Operation(

@@ -1,6 +1,6 @@
-"""Toolset `context`: plan.md's context loading. What an agent that forgot everything calls to go on.
+"""Toolset `context`: plan.md's context loading. What an agent that forgot everything calls in order to continue.
 
-Reading only. Ids may be left out where only one can be meant. How a bundle is packed is `domain/recovery`.
+Read-only. Ids may be left out if only one can be meant. `domain/recovery` packs the bundle.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class WorkflowSummary(msgspec.Struct, frozen=True):
 
 
 def look_now(call: Call, request: LoadContext) -> list[str]:
-    """The files that the task has changed so far, where its journal knows how they were before."""
+    """The files that the task has changed so far, if its journal knows how they were before."""
     from handrail.domain.journal.keeping import LOOKING, changed_so_far, open_entry  # noqa: PLC0415 - as below
 
     def looked_for(unit: UnitOfWork) -> JournalEntry | None:
@@ -71,7 +71,7 @@ def look_now(call: Call, request: LoadContext) -> list[str]:
     try:
         entry = call.ledger.run(LOOKING, looked_for)
         return changed_so_far(call.tracker(), entry) if entry is not None else []
-    except Refusal:  # the handler says it, or goes on without
+    except Refusal:  # the handler reports it, or continues without
         return []
 
 
@@ -95,7 +95,7 @@ def workflow_get_summary(call: Call, request: GetSummary) -> WorkflowSummary:
 
 
 def _tools(call: Call) -> dict[str, str]:
-    """The names that the tools of plans and journals answer to on this server."""
+    """The names of the plan and journal tools on this server."""
     return {
         entry.operation.name: entry.name
         for entry in call.toolsets.published()
@@ -127,7 +127,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=CONTEXT,
         effect=Effect.READ,
         stored=True,
-        summary="Loads all that is needed to go on with a task; without task_id, the one in progress",
+        summary="Loads everything you need to continue a task; without task_id, the one in progress",
         request=LoadContext,
         response=LoadedContext,
         handler=task_load_context,

@@ -1,7 +1,7 @@
-"""Toolset `diff-patch`: what differs between two states of a graph, and patches to it. A workflow's plan is one too.
+"""Toolset `diff-patch`: the differences between two states of a graph, and patches to it. A workflow's plan is one too.
 
-Differences and patches speak of the graph as a document keyed by ids (`/nodes/<id>/label`, `/edges/<from>-><to>`), so
-that a place means the same whatever else changes. The rules are the domain's (`domain/graphs`).
+Differences and patches treat the graph as a document keyed by ids (`/nodes/<id>/label`, `/edges/<from>-><to>`), so that
+a path means the same whatever else changes. The rules are in `domain/graphs`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.fitting import within
 from handrail.domain.graphs.differing import Summary, difference, summary_of
 from handrail.domain.graphs.graph import Graph, document_of, graph_from
 from handrail.domain.graphs.json_patch import MOST_OPERATIONS, patched
@@ -42,18 +43,16 @@ from handrail.toolsets.graph_shapes import (
     TxId,
     Version,
     caller_of,
-    cut,
+    changed_part,
     graph_in,
-    made,
-    sized,
 )
 from handrail.toolsets.tx import GRAPH
 from handrail.toolsets.vocabulary import DIFF_PATCH
-from handrail.toolsets.workflow import HELD, PLANNED
+from handrail.toolsets.workflow import ABANDONED, HELD, PLANNED, STARTED
 
 REPLY = 6_000
 LONG_REPLY = 1_000_000
-"""Bytes of operations where a limit was asked."""
+"""Bytes for operations if the caller gave a limit."""
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -130,7 +129,7 @@ def graph_diff(call: Call, request: DiffGraph) -> GraphDiff:
     operations = difference(before, after)
     asked = request.limit is not UNSET
     page = operations[request.offset :]
-    shown = cut(page[: request.limit] if request.limit is not UNSET else page, LONG_REPLY if asked else REPLY)
+    shown = within(page[: request.limit] if request.limit is not UNSET else page, LONG_REPLY if asked else REPLY)
     end = request.offset + len(shown)
     return GraphDiff(
         graph_id=held.id,
@@ -148,7 +147,7 @@ def graph_patch(call: Call, request: PatchGraph) -> PatchedGraph:
     held = find_graph(call.work, request.graph_id)
     if not request.enforce_invariants and held.plan is not None:
         raise InvalidParams(
-            "a plan keeps its rules", hint="leave enforce_invariants out: only other graphs may break theirs"
+            "a plan must keep its rules", hint="leave enforce_invariants out: it is for graphs that are not plans"
         )
     check_version(call.work, held, request.base_version)
     check_unlocked(call.work, held.id, held.stream, caller.names, caller.fence)
@@ -157,20 +156,16 @@ def graph_patch(call: Call, request: PatchGraph) -> PatchedGraph:
     done = commit(call.work, held, after, author, enforce=request.enforce_invariants)
     broken = [] if request.enforce_invariants else would_break(call.work, held, after, author)
     return PatchedGraph(
-        graph_id=held.id,
         base_version=held.version,
         committed_version=done.version,
-        changed=done.changed,
-        committed_at=done.committed_at,
         operations_applied=applied,
         invariants=Invariants(not broken, broken),
-        **made(done.created, done.skipped),
-        **sized(held.id, done.version, done.graph, whole=request.include_graph),
+        **changed_part(held.id, done, whole=request.include_graph),
     )
 
 
 def _patched(held: Held, request: PatchGraph) -> tuple[Graph, int]:
-    """The graph that a patch makes, and how many operations that took."""
+    """The graph that a patch produces, and how many operations that took."""
     if (request.patch is None) == (request.merge is None):
         raise InvalidParams("give one of patch and merge", hint="patch is a list of operations, merge an object")
     document = document_of(held.graph)
@@ -195,7 +190,7 @@ def _selected(call: Call, held: Held, selector: Selector) -> Graph:
 
 
 def _in_tx(call: Call, held: Held, tx_id: str) -> Graph:
-    """What a transaction comes to, or came to."""
+    """What a transaction would produce, or has produced."""
     tx = find_tx(call.work, tx_id)
     if tx.graph_id != held.id:
         raise TxNotFound(f"{tx_id} is on {tx.graph_id}, not on {held.id}", hint="give that graph_id", id=tx_id)
@@ -203,7 +198,7 @@ def _in_tx(call: Call, held: Held, tx_id: str) -> Graph:
     if state == "committed" and tx.final_version is not None:
         return graph_at(call.work, held, tx.final_version)
     if state != "pending":
-        raise TxEnded(f"{tx_id} was rolled back, or ran out", hint="tx_begin begins another", id=tx_id)
+        raise TxEnded(f"{tx_id} was rolled back or expired", hint="tx_begin starts another", id=tx_id)
     return look(call.work, tx).graph
 
 
@@ -221,7 +216,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=DIFF_PATCH,
         effect=Effect.READ,
         stored=True,
-        summary="Shows what differs between two states of a graph, as a JSON Patch",
+        summary="Shows the difference between two states of a graph as a JSON Patch",
         request=DiffGraph,
         response=GraphDiff,
         handler=graph_diff,
@@ -338,7 +333,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a task under way stays as it is",
-                given=(*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"})),
+                given=STARTED,
                 request={"graph_id": "wf_1", "merge": {"nodes": {"task_1": {"label": "other"}}}},
                 refused=GraphInvalid,
             ),
@@ -372,7 +367,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a workflow that has ended is not planned",
-                given=(*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"})),
+                given=ABANDONED,
                 request={"graph_id": "wf_1", "merge": {"nodes": {"task_1": {"label": "other"}}}},
                 refused=WorkflowClosed,
             ),

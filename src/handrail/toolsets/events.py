@@ -1,7 +1,7 @@
-"""Toolset `events`: registry.md's bus of events, and logs, over the one ledger. Nothing is buffered and nothing drops
-out: a cursor that was given once leads on from there in any process, at any time.
+"""Toolset `events`: registry.md's event bus and logs, over the one ledger. Nothing is buffered or dropped: a cursor
+that was given out once stays valid in any process, at any time.
 
-What is told of an event stands in `domain/registry/envelopes.py`, how pages are found in `tailing.py`.
+`domain/registry/envelopes.py` says what is shown of an event, `tailing.py` finds the pages.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from handrail.domain.registry.tailing import (
     Source,
     Wanted,
     bus_of,
+    cursor_from,
     first_kept,
     newest_page,
     page_after,
 )
+from handrail.domain.work.finding import find_workflow
 from handrail.kernel.errors import AgentNotFound, InvalidParams, RunNotFound
 from handrail.kernel.ledger import Event
 from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Call, Effect, Example, Operation, Wait
 from handrail.toolsets.agent import ANNA
-from handrail.toolsets.here import find_workflow
+from handrail.toolsets.paging import bounds
 from handrail.toolsets.vocabulary import EVENTS
 from handrail.toolsets.workflow import PLANNED
 
@@ -42,10 +44,6 @@ Limit = Annotated[int, Meta(ge=1, le=500)]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 WaitMs = Annotated[int, Meta(ge=0, le=WAIT_MS, description="Wait for one, at most 25000")]
 LISTED = 100
-REPLY = 7_000
-"""Bytes of entries in a reply for which no limit was asked."""
-LONG_REPLY = 1_000_000
-"""The same where one was."""
 
 
 class SubscribeEvents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,7 +143,7 @@ def _same(one: str | None, other: str | None, names: str, why: str) -> str | Non
 
 
 def _source(call: Call, request: TailLogs, levels: tuple[str, ...] = ()) -> Source:
-    """The events of a log, those of other levels left out as far as the store can."""
+    """The events of a log, with other levels excluded as far as the store can."""
     if request.stream == "server":
         if request.id is not None:
             raise InvalidParams("the server's log has no id", hint="leave id out, or say stream run or child")
@@ -170,13 +168,9 @@ def _entry(source: Source, event: Event) -> dict[str, Any]:
 
 
 def _shown(entry: Callable[[Event], dict[str, Any]], limit: int | UnsetType, times: int = 1) -> Shown:
-    """A page as large as the caller wants it; where it does not say, small. `times`: how often an entry is told."""
-    return Shown(entry, LISTED, REPLY // times) if limit is UNSET else Shown(entry, limit, LONG_REPLY // times)
-
-
-def _cursor(call: Call, request: Any) -> Cursor:  # noqa: ARG001 - every preparation takes its request
-    """Where a call that waits goes on looking: kept from one look to the next."""
-    return call.prepared if isinstance(call.prepared, Cursor) else Cursor()
+    """A page as large as the caller wants; small if it does not say. `times`: how often the reply repeats an entry."""
+    most, room = bounds(limit, LISTED)
+    return Shown(entry, most, room // times)
 
 
 _UNKNOWN_RUN = "an unknown workflow is refused"
@@ -188,9 +182,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=EVENTS,
         effect=Effect.READ,
         stored=True,
-        prepare=_cursor,
+        prepare=lambda call, _: cursor_from(call.prepared),
         wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events)),
-        summary="Events after from_seq in order, filtered; may wait for one. Go on with next_seq",
+        summary="Lists events after from_seq in order, filtered; may wait for one. Continue with next_seq",
         request=SubscribeEvents,
         response=EventPage,
         handler=events_subscribe,
@@ -231,9 +225,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=EVENTS,
         effect=Effect.READ,
         stored=True,
-        prepare=_cursor,
+        prepare=lambda call, _: cursor_from(call.prepared),
         wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.entries)),
-        summary="The newest log lines of the server, a run or a child, or those after from_seq",
+        summary="Shows the newest log lines of the server, a run or a child, or those after from_seq",
         request=TailLogs,
         response=LogPage,
         handler=logs_tail,

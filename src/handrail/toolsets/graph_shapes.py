@@ -1,31 +1,30 @@
-"""What the tools that change graphs take and give, and how graphs are cut to the size of a reply. Types and their
-making; what a graph is, is the domain's.
-"""
+"""What the tools that change graphs take and return, and how graphs are cut to the size of a reply. Types and their
+construction; the domain defines what a graph is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.fitting import within
 from handrail.domain.graphs.differing import Summary
 from handrail.domain.graphs.graph import Edge, Graph, GraphId, Label, Node, NodeId, edge_id, graph_from
+from handrail.domain.graphs.keeping import Committed
 from handrail.domain.graphs.mutations import MOST_OPERATIONS, Applied
 from handrail.domain.graphs.transactions import Caller
 from handrail.domain.registry.addresses import graph as graph_address
-from handrail.domain.registry.graphs import NormalisedGraph
-from handrail.domain.registry.shared_graphs import normalised
+from handrail.domain.registry.graphs import NormalisedGraph, normalised
 from handrail.kernel.errors import GraphInvalid
 from handrail.operation import Call
 
 GRAPH_ROOM = 2_500
-"""Bytes of a graph in a reply that did not ask for it."""
+"""Bytes for a graph in a reply that was not asked to include it."""
 LIST_ROOM = 1_800
-"""Bytes of each list in such a reply."""
+"""Bytes for each list in such a reply."""
 MOST = 2**53
-DAY_MS = 24 * 60 * 60 * 1000
 
 Version = Annotated[int, Meta(ge=0, le=MOST)]
 Owner = Annotated[str, Meta(min_length=1, max_length=120)]
@@ -46,8 +45,6 @@ Said = dict[str, Any]
 """Attributes, published without the four types that a value may have; `graph_given` refuses others."""
 AnyGraphId = Annotated[GraphId, Meta(description="Or a workflow's id: its plan")]
 IncludeGraph = Annotated[bool, Meta(description="The graph however large")]
-
-ShownT = TypeVar("ShownT")
 
 
 class Sized(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +99,7 @@ class Changed(Sized, frozen=True, kw_only=True):
 
 
 def caller_of(call: Call, named: str | None = None) -> Caller:
-    """Who calls."""
+    """The caller."""
     return Caller(call.work.actor.name, named, call.writer.fence)
 
 
@@ -121,32 +118,21 @@ def sized(graph_id: str, version: int, graph: Graph, *, whole: bool) -> dict[str
     return members
 
 
-def made(created: Mapping[str, str], skipped: Sequence[str]) -> dict[str, Any]:
-    """The members of `Changed` that tell what came of new and left-out tasks."""
-    members: dict[str, Any] = {}
-    if created:
-        shown = cut(list(created.items()))
+def changed_part(graph_id: str, done: Committed, *, whole: bool) -> dict[str, Any]:
+    """The members of `Changed`."""
+    members: dict[str, Any] = {"graph_id": graph_id, "changed": done.changed, "committed_at": done.committed_at}
+    if done.created:
+        shown = within(list(done.created.items()), LIST_ROOM)
         members["created"] = dict(shown)
-        if len(shown) < len(created):
-            members["created_total"] = len(created)
-    if skipped:
-        members["skipped"] = list(cut(skipped))
-    return members
-
-
-def cut(shown: Sequence[ShownT], room: int = LIST_ROOM) -> Sequence[ShownT]:
-    """The first of these that fit."""
-    kept = 0
-    for one in shown:
-        room -= len(msgspec.json.encode(one)) + 1
-        if room < 0 and kept:
-            break
-        kept += 1
-    return shown[:kept]
+        if len(shown) < len(done.created):
+            members["created_total"] = len(done.created)
+    if done.skipped:
+        members["skipped"] = within(done.skipped, LIST_ROOM)
+    return {**members, **sized(graph_id, done.version, done.graph, whole=whole)}
 
 
 def graph_given(name: str, nodes: Sequence[NodeGiven], edges: Sequence[EdgeGiven], said: Said) -> Graph:
-    """The graph that lists of nodes and edges describe."""
+    """The graph described by lists of nodes and edges."""
     for attributes in (said, *(node.attributes for node in nodes), *(edge.attributes for edge in edges)):
         _check_plain(attributes)
     by_id: dict[str, Node] = {}
@@ -169,14 +155,14 @@ def _check_plain(attributes: Said) -> None:
     for name, value in attributes.items():
         if not isinstance(value, str | int | float | bool):
             raise GraphInvalid(
-                f"the attribute {name[:40]} is no text, number, true or false",
+                f"the attribute {name[:40]} is not text, a number, true or false",
                 hint="write it as a text, or leave it out",
                 rule="attributes",
             )
 
 
 def graph_in(document: Mapping[str, Any]) -> Graph:
-    """The graph that an object describes: keyed by ids, or with lists as addresses show it."""
+    """The graph that an object describes: keyed by ids, or with lists in the form that addresses show."""
     whole = {name: value for name, value in document.items() if name not in ("graphId", "graphVersion")}
     for part in ("nodes", "edges"):
         if isinstance(whole.get(part), list):
@@ -195,14 +181,14 @@ def _keyed(members: list[Any]) -> dict[str, Any]:
 
 
 def applied_part(applied: Sequence[Applied]) -> dict[str, Any]:
-    """What changes did, as far as it fits; `applied_total` where not all is shown."""
-    shown = cut(applied)
+    """What changes did, as far as it fits; `applied_total` if not everything is shown."""
+    shown = within(applied, LIST_ROOM)
     return {"applied": tuple(shown), **({"applied_total": len(applied)} if len(shown) < len(applied) else {})}
 
 
 def diff_part(operations: Sequence[dict[str, Any]], summary: Summary) -> dict[str, Any]:
-    """What is different, as far as it fits; `diff_total` where not all is shown."""
-    shown = list(cut(operations)) if not operations or _small(operations[0]) else []
+    """The differences, as far as they fit; `diff_total` if not all are shown."""
+    shown = within(operations, LIST_ROOM) if not operations or _small(operations[0]) else []
     total = {"diff_total": len(operations)} if len(shown) < len(operations) else {}
     return {"diff": tuple(shown), "diff_summary": summary, **total}
 

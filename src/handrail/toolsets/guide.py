@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from handrail.domain.guides.definition import Guide, Step, guide_to_wire, step_to_wire
-from handrail.domain.guides.progress import next_step
+from handrail.domain.guides.definition import ID_MAX, ID_MIN, Guide, guide_to_wire, step_to_wire
+from handrail.domain.guides.progress import find_step, next_step
 from handrail.domain.guides.schema import guide_json_schema
 from handrail.domain.guides.shelf import BrokenGuide
 from handrail.domain.guides.validation import check_output
@@ -20,12 +20,12 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.vocabulary import GUIDE
 
-# Python's `$` also matches before a final newline; the published pattern means the end, so the check says \Z.
+# Python's `$` also matches before a final newline; the published pattern means the end, so the check uses \Z.
 _ID_PATTERN = r"^[a-z0-9-]+\Z"
 
 
 def _id_type(description: str) -> Meta:
-    return Meta(pattern=_ID_PATTERN, min_length=3, max_length=64, description=description)
+    return Meta(pattern=_ID_PATTERN, min_length=ID_MIN, max_length=ID_MAX, description=description)
 
 
 WorkflowId = Annotated[str, _id_type("The workflow ID")]
@@ -120,7 +120,7 @@ class ValidateStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 
 class StepVerdict(msgspec.Struct, frozen=True):
-    """Whether the output holds, what is wrong with it and what would mend it."""
+    """Whether the output holds, what is wrong with it and what would fix it."""
 
     valid: bool
     issues: tuple[str, ...] = ()
@@ -137,10 +137,11 @@ def workflow_list(call: Call, request: ListWorkflows) -> WorkflowList:  # noqa: 
                 category=found.guide.category,
                 version=found.guide.version,
             )
-            for found in call.guides.guides()
+            for found in call.guides().guides()
         ),
         unreadable=tuple(
-            UnreadableEntry(id=broken.id, file=broken.where, reason=broken.reason) for broken in call.guides.problems()
+            UnreadableEntry(id=broken.id, file=broken.where, reason=broken.reason)
+            for broken in call.guides().problems()
         ),
     )
 
@@ -168,16 +169,16 @@ def workflow_next(call: Call, request: NextStep) -> StepGuidance:
 
 
 def workflow_validate(call: Call, request: ValidateStep) -> StepVerdict:
-    step = _step(_guide(call, request.workflow_id), request.step_id)
+    step = find_step(_guide(call, request.workflow_id), request.step_id)
     context = {} if request.context is UNSET else request.context
-    verdict = check_output(step, request.output, context, call.guides.matcher)
+    verdict = check_output(step, request.output, context, call.guides().matcher)
     return StepVerdict(valid=verdict.valid, issues=verdict.issues, suggestions=verdict.suggestions)
 
 
 def _guide(call: Call, guide_id: str) -> Guide:
-    found = call.guides.find(guide_id)
+    found = call.guides().find(guide_id)
     if found is None:
-        known = [loaded.guide.id for loaded in call.guides.guides()]
+        known = [loaded.guide.id for loaded in call.guides().guides()]
         raise WorkflowNotFound(
             f"there is no guide {guide_id}{did_you_mean(guide_id, known)}",
             hint="workflow_list shows every guide",
@@ -186,26 +187,14 @@ def _guide(call: Call, guide_id: str) -> Guide:
     if isinstance(found, BrokenGuide):
         raise InvalidWorkflow(
             f"{found.where}: {f'{found.path}: ' if found.path else ''}{found.reason}",
-            hint="mend the file; the next call reads it again",
+            hint="fix the file; the next call reads it again",
             workflowId=guide_id,
         )
     return found.guide
 
 
-def _step(guide: Guide, step_id: str) -> Step:
-    for step in guide.steps:
-        if step.id == step_id:
-            return step
-    known = [step.id for step in guide.steps]
-    raise StepNotFound(
-        f"guide {guide.id} has no step {step_id}{did_you_mean(step_id, known)}",
-        hint=f"its steps: {', '.join(known)}",
-        stepId=step_id,
-    )
-
-
 def _before_the_first_step(guide: Guide) -> dict[str, list[str]]:
-    """What the guide says once, to the agent that begins it."""
+    """What the guide says once, to an agent that begins it."""
     once = {
         "preconditions": guide.preconditions,
         "clarificationPrompts": guide.clarification_prompts,

@@ -1,7 +1,7 @@
 """Toolset `introspection`: registry.md's `mcp_info` and `mcp_capabilities`. What this server is, true in every field.
 
-A field of the document that names a mechanism Handrail does not have is null (a timer) or 0 (a number the document
-types); it is never filled with somebody's default.
+A field of the document for a mechanism that Handrail does not have is null (a timer) or 0 (a number the document
+types); it is never filled with a made-up default.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 
 EVERY_EVENT = 2**53 - 1
-"""`maxEventHistory` where every event is shown: the largest whole number every client can read."""
+"""`maxEventHistory` if every event is shown: the largest integer that every client can read."""
 
 
 def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every handler takes its request
@@ -193,7 +193,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="mcp_info",
         toolset=INTROSPECTION,
         effect=Effect.READ,
-        summary="Server identity, transports, features and limits",
+        summary="Shows server identity, transports, features and limits",
         request=McpInfo,
         response=Info,
         handler=mcp_info,
@@ -213,7 +213,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="mcp_capabilities",
         toolset=INTROSPECTION,
         effect=Effect.READ,
-        summary="The toolsets that are on, and each tool with what it does",
+        summary="Lists the toolsets that are on, and what each tool does",
         request=McpCapabilities,
         response=Capabilities,
         handler=mcp_capabilities,

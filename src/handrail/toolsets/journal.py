@@ -1,12 +1,11 @@
 """Toolset `journal`: journal.md's six tools. What was done, what was decided, exactly what changed.
 
-Journalled tasks are tasks and their notes are checkpoints, so that a plan, a context bundle and the page show them
-too. How the working copy is looked at is the tracker's (`domain/journal/tracking.py`); how a task moves is the plan's.
+Journalled tasks are tasks and their notes are checkpoints, so plans, context bundles and the page show them too. The
+tracker (`domain/journal/tracking.py`) looks at the working copy; the plan's rules move a task.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
@@ -16,7 +15,10 @@ from handrail.domain.crew.claiming import check_writer
 from handrail.domain.journal import keeping
 from handrail.domain.journal.keeping import Beginning, Ending
 from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.finding import find_task, find_workflow
+from handrail.domain.work.moving import check_open
 from handrail.domain.work.workflow import Workflow
+from handrail.kernel.clock import iso_time
 from handrail.kernel.errors import (
     ClaimHeld,
     IllegalTransition,
@@ -29,7 +31,7 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_task, find_workflow, task_to_write
+from handrail.toolsets.here import task_to_write
 from handrail.toolsets.journal_shapes import (
     CompletedTask,
     CompleteTask,
@@ -64,7 +66,7 @@ def start_workflow(call: Call, request: StartWorkflow) -> StartedWorkflow:
         updated_at=now,
     )
     call.work.record("workflow.created", workflow)
-    return StartedWorkflow(workflow.id, iso(now))
+    return StartedWorkflow(workflow.id, iso_time(now))
 
 
 def look_before(call: Call, request: StartTask) -> Beginning:
@@ -73,12 +75,12 @@ def look_before(call: Call, request: StartTask) -> Beginning:
     directory = request.directory or _where_done(call, workflow)
     if not PurePath(directory).is_absolute():
         raise InvalidParams(f"directory must be absolute, not {directory}", hint="give the working copy's whole path")
-    keeping.check_start(workflow)
+    check_open(workflow, starting=False)
     return Beginning(call.tracker().snapshot(directory))
 
 
 def _where_done(call: Call, workflow: Workflow) -> str:
-    """The working copy this is called in; for a workflow of another repository, that one."""
+    """The working copy the call is made in; for a workflow of another repository, that repository."""
     elsewhere = workflow.repository_path
     return call.here.folder if elsewhere in (None, call.here.repository) else str(elsewhere)
 
@@ -92,7 +94,7 @@ def start_task(call: Call, request: StartTask) -> StartedTask:
     work = keeping.Intent(request.name, request.goal, list(request.areas), request.plan_step)
     task, warnings = keeping.begin(call.work, workflow, beginning, work, parent)
     snapshot = beginning.snapshot
-    return StartedTask(task.id, snapshot.shown_id, snapshot.kind, iso(call.work.now_ms()), tuple(warnings))
+    return StartedTask(task.id, snapshot.shown_id, snapshot.kind, iso_time(call.work.now_ms()), tuple(warnings))
 
 
 def log_decision(call: Call, request: LogDecision) -> Logged:
@@ -130,9 +132,10 @@ def log_milestone(call: Call, request: LogMilestone) -> Logged:
 
 
 def look_after(call: Call, request: CompleteTask) -> Ending:
-    """The working copy as the task leaves it, what changed, and what the project's checks say."""
+    """The working copy as the task leaves it, what changed, and the results of the project's checks."""
+    status = keeping.ends_as(request.status)
     standing = call.ledger.run(
-        keeping.LOOKING, lambda unit: keeping.check_completion(unit, find_task(unit, request.task_id))
+        keeping.LOOKING, lambda unit: keeping.check_ending(unit, find_task(unit, request.task_id), status)
     )
     checks = call.checks().run(standing.directory or call.here.folder) if request.verify else None
     return keeping.look_after(call.tracker(), standing, checks)
@@ -163,13 +166,8 @@ def complete_task(call: Call, request: CompleteTask) -> CompletedTask:
     )
 
 
-def iso(at_ms: int) -> str:
-    """journal.md's times: ISO-8601 in UTC with a Z."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
 def _logged(checkpoint: Checkpoint, warnings: list[str]) -> Logged:
-    return Logged(checkpoint.id, checkpoint.task_id, iso(checkpoint.created_at), tuple(warnings))
+    return Logged(checkpoint.id, checkpoint.task_id, iso_time(checkpoint.created_at), tuple(warnings))
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What journal.md's tools take and answer, with the document's words. Types only; the tools are `journal.py`."""
+"""What journal.md's tools take and answer, in the document's words. Types only; the tools are in `journal.py`."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class StartTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task of a workflow, or a part of one."""
 
     workflow_id: str
-    name: Annotated[Short, Meta(description="One that the plan has is taken up")]
+    name: Annotated[Short, Meta(description="A planned task of this name is started")]
     goal: Said
     parent_task_id: str | None = None
     areas: Annotated[Texts, Meta(description="Code it will touch: words, paths, globs")] = []
-    plan_step: Annotated[str, Meta(max_length=200)] | None = None
-    directory: Annotated[str, Meta(max_length=4096)] | (None) = None
+    plan_step: Annotated[str, Meta(max_length=200, description="Step of the plan it is for")] | None = None
+    directory: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class StartedTask(msgspec.Struct, frozen=True):

@@ -1,6 +1,5 @@
-"""Toolset `locks`: while somebody has the lock of a graph or plan, nobody else changes it. Locks end by themselves, and
-tasks are started and finished whoever has one. The rules are the domain's (`domain/graphs/locking.py`).
-"""
+"""Toolset `locks`: while somebody holds the lock of a graph or plan, nobody else changes it. Locks expire, and tasks
+can be started and finished regardless of them. The rules are in `domain/graphs/locking.py`."""
 
 from __future__ import annotations
 
@@ -10,8 +9,9 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.graphs.keeping import graph_there
-from handrail.domain.graphs.locking import DAY_MS, graph_of_lock, lock, unlock
+from handrail.domain.graphs.locking import graph_of_lock, lock, unlock
 from handrail.domain.graphs.transactions import check_named
+from handrail.kernel.clock import DAY_MS
 from handrail.kernel.errors import GraphNotFound, LockHeld, NotAllowed
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.graph_shapes import AnyGraphId, Owner, caller_of
@@ -140,7 +140,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=LOCKS,
         effect=Effect.WRITE,
         stored=True,
-        summary="Gives a lock back",
+        summary="Releases a lock",
         request=UnlockGraph,
         response=UnlockedGraph,
         handler=graph_unlock,

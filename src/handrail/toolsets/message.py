@@ -1,7 +1,7 @@
-"""Toolset `message`: plan.md's messages between agents, and between agents and people. Nothing needs polling: a list
-may wait for what arrives.
+"""Toolset `message`: plan.md's messages between agents, and between agents and people. No polling is needed: a list may
+wait for what arrives.
 
-Who may look into an inbox, and what reading does, is the domain's (`reading_mail.py`).
+The domain (`reading_mail.py`) decides who may read an inbox, and what reading does.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from handrail.domain.crew.reading_mail import (
     mark_read,
     unread_by_priority,
 )
+from handrail.domain.fitting import within
+from handrail.domain.work.finding import find_task, find_workflow
 from handrail.kernel.errors import (
     AgentNotFound,
     InvalidParams,
@@ -36,7 +38,6 @@ from handrail.kernel.errors import (
     TaskNotFound,
 )
 from handrail.operation import Call, Effect, Example, Operation, Wait
-from handrail.toolsets.here import find_task, find_workflow
 from handrail.toolsets.message_shapes import (
     ArchiveMessages,
     BroadcastMessage,
@@ -55,12 +56,12 @@ from handrail.toolsets.vocabulary import MESSAGE
 from handrail.toolsets.workflow import Done
 
 BODY = 32_000
-"""Bytes of a body: a message is read in a turn; what is longer belongs into a file it names."""
+"""The longest body, in bytes: a message is read in one turn; anything longer belongs in a file that it names."""
 SHOWN_BODY = 400
-"""Characters of a body in a list, where nobody asked for all of it."""
+"""How many characters of a body a list shows, unless all of it was requested."""
 SHOWN = 20
 REPLY = 7_500
-"""Bytes of messages in a list for which no limit was asked."""
+"""Bytes for messages in a list without a requested limit."""
 _INNER = ("sequence", "urgency", "expires_at", "ack_required", "acked_at")
 
 
@@ -98,10 +99,10 @@ def _letter(call: Call, request: SendMessage | BroadcastMessage) -> Letter:
     size = len(msgspec.json.encode(request.body))
     if size > BODY:
         raise InvalidParams(
-            f"the body has {size} bytes, and {BODY} is the most", hint="put the rest into a file and name it"
+            f"the body has {size} bytes, and {BODY} is the most", hint="put the rest in a file and name the file"
         )
     if not request.body:
-        raise InvalidParams("the body is empty", hint="say something; subject is only its headline")
+        raise InvalidParams("the body is empty", hint="put the text in body; subject is only a headline")
     if request.workflow_id is not None:
         find_workflow(call.work, request.workflow_id)
     return Letter(
@@ -132,7 +133,7 @@ def message_list(call: Call, request: ListMessages) -> MessagePage:
     now = call.work.now_ms()
     shown = [shown_message(message, now, full=request.full) for message in messages]
     if request.limit is UNSET and not request.full:
-        shown = _within(shown)
+        shown = within(shown, REPLY)
     return MessagePage(tuple(shown), unread_count(call.work, request.agent_id), total)
 
 
@@ -172,7 +173,7 @@ def _caller(call: Call) -> Caller:
 
 
 def shown_message(message: Message, now_ms: int, *, full: bool) -> dict[str, Any]:
-    """A message as plan.md's type has it, with what is true only of some: expiry and acknowledgement."""
+    """A message in the shape of plan.md's type, plus what applies only to some: expiry and acknowledgement."""
     shown: dict[str, Any] = msgspec.to_builtins(message)
     for name in _INNER:
         del shown[name]
@@ -192,17 +193,6 @@ def _cut_body(body: Any) -> Any:
         return cut(body, SHOWN_BODY)
     written = msgspec.json.encode(body).decode()
     return body if len(written) <= SHOWN_BODY else {"cut": cut(written, SHOWN_BODY)}
-
-
-def _within(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first so many that fit into a reply nobody asked to be long; `total` tells that there are more."""
-    room, kept = REPLY, 0
-    for message in shown:
-        room -= len(msgspec.json.encode(message)) + 1
-        if room < 0 and kept:
-            break
-        kept += 1
-    return shown[:kept]
 
 
 def _agent(name: str, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -293,7 +283,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="sender_id",
-        summary="Sends a message to every agent that is there, or to those that fit",
+        summary="Sends a message to every present agent, or to those that match a filter",
         request=BroadcastMessage,
         response=SentMessages,
         handler=message_broadcast,
@@ -357,7 +347,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=MESSAGE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Shows a message whole, and marks it read for its recipient",
+        summary="Shows a whole message, and marks it read for its recipient",
         request=GetMessage,
         response=dict[str, Any],
         handler=message_get,
@@ -410,7 +400,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=MESSAGE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Puts messages away",
+        summary="Archives messages",
         request=ArchiveMessages,
         response=Done,
         handler=message_archive,

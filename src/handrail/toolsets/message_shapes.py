@@ -1,4 +1,4 @@
-"""What the tools of toolset `message` take and give. Types only; what each means is plan.md's."""
+"""What the tools of toolset `message` take and return. Types only; plan.md says what each means."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from handrail.domain.crew.message import NEVER
+from handrail.domain.crew.message import NEVER, Priority
 from handrail.kernel.limits import WAIT_MS
 
 YEAR_MS = 366 * 24 * 60 * 60 * 1000
 MessageType = Literal["task_assignment", "status_update", "query", "response", "notification"]
-Priority = Literal["low", "normal", "high", "urgent"]
 Id = Annotated[str, Meta(max_length=200)]
 Subject = Annotated[str, Meta(max_length=300)]
 Expiry = Annotated[int, Meta(ge=1, le=YEAR_MS)]

@@ -1,162 +1,97 @@
 """Toolset `orchestration`: plan.md's questions about a running plan. What is next, how far it is, what waits for what.
 
-Reading only. Ids may be left out where only one can be meant.
+Read-only. Ids may be left out if only one can be meant.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET
 
 from handrail.domain.crew.offering import deserted_tasks, in_order, ready_tasks
+from handrail.domain.fitting import within
 from handrail.domain.gates.reviews import open_reviews
+from handrail.domain.journal.plan_steps import steps_left
 from handrail.domain.work.editing import places_taken, tally_of, tasks_in
 from handrail.domain.work.moving import needed_tasks
 from handrail.domain.work.pausing import told_pause
 from handrail.domain.work.tally import Tally
-from handrail.domain.work.task import FINISHED, RUNNING, SHOWN_STATES, TASK_MACHINE, Task
+from handrail.domain.work.task import AT_WORK, FINISHED, RUNNING, SHOWN_STATES, UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.forecast import MOST_RUNNING, Conflict, Forecast, forecast
-from handrail.domain.workspaces.reserving import shortened
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import shortened
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import task_here, workflow_here
+from handrail.toolsets.orchestration_shapes import (
+    Dependencies,
+    NextTask,
+    NextTasks,
+    NextTasksFound,
+    OfTask,
+    OfWorkflow,
+    Progress,
+)
 from handrail.toolsets.shown import cut
 from handrail.toolsets.vocabulary import ORCHESTRATION
-from handrail.toolsets.workflow import PLANNED
+from handrail.toolsets.workflow import PLANNED, STARTED
 
 SHOWN_RUNNING = 20
 SHOWN_GROUP = 8
 SHOWN_BLOCKED = 20
-SHOWN_GROUPS = 50
+LIST_BYTES, GROUP_BYTES = 3_400, 2_000
+"""Bytes for a list of tasks and for one of parallel groups, so that a reply with two of them stays below 8 kB."""
 SHOWN_CONFLICTS = 10
 NAME = 60
-"""Characters of a name or a path in a conflict."""
+"""The longest name or path in a conflict, in characters."""
 DESCRIPTION = 300
-_UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
-
-
-class NextTasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of which workflow."""
-
-    workflow_id: str | None = None
-    include_failed: bool = True
-    limit: Annotated[int, Meta(ge=1, le=200)] = 10
-
-
-class NextTask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task that can be started now."""
-
-    id: str
-    name: str
-    description: str
-    can_parallelize: bool
-    dependencies_completed: tuple[str, ...]
-    status: str
-    sequence: int
-    priority: int = 0
-    parallel_with: tuple[str, ...] = ()
-    requires: list[str] = []
-    unblocks: int = 0
-    error: str | None = None
-    """Why it failed before."""
-    begun_by: str | None = None
-    """The agent that began it and has not been heard of since."""
-    unknown_scope: bool = False
-    """True where a batch is proposed and nothing says what this task will touch."""
-
-
-class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What can be started, the best first, and how many of it at once."""
-
-    tasks: tuple[NextTask, ...]
-    max_parallel: int
-    recommended_count: int
-    workflow_status: str
-    all_complete: bool
-    workflow_id: str
-    running: tuple[dict[str, str], ...]
-    open_reviews: tuple[dict[str, str | None], ...] = ()
-    """What a person has been asked to look at and has not yet."""
-    batch: tuple[str, ...] | None = None
-    """Which of the tasks to begin together: nothing they declare meets, nor what is under way or reserved by others.
-    Only where more than one could run, or something is in the way of one."""
-    conflicts: tuple[dict[str, Any], ...] = ()
-    """Why two are not safe together: a path in both, and how each declares it."""
-    conflicts_total: int | None = None
-    """Where not all of them are shown."""
-    unchecked: tuple[str, ...] = ()
-    """Tasks that declare too much to be compared with everything."""
-    paused: dict[str, Any] | None = None
-    """Why nothing is offered, where the workflow is paused: since when, by whom, and for what reason."""
-
-
-class OfWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of which workflow."""
-
-    workflow_id: str | None = None
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """How far a workflow is."""
-
-    workflow_id: str
-    total_tasks: int
-    by_status: dict[str, int]
-    completed_sequence: int
-    current_sequence: int
-    blocked_tasks: tuple[dict[str, Any], ...]
-    parallel_groups: tuple[dict[str, Any], ...]
-    estimated_remaining: int
-    estimated_remaining_ms: int | None
-
-
-class OfTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of which task."""
-
-    task_id: str | None = None
-
-
-class Dependencies(msgspec.Struct, frozen=True):
-    """What a task waits for, and what came of those it no longer waits for."""
-
-    satisfied: bool
-    pending: tuple[dict[str, str], ...]
-    completed: tuple[dict[str, str], ...]
+WHOLE = "task_load_context with this task's id shows them"
+"""How to get the rest of a task's text, with the one tool that is on wherever these are."""
+OUTCOMES = "task_load_context with the waiting task's id shows them"
 
 
 def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
     workflow = workflow_here(call, request.workflow_id)
     tally = tally_of(call.work, workflow.id)
-    found = [] if workflow.status in (*CLOSED, "paused") else _startable(call.work, workflow, request)
-    running = tasks_in(call.work, workflow.id, ("planning", "in_progress"), MOST_RUNNING)
-    deserted = sum(not task.open_children for task in found if task.status in ("planning", "in_progress"))
-    free = max(0, workflow.max_parallel_tasks - places_taken(call.work, workflow.id) + deserted)
+    standing_still = workflow.status in (*CLOSED, "paused")
+    deserted = [] if standing_still else deserted_tasks(call.work, workflow.id)
+    running = tasks_in(call.work, workflow.id, AT_WORK, MOST_RUNNING)
+    free = _free_places(call.work, workflow, deserted)
+    startable = [] if standing_still else _startable(call.work, workflow, request, deserted, free)
+    found = startable[: request.limit]
     foreseen = _foreseen(call, workflow, found, running, free)
     unknown = foreseen.unknown if foreseen is not None else frozenset()
     return NextTasksFound(
         tasks=tuple(_next_task(call.work, task, unknown_scope=task.id in unknown) for task in found),
         max_parallel=workflow.max_parallel_tasks,
-        recommended_count=min(len(found), free),
+        recommended_count=min(len(startable), free),
         workflow_status=workflow.status,
         all_complete=tally.total > 0 and tally.unfinished == 0,
         workflow_id=workflow.id,
+        more=len(startable) > len(found),
         running=tuple({"id": task.id, "name": task.name, "status": task.status} for task in running[:SHOWN_RUNNING]),
         open_reviews=tuple(
-            {"id": gate.id, "task_id": gate.task_id, "question": cut(gate.question, DESCRIPTION)}
+            {"id": gate.id, "task_id": gate.task_id, "question": shortened(gate.question, DESCRIPTION)}
             for gate in open_reviews(call.work, workflow.id, SHOWN_RUNNING)
         ),
         paused=told_pause(call.work, workflow),
+        plan_steps_left=_steps_left(call.work, workflow) if not found else (),
         **_told(foreseen),
     )
 
 
+def _steps_left(unit: UnitOfWork, workflow: Workflow) -> tuple[str, ...]:
+    left = [] if workflow.status in CLOSED else steps_left(unit, workflow)
+    return tuple(shortened(step.numbered, DESCRIPTION) for step in left[:SHOWN_RUNNING])
+
+
 def _foreseen(call: Call, workflow: Workflow, found: list[Task], running: list[Task], free: int) -> Forecast | None:
-    """What can be begun together; None where there is nothing to choose, and nothing in the way."""
+    """What can be started together; None if there is nothing to choose and nothing in the way."""
     if not found or not free:
         return None
     foreseen = forecast(
@@ -185,25 +120,35 @@ def _told(foreseen: Forecast | None) -> dict[str, Any]:
 
 
 def _shown_conflict(conflict: Conflict) -> dict[str, Any]:
-    """One reason, in a line's worth of text."""
+    """One reason, short enough for a line."""
     shown: dict[str, Any] = msgspec.structs.asdict(conflict)
     for name in ("name", "other_name", "path", "declared", "other_declared"):
         shown[name] = shortened(shown[name], NAME)
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _startable(unit: UnitOfWork, workflow: Workflow, request: NextTasks) -> list[Task]:
-    found = [*deserted_tasks(unit, workflow.id), *ready_tasks(unit, workflow.id, request.limit)]
+def _free_places(unit: UnitOfWork, workflow: Workflow, deserted: Sequence[Task]) -> int:
+    """How many more tasks may run at once. A task whose agent is lost frees its place for the next."""
+    left = sum(not task.open_children for task in deserted if task.status in AT_WORK)
+    return max(0, workflow.max_parallel_tasks - places_taken(unit, workflow.id) + left)
+
+
+def _startable(
+    unit: UnitOfWork, workflow: Workflow, request: NextTasks, deserted: Sequence[Task], free: int
+) -> list[Task]:
+    """The tasks that can start, best first: enough to fill every free place, and one more than are shown."""
+    most = max(request.limit + 1, free)
+    found = [*deserted, *ready_tasks(unit, workflow.id, most)]
     if request.include_failed:
-        found += ready_tasks(unit, workflow.id, request.limit, "failed")
-    return sorted(found, key=in_order)[: request.limit]
+        found += ready_tasks(unit, workflow.id, most, "failed")
+    return sorted(found, key=in_order)[:most]
 
 
 def _next_task(unit: UnitOfWork, task: Task, *, unknown_scope: bool) -> NextTask:
     return NextTask(
         id=task.id,
         name=task.name,
-        description=cut(task.description, DESCRIPTION),
+        description=cut(task.description, DESCRIPTION, rest=WHOLE),
         can_parallelize=task.parallel_group is not None,
         dependencies_completed=tuple(need.name for need in needed_tasks(unit, task) if need.is_finished),
         status=task.status,
@@ -212,7 +157,7 @@ def _next_task(unit: UnitOfWork, task: Task, *, unknown_scope: bool) -> NextTask
         parallel_with=_parallel_with(unit, task),
         requires=task.requires,
         unblocks=task.unblocks,
-        error=cut(task.error, DESCRIPTION) if task.error else None,
+        error=cut(task.error, DESCRIPTION, rest=WHOLE) if task.error else None,
         begun_by=task.assigned_agent_id if task.status in RUNNING else None,
         unknown_scope=unknown_scope,
     )
@@ -225,7 +170,7 @@ def _parallel_with(unit: UnitOfWork, task: Task) -> tuple[str, ...]:
     conditions = (
         ("workflow_id", task.workflow_id),
         ("parallel_group", task.parallel_group),
-        ("status", _UNFINISHED),
+        ("status", UNFINISHED),
     )
     group = unit.select(Task, Query(conditions, ("status",), SHOWN_GROUP + 1))
     return tuple(other.id for other in group if other.id != task.id)[:SHOWN_GROUP]
@@ -236,26 +181,29 @@ def workflow_progress(call: Call, request: OfWorkflow) -> Progress:
     tally = tally_of(call.work, workflow.id)
     current = _lowest_unfinished(call.work, workflow.id)
     below = _highest_finished(call.work, workflow.id, current)
+    groups = _groups(call.work, workflow.id)
+    shown_groups = within(groups, GROUP_BYTES)
     return Progress(
         workflow_id=workflow.id,
         total_tasks=tally.total,
         by_status={status: tally.counts[status] for status in SHOWN_STATES},
         completed_sequence=below,
         current_sequence=below if current is None else current,
-        blocked_tasks=_blocked(call.work, workflow.id),
-        parallel_groups=_groups(call.work, workflow.id),
+        blocked_tasks=tuple(within(_blocked(call.work, workflow.id), LIST_BYTES)),
+        parallel_groups=tuple(shown_groups),
+        parallel_groups_total=len(groups) if len(shown_groups) < len(groups) else UNSET,
         estimated_remaining=tally.unfinished,
         estimated_remaining_ms=_remaining_ms(workflow, tally),
     )
 
 
 def _lowest_unfinished(unit: UnitOfWork, workflow_id: str) -> int | None:
-    first = tasks_in(unit, workflow_id, _UNFINISHED, 1)
+    first = tasks_in(unit, workflow_id, UNFINISHED, 1)
     return first[0].sequence if first else None
 
 
 def _highest_finished(unit: UnitOfWork, workflow_id: str, below: int | None) -> int:
-    """The highest sequence that is done, and everything before it too; 0 where nothing is."""
+    """The highest sequence that is done together with everything before it; 0 if none is."""
     found = [0]
     for status in FINISHED:
         conditions: list[tuple[str, Any]] = [("workflow_id", workflow_id), ("status", status)]
@@ -266,21 +214,21 @@ def _highest_finished(unit: UnitOfWork, workflow_id: str, below: int | None) -> 
     return max(found)
 
 
-def _blocked(unit: UnitOfWork, workflow_id: str) -> tuple[dict[str, Any], ...]:
-    """Blocked tasks, those that wait for the fewest others first."""
+def _blocked(unit: UnitOfWork, workflow_id: str) -> list[dict[str, Any]]:
+    """Blocked tasks, starting with those that wait for the fewest others."""
     conditions = (("workflow_id", workflow_id), ("status", "pending"), ("unmet >", 0))
     order = ("unmet", "open_children", "-priority", "sequence", "-unblocks")
-    return tuple(
+    return [
         {
             "id": task.id,
             "name": task.name,
             "blocked_by": [need.name for need in needed_tasks(unit, task) if not need.is_finished][:SHOWN_BLOCKED],
         }
         for task in unit.select(Task, Query(conditions, order, SHOWN_BLOCKED))
-    )
+    ]
 
 
-def _groups(unit: UnitOfWork, workflow_id: str) -> tuple[dict[str, Any], ...]:
+def _groups(unit: UnitOfWork, workflow_id: str) -> list[dict[str, Any]]:
     counted = unit.count_by(Task, where(workflow_id=workflow_id), ("parallel_group", "status"))
     groups: dict[str, dict[str, Any]] = {}
     for (group, status), count in sorted(counted.items(), key=lambda entry: (str(entry[0][0]), entry[0][1])):
@@ -288,11 +236,11 @@ def _groups(unit: UnitOfWork, workflow_id: str) -> tuple[dict[str, Any], ...]:
             shown = groups.setdefault(group, {"group_id": group, "task_count": 0, "completed": 0})
             shown["task_count"] += count
             shown["completed"] += count if status in FINISHED else 0
-    return tuple(groups.values())[:SHOWN_GROUPS]
+    return list(groups.values())
 
 
 def _remaining_ms(workflow: Workflow, tally: Tally) -> int | None:
-    """By what completed tasks took on average, as many at once as the workflow allows; None before the first."""
+    """Estimated from the average of completed tasks, as many at once as the workflow allows; None before the first."""
     done = tally.counts["completed"]
     if not done or not tally.worked_ms:
         return None if tally.unfinished else 0
@@ -302,21 +250,26 @@ def _remaining_ms(workflow: Workflow, tally: Tally) -> int | None:
 
 def task_check_dependencies(call: Call, request: OfTask) -> Dependencies:
     needs = needed_tasks(call.work, task_here(call, request.task_id))
-    pending = [need for need in needs if not need.is_finished]
+    pending = [
+        {"id": need.id, "name": need.name, "status": need.shown_status} for need in needs if not need.is_finished
+    ]
+    completed = [
+        {"id": need.id, "name": need.name, "outcome": cut(need.outcome or "", DESCRIPTION, rest=OUTCOMES)}
+        for need in needs
+        if need.is_finished
+    ]
+    shown, shown_completed = within(pending, LIST_BYTES), within(completed, LIST_BYTES)
     return Dependencies(
         satisfied=not pending,
-        pending=tuple({"id": need.id, "name": need.name, "status": need.shown_status} for need in pending),
-        completed=tuple(
-            {"id": need.id, "name": need.name, "outcome": cut(need.outcome or "", DESCRIPTION)}
-            for need in needs
-            if need.is_finished
-        ),
+        pending=tuple(shown),
+        completed=tuple(shown_completed),
+        pending_total=len(pending) if len(shown) < len(pending) else UNSET,
+        completed_total=len(completed) if len(shown_completed) < len(completed) else UNSET,
     )
 
 
-_STARTED = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
 _DONE = (
-    *_STARTED,
+    *STARTED,
     ("task_update_status", {"id": "task_1", "status": "completed", "outcome": "Retries five times"}),
 )
 _BESIDE = (
@@ -341,7 +294,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=ORCHESTRATION,
         effect=Effect.READ,
         stored=True,
-        summary="Says which tasks can be started now, best first",
+        summary="Lists the tasks that can start now, best first",
         request=NextTasks,
         response=NextTasksFound,
         handler=workflow_next_tasks,
@@ -396,7 +349,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=ORCHESTRATION,
         effect=Effect.READ,
         stored=True,
-        summary="Shows how far a workflow is and what is blocked",
+        summary="Shows a workflow's progress and what is blocked",
         request=OfWorkflow,
         response=Progress,
         handler=workflow_progress,
@@ -404,7 +357,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="a blocked task counts once",
-                given=_STARTED,
+                given=STARTED,
                 request={},
                 response={
                     "total_tasks": 2,
@@ -429,7 +382,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=ORCHESTRATION,
         effect=Effect.READ,
         stored=True,
-        summary="Tells what a task still waits for",
+        summary="Shows what a task still waits for",
         request=OfTask,
         response=Dependencies,
         handler=task_check_dependencies,
@@ -452,7 +405,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             Example(
                 title="several tasks are in progress",
                 given=(
-                    *_STARTED,
+                    *STARTED,
                     PLANNED[0],
                     ("workflow_add_tasks", {"id": "wf_2", "tasks": [{"name": "a", "description": "", "sequence": 1}]}),
                     ("task_update_status", {"id": "task_3", "status": "in_progress"}),

@@ -1,8 +1,7 @@
-"""Toolset `pipeline`: pipeline.md. An orchestrating agent asks what is next, does that one action, and says what came
-of it.
+"""Toolset `pipeline`: pipeline.md. An orchestrating agent asks what is next, does that action, and reports on it.
 
-Declarations only: what a call does is in `pipeline_starting.py` and `pipeline_turns.py`, which are loaded by the first
-one, so that whoever runs no pipeline pays nothing for it. What is next is decided by the engine (`domain/pipeline`).
+Declarations only: the work is done in `pipeline_starting.py` and `pipeline_turns.py`, which the first call loads, so
+that it costs nothing unless a pipeline is used. The engine (`domain/pipeline`) decides what is next.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def pipeline_init(call: Call, request: Init) -> dict[str, Any]:
 
 
 def look_at_flows(call: Call, request: InitWithContext) -> Any:
-    """The flows there are, and whether the workspace is taken."""
+    """The available flows, and whether the workspace is taken."""
     from handrail.toolsets.pipeline_starting import looked_at_flows  # noqa: PLC0415 - as above
 
     return looked_at_flows(call, request)
@@ -36,7 +35,7 @@ def pipeline_init_with_context(call: Call, request: InitWithContext) -> dict[str
 
 
 def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) -> None:
-    """Writes `request.md` and `state.json`, once the run is there."""
+    """Writes `request.md` and `state.json`, once the run exists."""
     from handrail.toolsets.pipeline_starting import wrote_request  # noqa: PLC0415 - as above
     from handrail.toolsets.pipeline_turns import mirror  # noqa: PLC0415 - as above
 
@@ -46,7 +45,7 @@ def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) 
 
 
 def read_documents(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Any:
-    """The run's documents, and what the repository is made of."""
+    """The run's documents, and a description of the repository."""
     from handrail.toolsets.pipeline_turns import documents_read  # noqa: PLC0415 - as above
 
     return documents_read(call, request)
@@ -59,7 +58,7 @@ def pipeline_next_action(call: Call, request: NextAction) -> dict[str, Any]:
 
 
 def question_at_gate(request: NextAction, shown: dict[str, Any]) -> Question | None:
-    """What a person is asked where the run waits for one."""
+    """What to ask a person if the run waits for one."""
     from handrail.toolsets.pipeline_asking import question  # noqa: PLC0415 - as above
 
     return question(request, shown)
@@ -124,7 +123,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PIPELINE,
         effect=Effect.READ,
         stored=True,
-        summary="Takes a request apart: source, flags, a workspace, or the run to resume",
+        summary="Parses a request: source, flags, workspace, or the run to resume",
         request=Init,
         response=dict[str, Any],
         prepare=look_for_state,
@@ -156,7 +155,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PIPELINE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Finds the effort, asks what must be asked, and begins the run once it is confirmed",
+        summary="Estimates the effort, asks what must be asked, and starts the run once it is confirmed",
         request=InitWithContext,
         response=dict[str, Any],
         prepare=look_at_flows,
@@ -206,7 +205,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PIPELINE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Says the one action to do next; takes what came of the one before",
+        summary="Returns the one action to do next; takes the result of the one before",
         request=NextAction,
         response=dict[str, Any],
         prepare=read_documents,
@@ -259,7 +258,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PIPELINE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Records what came of a phase: cost, verdict, findings",
+        summary="Records the result of a phase: cost, verdict, findings",
         request=ReportResult,
         response=dict[str, Any],
         prepare=read_documents,
@@ -308,7 +307,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PIPELINE,
         effect=Effect.READ,
         stored=True,
-        summary="Tells where a run stands",
+        summary="Shows where a run stands",
         request=ResumeInfo,
         response=dict[str, Any],
         prepare=read_documents,

@@ -1,5 +1,5 @@
-"""Toolset `pipeline`, its questions to people: what a gate asks as a form, and the form as `user_response`. Loaded when
-a pipeline runs; the tools are declared in `pipeline.py`."""
+"""Toolset `pipeline`, its questions to people: a gate's question as a form, and the form's answer as `user_response`.
+Loaded when a pipeline runs; the tools are declared in `pipeline.py`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from handrail.toolsets.pipeline_shapes import NextAction
 
 ASKING = ("checkpoint", "human_gate")
 SHOWN = 4_000
-"""Characters of what is to be decided about. A form is no reader: the whole text lies beside the run's documents."""
+"""How many characters of the subject are shown. A form is no place to read long texts: the whole text is among the
+run's documents."""
 SAID = 10_000
-"""Characters a person can say with an answer; `user_response` takes twice as many."""
+"""How many characters a person can add to an answer; `user_response` takes twice as many."""
 ANSWER, FEEDBACK = "answer", "feedback"
 
 
 def question(request: NextAction, shown: Mapping[str, Any]) -> Question | None:
-    """The question of a gate that waits; None for every other action."""
+    """The question of a waiting gate; None for every other action."""
     gate_id = shown.get("gate_id")
     if shown.get("type") not in ASKING or gate_id is None:
         return None
@@ -33,7 +34,7 @@ def question(request: NextAction, shown: Mapping[str, Any]) -> Question | None:
 
 
 def answered(request: NextAction, question: Question, filled: Mapping[str, str]) -> NextAction:
-    """The answer as the document has it: the option, then what was said. It is to this gate and no other."""
+    """The answer in the document's form: the option, then what was said. It applies to this gate and no other."""
     said = f"{filled[ANSWER]} {filled.get(FEEDBACK, '')}".strip()
     return NextAction(request.workspace, user_response=said, gate_id=question.id)
 

@@ -1,4 +1,4 @@
-"""What the tools of `pipeline.py` take. What they answer goes by the path a call takes, so it is a plain object."""
+"""What the tools of `pipeline.py` take. Their answers depend on the path a call takes, so they are plain objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Toolset `pipeline`, its beginning: what is asked for, how large it is, what the person confirms. Nothing is written
-before the confirmation. Loaded when a pipeline begins; the tools are declared in `pipeline.py`."""
+"""Toolset `pipeline`, its beginning: what is requested, its size, what the person confirms. Nothing is written before
+the confirmation. Loaded when a pipeline starts; the tools are declared in `pipeline.py`."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ QUESTIONS = (
 )
 SOURCE = 500
 ERRORS, ERROR = 10, 600
-"""Errors of a request that are told, and characters of each: one that has more has them all of one kind."""
+"""How many errors of a request are reported, and the length of each: if there are more, they are all of one kind."""
 SAME_DAY = 100
-"""Runs of one name and one day that a free name is looked for."""
+"""How many runs of one name on one day are tried to find a free name."""
 LONGEST_PLACE = 250
-"""Bytes of a folder's name. A request in a script without blanks may be longer, and names none."""
+"""The longest folder name, in bytes. A request in a script without spaces may be longer; it names no folder."""
 
 
 class Prepared(NamedTuple):
-    """What was looked at before the unit of work."""
+    """What was read before the unit of work."""
 
     flows: dict[str, Flow]
     taken: bool = False
-    """True where the workspace's folder is there already."""
+    """True if the workspace's folder already exists."""
     begun: bool = False
-    """True where it holds a run of its own."""
+    """True if it contains a run of its own."""
     files: Mapping[str, str] = {}
-    """The documents that lie in it."""
+    """The documents in it."""
     asks_less: Sequence[str] = ()
-    """What the chosen flow leaves out of the questions and reviews that its effort has."""
+    """Which questions and reviews of its effort the chosen flow leaves out."""
     past: str | None = None
-    """What `.specs/index.json` tells of past runs."""
+    """What `.specs/index.json` says about past runs."""
 
 
 # -- pipeline_init ----------------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def init(call: Call, request: Init) -> dict[str, Any]:
 
 
 def _free_name(call: Call, day: str, name: str, flags: Flags) -> str:
-    """The name, with a number where a run of this day has it or its folder is there. The folder that a run is begun
-    from later than at its beginning is there already, with its documents."""
+    """The name, with a number if a run of this day has it or its folder exists. If a run starts at a later phase, its
+    folder already exists, with its documents, and is not taken by that."""
     specs = call.specs(call.here.repository)
     for number in range(1, SAME_DAY):
         end = f"-{number}" if number > 1 else ""
@@ -127,7 +127,7 @@ def looked_for_state(call: Call, request: Init) -> str | None:
 
 
 def _named_workspace(text: str) -> str | None:
-    """The workspace that the text is, with or without `.specs/` in front."""
+    """The workspace that the text names, with or without `.specs/` in front."""
     if not text or " " in text or not text.isprintable():
         return None
     inner = text.rstrip("/").rpartition(f"{SPECS}/")[2]
@@ -175,7 +175,7 @@ def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
     body = found.body or (request.task_text or "").strip()
     if request.user_confirmation is not None and request.discussion_answers is not None:
         raise InvalidParams(
-            "both answers and a confirmation were given; which is meant is not clear",
+            "discussion_answers and user_confirmation cannot be sent together: the call is ambiguous",
             hint="first discussion_answers; then user_confirmation with the enriched_request_body that came of them, "
             "or with its own discussion_answers",
         )
@@ -194,14 +194,13 @@ def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
 
 
 def _discussed(body: str, answers: str | None) -> str:
-    """The request with what was answered to the questions about it."""
+    """The request with the answers to the questions about it."""
     said = (answers or "").strip()
     return f"{body}\n\n## Discussion\n\n{said}".strip() if said else body
 
 
 def _source(request: InitWithContext) -> Asked | None:
-    """Where the request comes from. What is kept of it later stands in commands and front matter, so it must be one
-    plain word."""
+    """Where the request comes from. It later appears in commands and front matter, so it must be one plain word."""
     for name in ("source_url", "source_id"):
         given = getattr(request, name)
         if given and (not given.isprintable() or " " in given or given.startswith("-") or len(given) > SOURCE):
@@ -211,7 +210,7 @@ def _source(request: InitWithContext) -> Asked | None:
     asked = take_apart(request.source_url, None)
     if asked.errors or asked.source is None:
         raise InvalidParams(
-            f"{request.source_url} is no address of an issue", hint="send back what pipeline_init gave, or leave it out"
+            f"{request.source_url} is not an issue's address", hint="send back what pipeline_init gave, or leave it out"
         )
     return asked
 
@@ -256,7 +255,7 @@ def _confirmed(
     flow = prepared.flows[confirmed.flow or TEMPLATES[confirmed.effort]]
     if call.humans_decide and prepared.asks_less and flow.name not in call.own_flows:
         raise NotAllowed(
-            f"here only people open gates, and the flow {flow.name} asks less of them: {prepared.asks_less[0]}",
+            f"only people open gates here, and the flow {flow.name} asks them less: {prepared.asks_less[0]}",
             hint=f"choose another flow; or a person names {flow.name} in own_flows of .handrail/config.toml",
         )
     source_type = asked.source_type if asked is not None else "text"
@@ -266,7 +265,7 @@ def _confirmed(
     name = workspace.removeprefix(f"{SPECS}/").partition("-")[2]
     branch = flags.current_branch if confirmed.use_current_branch else f"feature/{name}"
     if confirmed.use_current_branch and (not branch or branch.startswith("-") or not branch.isprintable()):
-        raise InvalidParams("which branch is the current one was not said", hint="give flags.current_branch")
+        raise InvalidParams("the current branch is not known", hint="pass flags.current_branch")
     if not body:
         raise InvalidParams("there is nothing to do: the request is empty", hint="send task_text or external_context")
     begun = Request(
@@ -292,7 +291,7 @@ def _confirmed(
         "effort": confirmed.effort,
         "flow_template": flow.name,
         "skipped_phases": flow.skip,
-        # One that lay there before, with the documents that a run is begun from, stays as it is.
+        # If the run starts from existing documents, an existing request stays as it is.
         "request_md_content": prepared.files.get("request.md") or request_md(run, body),
         "branch": branch,
         "create_branch": not confirmed.use_current_branch,
@@ -308,13 +307,13 @@ def _limits(budget: Budget, asked: Mapping[str, float]) -> dict[str, float]:
 
 
 def _lessons(call: Call, body: str, index: str | None) -> Lessons:
-    """What past runs teach. Where the store has none, as in a fresh clone, `.specs/index.json` tells of them."""
+    """What past runs teach. If the store has none, as in a fresh clone, they are read from `.specs/index.json`."""
     runs = finished_runs(call.work, call.here.repository)
     return lessons_from(runs, body) if runs or index is None else lessons_in(body, index_read(index))
 
 
 def _workspace(request: InitWithContext, confirmed: Confirmation) -> str:
-    """The run's folder: the day that was proposed, the source's number where there is one, and the chosen name."""
+    """The run's folder: the proposed date, the source's number if there is one, and the chosen name."""
     proposed = request.workspace.rstrip("/").removeprefix(f"{SPECS}/")
     day, _, rest = proposed.partition("-")
     if not (day.isascii() and day.isdigit() and len(day) == 8):
@@ -345,7 +344,7 @@ def request_md(run: PipelineRun, body: str) -> str:
 
 
 def wrote_request(call: Call, _: InitWithContext, answer: dict[str, Any]) -> None:
-    """Writes `request.md`, once the run is there."""
+    """Writes `request.md`, once the run exists."""
     if answer.get("ready"):
         specs = call.specs(call.here.repository)
         specs.write(answer["workspace"], "request.md", answer["request_md_content"])

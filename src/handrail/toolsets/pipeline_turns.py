@@ -1,4 +1,4 @@
-"""Toolset `pipeline`, its turns: what is next, what came of what was done, where a run stands. Loaded when a pipeline
+"""Toolset `pipeline`, its turns: what is next, the result of what was done, where a run is. Loaded when a pipeline
 runs; the tools are declared in `pipeline.py`."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from handrail.domain.pipeline.state import is_left_out
 from handrail.domain.pipeline.steering import with_until
 from handrail.domain.pipeline.stopping import stop_told
 from handrail.kernel.errors import NotAllowed
-from handrail.kernel.ledger import Actor
+from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.toolsets.pipeline_shapes import NextAction, ReportResult, ResumeInfo
@@ -58,17 +58,16 @@ NOTES = "improvement.md"
 REQUEST_FILE = "request.md"
 SHOWN_FINDINGS = 20
 ONLY_HERE = ("repository_path", "holder")
-MIRRORING = Actor("handrail", "auto")
 
 
 class Documents(NamedTuple):
-    """A run's workspace as it is on disk before the unit of work."""
+    """A run's workspace as it was on disk before the unit of work."""
 
     files: Mapping[str, str]
     profile: Sequence[str] = ()
-    """What the repository is made of, for an agent that comes to it anew."""
+    """A description of the repository, for an agent that is new to it."""
     state: str | None = None
-    """The `state.json` that lies there: a run that the store does not know is taken over from it."""
+    """The `state.json` in it: a run that the store does not know is taken over from it."""
 
 
 def documents_read(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Documents:
@@ -109,13 +108,13 @@ def rules_of(call: Call) -> Rules:
 
 
 def _imported(call: Call, workspace: str, documents: Documents) -> PipelineRun:
-    """The run of a workspace that was copied here, recorded. Where only people open gates, only people import: the file
+    """Records the run of a workspace that was copied here. If only people open gates, only people may import: the file
     says which were opened, and anybody can write it."""
     if documents.state is None:
         return find_run(call.work, call.here.repository, workspace)
     if call.humans_decide:
         raise NotAllowed(
-            f"{workspace} was copied here, and here only a person takes it over",
+            f"{workspace} was copied here, and only a person may take it over here",
             hint=f"the person runs: handrail pipeline import {workspace}",
         )
     return import_run(call.work, documents.state, documents.files, destination(call, workspace))
@@ -130,7 +129,7 @@ def destination(call: Call, workspace: str) -> Destination:
 
 
 def _held(call: Call, run: PipelineRun, *, take_over: bool = False) -> PipelineRun:
-    """The run with its caller as the one who drives it. Raises WorkspaceHeld where another one does."""
+    """The run with its caller as the one who drives it. Raises WorkspaceHeld if another does."""
     now = call.work.now_ms()
     caller = Caller(call.work.actor.name, call.writer.agent_id, call.session)
     if run.holder is not None and is_same(run.holder, caller):
@@ -143,7 +142,7 @@ def _held(call: Call, run: PipelineRun, *, take_over: bool = False) -> PipelineR
 
 
 def _is_there(call: Call, holder: Mapping[str, Any]) -> bool | None:
-    """An agent that is silent while its subagents work is still there, as long as its process is."""
+    """An agent that is silent while its subagents work is still present, as long as its process is."""
     known = holder.get("agent_id") is not None
     if known and is_present(call.work, str(holder["agent_id"])):
         return True
@@ -156,22 +155,22 @@ def _answer(request: NextAction) -> Answer | None:
 
 
 def mirror(call: Call, workspace: str) -> None:
-    """Writes what people and other machines read of a run: its state at every turn, what others learn at its end."""
+    """Writes what people and other machines read about a run: its state at every turn, its lessons at the end."""
 
     def current(unit: UnitOfWork) -> tuple[PipelineRun, list[IndexedRun]]:
         run = find_run(unit, call.here.repository, workspace)
         ended = run.run_state().ended is not None
         return run, [indexed(one) for one in finished_runs(unit, run.repository_path, RUNS)] if ended else []
 
-    run, past = call.ledger.run(MIRRORING, current)
+    run, past = call.ledger.run(HANDRAIL, current)
     mirror_run(call, run, past)
 
 
 def mirror_run(call: Call, run: PipelineRun, past: Sequence[IndexedRun] = ()) -> None:
-    """Writes the files of a run as it is, and for one that has ended the index of those that are `past`."""
+    """Writes the current files of a run and, if it has ended, the index of `past` runs."""
     specs = call.specs(call.here.repository)
     there = specs.texts(run.workspace)
-    if REQUEST_FILE not in there:  # whoever began the run may have died before it was written
+    if REQUEST_FILE not in there:  # the process that began the run may have died before it was written
         specs.write(run.workspace, REQUEST_FILE, request_md(run, run.request))
     if run.run_state().ended is not None:
         if NOTES not in there and (notes := improvement_text(run.friction)):
@@ -187,7 +186,7 @@ def state_json(run: PipelineRun) -> str:
 
 
 def _shown(call: Call, turn: Turn, documents: Documents) -> dict[str, Any]:
-    """The action as the document has it: what wraps every action, then its own fields."""
+    """The action in the document's form: what wraps every action, then its own fields."""
     action, files = turn.action, documents.files
     shown: dict[str, Any] = {
         "type": action.type,
@@ -285,7 +284,7 @@ def _heading(run: PipelineRun, action: Action) -> str:
 
 
 def _stopped(run: PipelineRun, action: Action, rules: Rules) -> dict[str, Any]:
-    """Told as `done`, so that whoever drives the run stops; that it can go on, and how, is said beside it."""
+    """Reported as `done`, so that the run's driver stops; that it can continue, and how, is added beside it."""
     stop = stop_told(run, action, rules)
     return {
         "summary": f"Pipeline stopped before {stop.before_phase}: {stop.why}; nothing is lost",
@@ -345,7 +344,7 @@ def _standing(call: Call, run: PipelineRun) -> dict[str, Any]:
     stopped = why_stopped(call.work, run)
     gate = open_gate(call.work, run.id) if run.id else None
     have = spent(run.log, call.budget.prices)
-    over = [task for task in state.tasks if task.implemented or task.skipped]
+    over = [task for task in state.tasks if task.is_over]
     limits = {**run.limits, **limits_of(run, rules_of(call))}
     status = state.ended or ("awaiting_human" if gate is not None else stopped and "paused") or "in_progress"
     return {

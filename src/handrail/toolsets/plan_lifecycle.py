@@ -1,23 +1,25 @@
-"""Toolset `plan-lifecycle`: a run's life as registry.md has it. How it stands, pause and resume, and a dry run.
+"""Toolset `plan-lifecycle`: a run's life in registry.md's terms. Its status, pause and resume, and a dry run.
 
-What would run is the domain's to foresee (`foreseeing.py`); nothing is written by asking.
+The domain (`foreseeing.py`) predicts what would run; asking writes nothing.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.fitting import within
 from handrail.domain.graphs.records import SharedGraph
 from handrail.domain.registry.lifecycle import State, just_recorded, lifecycle_of
-from handrail.domain.registry.payloads import within
 from handrail.domain.work.explaining import explain_workflow
+from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.foreseeing import Foreseen, Step, foresee
+from handrail.domain.work.moving import check_open
 from handrail.domain.work.planning import PlanTask, Text
 from handrail.domain.work.steps import Meetings, Plan, steps_of_graph, steps_of_tasks, steps_of_workflow
-from handrail.domain.work.workflow import CLOSED, WORKFLOW_MACHINE, Workflow
+from handrail.domain.work.workflow import WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import (
     GraphNotFound,
     IllegalTransition,
@@ -27,13 +29,13 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.kernel.ledger import Event
+from handrail.kernel.shortening import shortened
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_workflow
 from handrail.toolsets.vocabulary import PLAN_LIFECYCLE
-from handrail.toolsets.workflow import PLANNED, AtOnce, end_workflow
+from handrail.toolsets.workflow import ABANDONED, PLANNED, STARTED, AtOnce, move_workflow
 
 ROOM = {"waves": 3_200, "path": 1_200, "conflicts": 900, "cannot_run": 1_300}
-"""Bytes of each part of a dry run for which no limit was asked."""
+"""Bytes for each part of a dry run without a requested limit."""
 LONG_ROOM = 250_000
 SHOWN_WAVES = 20
 SHOWN_IN_WAVE = 8
@@ -42,7 +44,6 @@ AT_ONCE = 1
 MOST_TASKS = 2000
 
 RunId = Annotated[str, Meta(max_length=200)]
-ShownT = TypeVar("ShownT")
 
 
 class OfRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,14 +138,14 @@ def plan_status(call: Call, request: OfRun) -> RunStatus:
 
 def plan_pause(call: Call, request: PauseRun) -> RunStatus:
     workflow = find_workflow(call.work, request.run_id)
-    _check_not_over(workflow, "is paused")
+    check_open(workflow, starting=False)
     if workflow.status == "paused":
         return _status(call, workflow, changed=False)
-    from handrail.domain.pipeline.run import PipelineRun  # noqa: PLC0415 - every start would pay
+    from handrail.domain.pipeline.belonging import run_under_way  # noqa: PLC0415 - every start would pay
 
-    run = call.work.get(PipelineRun, workflow.id)
-    if run is None or run.state.get("ended") is not None:
-        end_workflow(call.work, workflow, "paused", request.reason)
+    run = run_under_way(call.work, workflow.id)
+    if run is None:
+        move_workflow(call.work, workflow, "paused", request.reason)
     else:
         from handrail.domain.pipeline.steering import pause_run  # noqa: PLC0415 - as above
 
@@ -157,20 +158,19 @@ def plan_pause(call: Call, request: PauseRun) -> RunStatus:
 
 def plan_resume(call: Call, request: OfRun) -> RunStatus:
     workflow = find_workflow(call.work, request.run_id)
-    _check_not_over(workflow, "goes on")
+    check_open(workflow, starting=False)
     if workflow.status != "paused":
         raise IllegalTransition(
             f"workflow {workflow.id} is {workflow.status}, not paused",
-            hint="plan_status tells what it waits for; only what is paused is resumed",
+            hint="only a paused run can be resumed; plan_status shows what this one waits for",
             status=workflow.status,
         )
-    from handrail.domain.pipeline.run import PipelineRun  # noqa: PLC0415 - every start would pay
+    from handrail.domain.pipeline.belonging import check_workflow, run_under_way  # noqa: PLC0415 - every start would pay
 
-    run = call.work.get(PipelineRun, workflow.id)
-    if run is None or run.state.get("ended") is not None:
-        end_workflow(call.work, workflow, "in_progress", None)
+    run = run_under_way(call.work, workflow.id)
+    if run is None:
+        move_workflow(call.work, workflow, "in_progress", None)
         return _moved(call, workflow, None)
-    from handrail.domain.pipeline.belonging import check_workflow  # noqa: PLC0415 - as above
     from handrail.domain.pipeline.engine import PAUSED  # noqa: PLC0415 - as above
     from handrail.domain.pipeline.steering import Going, resume_run  # noqa: PLC0415 - as above
 
@@ -178,22 +178,13 @@ def plan_resume(call: Call, request: OfRun) -> RunStatus:
     stopped = run.run_state().stopped
     if stopped not in (None, PAUSED):
         raise IllegalTransition(
-            f"the run of {run.workspace} was not paused: it stopped by its own limit ({stopped})",
-            hint=f"a person lets it go further: handrail pipeline resume {run.workspace}",
+            f"the run of {run.workspace} was not paused: it reached its own limit ({stopped})",
+            hint=f"a person can let it continue: handrail pipeline resume {run.workspace}",
             status=workflow.status,
             workspace=run.workspace,
         )
     resume_run(call.work, run, Going(), run.facts(humans_decide=call.humans_decide))
     return _moved(call, workflow, None)
-
-
-def _check_not_over(workflow: Workflow, what: str) -> None:
-    if workflow.status in CLOSED:
-        raise WorkflowClosed(
-            f"workflow {workflow.id} is {workflow.status}; nothing of it {what} any more",
-            hint="workflow_create begins a new one",
-            status=workflow.status,
-        )
 
 
 def _present(call: Call, workflow: Workflow) -> Workflow:
@@ -274,7 +265,7 @@ def plan_dry_run(call: Call, request: DryRun) -> DryRunFound:
 
 
 def _asked(call: Call, request: DryRun) -> tuple[Plan, int, list[str]]:
-    """What is to be gone through, how much of it at once, and what has to be said about it."""
+    """What to simulate, how much of it at once, and remarks about it."""
     given = [name for name in ("run_id", "graph_id", "tasks") if getattr(request, name)]
     if len(given) != 1:
         raise InvalidParams(
@@ -326,12 +317,10 @@ def _summary(found: Foreseen, at_once: int) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= NAME else f"{text[: NAME - 1]}…"
+    return shortened(text, NAME)
 
 
-_RUNNING = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
-_PAUSED = (*_RUNNING, ("plan_pause", {"run_id": "wf_1", "reason": "waiting for a decision"}))
-_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
+_PAUSED = (*STARTED, ("plan_pause", {"run_id": "wf_1", "reason": "waiting for a decision"}))
 _UNKNOWN = "an unknown run is refused"
 _OVER = "a run that has ended is refused"
 
@@ -341,7 +330,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PLAN_LIFECYCLE,
         effect=Effect.READ,
         stored=True,
-        summary="Shows how a run stands: state, progress, what failed, what can be done with it",
+        summary="Shows a run's state, progress, failures, and whether it can be paused or resumed",
         request=OfRun,
         response=RunStatus,
         handler=plan_status,
@@ -349,7 +338,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="a run under way",
-                given=_RUNNING,
+                given=STARTED,
                 request={"run_id": "wf_1"},
                 response={
                     "state": "running",
@@ -363,7 +352,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="one that was given up",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"run_id": "wf_1"},
                 response={"state": "failed", "status": "abandoned", "failure": {"status": "abandoned"}},
             ),
@@ -375,7 +364,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PLAN_LIFECYCLE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Pauses a run: what is under way may end, nothing new is begun",
+        summary="Pauses a run: what runs may finish, nothing new starts",
         request=PauseRun,
         response=RunStatus,
         handler=plan_pause,
@@ -383,7 +372,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="a run under way",
-                given=_RUNNING,
+                given=STARTED,
                 request={"run_id": "wf_1", "reason": "waiting for a decision"},
                 response={
                     "state": "paused",
@@ -399,7 +388,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 response={"state": "paused", "changed": False},
             ),
             Example(title=_UNKNOWN, request={"run_id": "wf_9"}, refused=RunNotFound),
-            Example(title=_OVER, given=_ABANDONED, request={"run_id": "wf_1"}, refused=WorkflowClosed),
+            Example(title=_OVER, given=ABANDONED, request={"run_id": "wf_1"}, refused=WorkflowClosed),
             Example(
                 title="what has not begun cannot be paused",
                 given=PLANNED,
@@ -413,7 +402,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PLAN_LIFECYCLE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Lets a paused run go on",
+        summary="Resumes a paused run",
         request=OfRun,
         response=RunStatus,
         handler=plan_resume,
@@ -426,10 +415,10 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 response={"state": "running", "status": "in_progress", "changed": True, "paused_at": None},
             ),
             Example(title=_UNKNOWN, request={"run_id": "wf_9"}, refused=RunNotFound),
-            Example(title=_OVER, given=_ABANDONED, request={"run_id": "wf_1"}, refused=WorkflowClosed),
+            Example(title=_OVER, given=ABANDONED, request={"run_id": "wf_1"}, refused=WorkflowClosed),
             Example(
                 title="one that is not paused is refused",
-                given=_RUNNING,
+                given=STARTED,
                 request={"run_id": "wf_1"},
                 refused=IllegalTransition,
             ),
@@ -440,7 +429,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=PLAN_LIFECYCLE,
         effect=Effect.READ,
         stored=True,
-        summary="Says what would run, in which waves, how long, what decides that and what cannot run; writes nothing",
+        summary="Shows what would run, in which waves, how long, the critical path and what cannot run; writes nothing",
         request=DryRun,
         response=DryRunFound,
         handler=plan_dry_run,

@@ -1,4 +1,4 @@
-"""Toolset `workflow`, its second half: changing a plan that is there. Tasks are added, taken out, or all that has not
+"""Toolset `workflow`, second half: changing an existing plan. Tasks are added or removed, or everything that has not
 begun is replaced; what is done or under way stays as it is."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.laying import lay_plan, replace_plan, take_out
 from handrail.domain.work.moving import check_open, workflow_of
 from handrail.domain.work.planning import MOST_TASKS, PlanTask, Text
@@ -24,9 +25,9 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_workflow, plan_to_change, task_to_write
+from handrail.toolsets.here import plan_to_change, task_to_write
 from handrail.toolsets.vocabulary import WORKFLOW
-from handrail.toolsets.workflow import HELD, LOCKED, PLANNED
+from handrail.toolsets.workflow import ABANDONED, HELD, LOCKED, PLANNED, STARTED
 
 Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 Tasks = Annotated[list[PlanTask], Meta(min_length=1, max_length=MOST_TASKS)]
@@ -135,8 +136,6 @@ def _why(reason: str | None) -> dict[str, str]:
 
 _DOCS = {"name": "docs", "description": "Say so in the docs", "sequence": 3, "depends_on": ["test"]}
 _TEST = {"name": "test", "description": "Test with a proxy that hangs up", "sequence": 2, "depends_on": ["wrap"]}
-_STARTED = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
-_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
@@ -167,7 +166,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a workflow that has ended is refused",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"id": "wf_1", "tasks": [_DOCS]},
                 refused=WorkflowClosed,
             ),
@@ -184,7 +183,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=WORKFLOW,
         effect=Effect.DESTRUCTIVE,
         stored=True,
-        summary="Takes a task that nobody works on out of a plan",
+        summary="Removes a task that nobody works on from a plan",
         request=RemoveTask,
         response=RemovedTask,
         handler=workflow_remove_task,
@@ -198,7 +197,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a task under way stays",
-                given=_STARTED,
+                given=STARTED,
                 request={"task_id": "task_1"},
                 refused=IllegalTransition,
             ),
@@ -214,7 +213,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a workflow that has ended is refused",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"task_id": "task_1"},
                 refused=WorkflowClosed,
             ),
@@ -237,7 +236,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=WORKFLOW,
         effect=Effect.DESTRUCTIVE,
         stored=True,
-        summary="Replaces what has not begun of a plan",
+        summary="Replaces the part of a plan that has not started",
         request=Replan,
         response=ReplannedWorkflow,
         handler=workflow_replan,
@@ -245,7 +244,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="running work is kept, open work is changed in place",
-                given=_STARTED,
+                given=STARTED,
                 request={"id": "wf_1", "reason": "a proxy is easier", "tasks": [_TEST, _DOCS]},
                 response={"updated": ["test"], "added": ["docs"], "removed": []},
             ),
@@ -262,7 +261,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a workflow that has ended is refused",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"id": "wf_1", "reason": "try", "tasks": [_TEST]},
                 refused=WorkflowClosed,
             ),

@@ -78,7 +78,7 @@ def repository_get(call: Call, request: GetRepository) -> Repository | None:
 
 
 def repository_at(call: Call, path: str | UnsetType) -> str:
-    """The repository a call names by any path in it; the one it is made in, where it names none."""
+    """The repository that a call names by any path in it; if it names none, the one the call is made in."""
     if path is UNSET:
         return call.here.repository
     if not PurePath(path).is_absolute():

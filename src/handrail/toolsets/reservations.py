@@ -1,5 +1,5 @@
-"""Toolset `workspace`, its second half: paths that an agent keeps for itself for a while. Worktrees are in
-`workspace.py`; what overlaps with what is `domain/workspaces`'."""
+"""Toolset `workspace`, second half: paths that an agent reserves for a while. Worktrees are in `workspace.py`;
+`domain/workspaces` decides what overlaps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from handrail.domain.crew.agent import agent_name
 from handrail.domain.crew.presence import find_agent
+from handrail.domain.work.finding import find_task
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.workspaces.reservation import Reservation
 from handrail.domain.workspaces.reserving import (
@@ -18,17 +20,15 @@ from handrail.domain.workspaces.reserving import (
     TTL_MS,
     InTheWay,
     Wanted,
-    agent_name,
     kept_by,
     release,
     reserve,
-    shortened,
     tidy_paths,
 )
 from handrail.kernel.errors import AgentNotFound, PathsReserved, TaskNotFound
+from handrail.kernel.shortening import shortened
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.agent import ANNA, BEN
-from handrail.toolsets.here import find_task
 from handrail.toolsets.vocabulary import WORKSPACE
 from handrail.toolsets.workflow import PLANNED
 
@@ -65,7 +65,7 @@ class ReleasePaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     agent_id: str
     id: str | None = None
-    paths: Annotated[Paths, Meta(description="Without these and id: all of yours")] | None = None
+    paths: Annotated[Paths, Meta(description="Without paths and id: all of yours")] | None = None
 
 
 class ReleasedPaths(msgspec.Struct, frozen=True):
@@ -98,13 +98,13 @@ def reserve_paths(call: Call, request: ReservePaths) -> ReservedPaths:
 def release_paths(call: Call, request: ReleasePaths) -> ReleasedPaths:
     agent = find_agent(call.work, request.agent_id)
     if request.id is None:
-        kept = kept_by(call.work, agent.id, call.here.repository if call.here.shared else None)
+        kept = kept_by(call.work, agent.id, call.here.only)
     else:
         found = call.work.get(Reservation, request.id)
         if found is not None and found.agent_id != agent.id and agent.role != "coordinator":
             raise PathsReserved(
                 f"{request.id} is not {agent.name}'s but {agent_name(call.work, found.agent_id)}'s ({found.agent_id})",
-                hint="its agent gives it back, or one whose role is coordinator; else it ends by itself",
+                hint="its agent can release it, or one whose role is coordinator; otherwise it expires by itself",
                 id=found.id,
                 agent_id=found.agent_id,
                 until=found.expires_at,
@@ -119,7 +119,7 @@ def release_paths(call: Call, request: ReleasePaths) -> ReleasedPaths:
 
 
 def _from_root(call: Call, repository: str, path: str) -> str:
-    """A path as it is seen from the repository's root. Agents know their files by absolute paths too."""
+    """A path relative to the repository's root. Agents also know their files by absolute paths."""
     for root in (call.here.folder, call.here.repository, repository):
         if path == root or path.startswith(f"{root}/"):
             return path.removeprefix(root).removeprefix("/") or "."
@@ -152,7 +152,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="agent_id",
-        summary="Keeps paths for you for a while, all or none; asking again renews",
+        summary="Reserves paths for you for a while, all or none; asking again renews",
         request=ReservePaths,
         response=ReservedPaths,
         handler=reserve_paths,
@@ -196,7 +196,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         effect=Effect.WRITE,
         stored=True,
         acts_as="agent_id",
-        summary="Gives reserved paths back",
+        summary="Releases reserved paths",
         request=ReleasePaths,
         response=ReleasedPaths,
         handler=release_paths,

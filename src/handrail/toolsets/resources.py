@@ -1,6 +1,6 @@
 """Toolset `resources`: registry.md's `sc://` addresses. List what there is, read it, watch it.
 
-What lies at an address is the domain's (`domain/registry`); the same addresses are native MCP resources
+The domain (`domain/registry`) defines what is at an address; the same addresses are native MCP resources
 (`surfaces/mcp/registered.py`).
 """
 
@@ -11,24 +11,21 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.fitting import within
 from handrail.domain.registry.addresses import LONGEST, Kind, parse
 from handrail.domain.registry.listing import Asked, listed
 from handrail.domain.registry.looking import Most, read, watch
-from handrail.domain.registry.payloads import within
-from handrail.domain.registry.tailing import Cursor, Page
+from handrail.domain.registry.tailing import Cursor, Page, cursor_from
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
 from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Call, Effect, Example, Operation, Wait
 from handrail.toolsets.agent import ANNA
+from handrail.toolsets.paging import bounds
 from handrail.toolsets.vocabulary import RESOURCES
-from handrail.toolsets.workflow import PLANNED
+from handrail.toolsets.workflow import PLANNED, STARTED
 
 LISTED = 100
 WATCHED = 250
-REPLY = 7_000
-"""Bytes of a reply for which no limit was asked."""
-LONG_REPLY = 1_000_000
-"""The same where one was."""
 
 Uri = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Limit = Annotated[int, Meta(ge=1, le=500)]
@@ -97,8 +94,8 @@ def resources_list(call: Call, request: ListResources) -> ResourceList:
     if request.prefix is not UNSET and not prefix:
         raise InvalidParams("prefix is blank", hint="leave it out to list everything, or say sc://graphs/")
     after = "" if request.after is UNSET else request.after
-    asked = Asked(prefix, call.here.repository if call.here.shared else None, after, call.bounds.events)
-    limit, room = _bounds(request.limit, LISTED)
+    asked = Asked(prefix, call.here.only, after, call.bounds.events)
+    limit, room = bounds(request.limit, LISTED)
     found, more = listed(call.work, asked, limit)
     items = [
         ResourceItem(item.address.uri, item.address.kind, UNSET if item.metadata is None else item.metadata)
@@ -115,7 +112,7 @@ def resources_read(call: Call, request: ReadResource) -> ResourceRead:
 
 def resources_watch(call: Call, request: WatchResource) -> ResourceWatched:
     address = parse(request.uri)
-    most = Most(*_bounds(request.limit, WATCHED))
+    most = Most(*bounds(request.limit, WATCHED))
     cursor: Cursor = call.prepared
     after = request.from_seq if cursor.seq is None else cursor.seq
     watched = watch(call.work, address, after, most, keep=call.bounds.events)
@@ -128,18 +125,6 @@ def resources_watch(call: Call, request: WatchResource) -> ResourceWatched:
         found.truncated_before or UNSET,
     )
 
-
-def _cursor(call: Call, request: Any) -> Cursor:  # noqa: ARG001 - every preparation takes its request
-    """How far a call that waits has looked: kept from one look to the next."""
-    return call.prepared if isinstance(call.prepared, Cursor) else Cursor()
-
-
-def _bounds(limit: int | UnsetType, default: int) -> tuple[int, int]:
-    """How many, and how many bytes of them. Whoever names a number gets a long reply."""
-    return (default, REPLY) if limit is UNSET else (limit, LONG_REPLY)
-
-
-_MOVED = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
@@ -178,7 +163,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=RESOURCES,
         effect=Effect.READ,
         stored=True,
-        summary="Shows what lies at an sc:// address",
+        summary="Reads what is at an sc:// address",
         request=ReadResource,
         response=ResourceRead,
         handler=resources_read,
@@ -186,7 +171,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="a plan as a graph",
-                given=_MOVED,
+                given=STARTED,
                 request={"uri": "sc://graphs/wf_1"},
                 response={
                     "kind": "graph",
@@ -202,7 +187,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a version stays as it was committed",
-                given=_MOVED,
+                given=STARTED,
                 request={"uri": "sc://graphs/wf_1@v1"},
                 response={"payload": {"graph": {"nodes": [{"id": "task_1", "attributes": {"status": "pending"}}]}}},
             ),
@@ -212,9 +197,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="resources_watch",
         toolset=RESOURCES,
-        effect=Effect.READ,  # on a board it may write down what time has done, whoever looks
+        effect=Effect.READ,  # on a board it may record an expiry, which any reader would
         stored=True,
-        prepare=_cursor,
+        prepare=lambda call, _: cursor_from(call.prepared),
         wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events)),
         summary="Shows what happened at an sc:// address after from_seq; may wait for it",
         request=WatchResource,
@@ -224,7 +209,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="what happened since",
-                given=_MOVED,
+                given=STARTED,
                 request={"uri": "sc://runs/wf_1/events", "from_seq": 2},
                 response={
                     "events": [{"seq": 3, "kind": "task.in_progress", "level": "info", "jobId": "task_1"}],

@@ -1,6 +1,6 @@
-"""Toolset `task`: plan.md's tasks. Look at one, plan it, move it through its states, plan it anew.
+"""Toolset `task`: plan.md's tasks. Look at one, plan it, move it through its states, replan it.
 
-How a move is done, and what it sets free, is the domain's (`moving.py`).
+The domain (`moving.py`) makes the move and releases what waited for it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from msgspec import Meta
 
 from handrail.domain.crew.lease import ended
 from handrail.domain.crew.offering import as_held
-from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.checkpoint import Checkpoint, next_checkpoint
 from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.finding import find_task
 from handrail.domain.work.moving import check_open, move_task, workflow_of
 from handrail.domain.work.planning import Strings, Text
 from handrail.domain.work.task import Task
@@ -30,10 +31,10 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_task, task_to_write
+from handrail.toolsets.here import task_to_write
 from handrail.toolsets.shown import shown_checkpoint, shown_task
 from handrail.toolsets.vocabulary import TASK
-from handrail.toolsets.workflow import HELD, PLANNED, Done
+from handrail.toolsets.workflow import ABANDONED, HELD, PLANNED, STARTED, Done
 
 TaskStatus = Literal["pending", "blocked", "planning", "in_progress", "paused", "completed", "failed", "skipped"]
 SHOWN_CHECKPOINTS = 8
@@ -45,7 +46,7 @@ class GetTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: str
     include_checkpoints: bool = False
-    checkpoint_limit: Annotated[int, Meta(ge=1, le=1000, description="The newest so many")] = SHOWN_CHECKPOINTS
+    checkpoint_limit: Annotated[int, Meta(ge=1, le=1000, description="How many, newest")] = SHOWN_CHECKPOINTS
     full: Annotated[bool, Meta(description="Long texts whole")] = False
 
 
@@ -64,7 +65,7 @@ class SetTaskPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: str
     plan: TaskPlan
-    context: Annotated[dict[str, Any], Meta(description="Kept with the task, beside what is there")] = {}
+    context: Annotated[dict[str, Any], Meta(description="Merged into what the task has")] = {}
 
 
 class UpdateTaskStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,8 +121,8 @@ def task_update_status(call: Call, request: UpdateTaskStatus) -> Done:
     task = task_to_write(call, request.id)
     if request.status == "blocked":
         raise InvalidParams(
-            "a task is blocked by what it depends on, not by a status",
-            hint="task_check_dependencies tells what it waits for; paused stops one that is under way",
+            "blocked is not a status to set: a task is blocked by what it depends on",
+            hint="task_check_dependencies shows what it waits for; use paused to stop a running task",
         )
     move_task(
         call.work,
@@ -138,14 +139,14 @@ def task_replan(call: Call, request: ReplanTask) -> ReplannedTask:
     task = task_to_write(call, request.id)
     if task.status not in REPLANNED_FROM:
         raise IllegalTransition(
-            f'task "{task.name}" is {task.shown_status}; only a failed task or one in progress is planned anew',
-            hint="task_set_plan plans one that has not begun",
+            f'task "{task.name}" is {task.shown_status}; only a failed task or one in progress can be replanned',
+            hint="task_set_plan plans a task that has not started",
             status=task.shown_status,
         )
     workflow = workflow_of(call.work, task)
     check_open(workflow, starting=False)
     edit = PlanEdit(call.work, workflow)
-    checkpoint = _replan_checkpoint(call, task, request, edit.now)
+    checkpoint = _replan_checkpoint(call, task, request)
     edit.change(
         task,
         status="pending",
@@ -161,24 +162,13 @@ def task_replan(call: Call, request: ReplanTask) -> ReplannedTask:
     return ReplannedTask(True, checkpoint.id)
 
 
-def _replan_checkpoint(call: Call, task: Task, request: ReplanTask, now: int) -> Checkpoint:
+def _replan_checkpoint(call: Call, task: Task, request: ReplanTask) -> Checkpoint:
     detail = {"previous_plan": task.plan, "error": task.error, "outcome": task.outcome}
-    return Checkpoint(
-        id=call.work.new_id("cp"),
-        workflow_id=task.workflow_id,
-        task_id=task.id,
-        sequence=task.checkpoints + 1,
-        type="replan",
-        summary=request.reason,
-        detail={name: value for name, value in detail.items() if value is not None},
-        files_changed=[],
-        created_at=now,
-    )
+    told = {name: value for name, value in detail.items() if value is not None}
+    return next_checkpoint(call.work, task, "replan", request.reason, told)
 
 
-_STARTED = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
-_FAILED = (*_STARTED, ("task_update_status", {"id": "task_1", "status": "failed", "error": "the proxy hangs"}))
-_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
+_FAILED = (*STARTED, ("task_update_status", {"id": "task_1", "status": "failed", "error": "the proxy hangs"}))
 _TASK_PLAN = {"approach": "A decorator", "steps": ["write it", "use it"], "files_to_modify": ["fetch.py"]}
 _UNKNOWN = "an unknown task is refused"
 
@@ -188,7 +178,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=TASK,
         effect=Effect.READ,
         stored=True,
-        summary="Shows a task, with its newest checkpoints where asked",
+        summary="Shows a task, with its newest checkpoints if asked",
         request=GetTask,
         response=dict[str, Any],
         handler=task_get,
@@ -228,14 +218,14 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a task in progress is planned anew instead",
-                given=_STARTED,
+                given=STARTED,
                 request={"id": "task_1", "plan": _TASK_PLAN},
                 refused=IllegalTransition,
             ),
             Example(title=_UNKNOWN, request={"id": "task_9", "plan": _TASK_PLAN}, refused=TaskNotFound),
             Example(
                 title="a workflow that has ended is refused",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"id": "task_1", "plan": _TASK_PLAN},
                 refused=WorkflowClosed,
             ),
@@ -269,7 +259,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="a task is completed with its outcome",
-                given=_STARTED,
+                given=STARTED,
                 request={"id": "task_1", "status": "completed", "outcome": "Retries five times"},
                 response={"success": True},
             ),
@@ -287,20 +277,20 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="completing needs an outcome",
-                given=_STARTED,
+                given=STARTED,
                 request={"id": "task_1", "status": "completed"},
                 refused=MissingOutcome,
             ),
             Example(
                 title="failing needs an error",
-                given=_STARTED,
+                given=STARTED,
                 request={"id": "task_1", "status": "failed"},
                 refused=MissingError,
             ),
             Example(
                 title="a task with open subtasks is not completed",
                 given=(
-                    *_STARTED,
+                    *STARTED,
                     (
                         "workflow_add_tasks",
                         {
@@ -315,7 +305,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             Example(title=_UNKNOWN, request={"id": "task_9", "status": "paused"}, refused=TaskNotFound),
             Example(
                 title="a workflow that has ended is refused",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"id": "task_1", "status": "in_progress"},
                 refused=WorkflowClosed,
             ),
@@ -332,7 +322,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=TASK,
         effect=Effect.WRITE,
         stored=True,
-        summary="Plans a failed or running task anew",
+        summary="Gives a failed or running task a new plan",
         request=ReplanTask,
         response=ReplannedTask,
         handler=task_replan,

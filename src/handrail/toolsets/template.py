@@ -1,7 +1,7 @@
 """Toolset `template`: plan.md's templates. Keep a plan that worked, or write one with blanks, and apply it again.
 
-Templates are kept in the store, or lie in files (`docs/templates.md`); what they say and how blanks are filled in is
-the domain's (`templating.py`).
+Templates are kept in the store or in files (`docs/templates.md`); the domain (`templating.py`) defines what they
+contain and how blanks are filled in.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.fitting import within
 from handrail.domain.work.copying import plan_again
 from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.planning import MOST_TASKS, Name, PlanTask, Text
 from handrail.domain.work.task import Task
@@ -42,22 +44,24 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import Query, where
+from handrail.kernel.shortening import shortened
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_workflow
 from handrail.toolsets.repository import repository_at
 from handrail.toolsets.shown import cut
 from handrail.toolsets.vocabulary import TEMPLATE
 
 PAGE = 50
 PAGE_BYTES = 5 * 1024
-"""Templates in a reply that nobody asked to be longer."""
+"""Bytes for templates in a reply without a requested limit."""
 PROBLEM_BYTES = 2 * 1024
-"""Files that cannot be used, in any reply."""
+"""Bytes for unusable files in any reply."""
 SHOWN_TEXT = 300
 SHOWN_VALUE = 100
 SHOWN_NAMES = 20
+WHOLE = "template_list with its template_id shows them"
+"""How to get the rest of a template's text."""
 LOOKED_AT = 200
-"""Stored names that are looked through for the one somebody may have meant."""
+"""How many stored names are searched for the one that may have been meant."""
 
 
 class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,19 +186,19 @@ def _blueprint(call: Call, request: CreateTemplate) -> Blueprint:
     tasks = plan_again(call.work.select(Task, Query((("workflow_id", workflow.id),), ("sequence",))))
     if not tasks:
         raise InvalidTemplate(
-            f"workflow {workflow.id} has no tasks that could be taken",
-            hint="workflow_set_plan gives it some; skipped ones are left out",
+            f"workflow {workflow.id} has no tasks to make a template of",
+            hint="workflow_set_plan adds some; skipped tasks do not count",
         )
     return read_blueprint(request.name, description, templated(tasks), ())
 
 
 def _check_name(call: Call, name: str) -> None:
-    """A name means one template; only those that come with Handrail give way to others."""
+    """A name means one template; only the bundled ones can be overridden."""
     for known in call.work.select(Template, where(name=name)):
         raise DuplicateTemplate(
             f'a template "{name}" is already there ({known.id})', hint="choose another name", id=known.id
         )
-    for entry in call.templates.entries():
+    for entry in call.templates().entries():
         if entry.source != "bundled" and entry.answers_to(name):
             raise DuplicateTemplate(
                 f'a template "{name}" is already there ({_file_of(entry)})', hint="choose another name", id=entry.id
@@ -207,7 +211,7 @@ def _check_name(call: Call, name: str) -> None:
 def template_list(call: Call, request: ListTemplates) -> TemplateList:
     if request.template_id is not UNSET:
         return TemplateList((_shown(_find(call, request.template_id), whole=True),), 1)
-    entries = call.templates.entries()
+    entries = call.templates().entries()
     near = [entry for entry in entries if isinstance(entry, FileTemplate) and entry.source != "bundled"]
     bundled = [entry for entry in entries if isinstance(entry, FileTemplate) and entry.source == "bundled"]
     stored = call.work.count(Template, Query())
@@ -221,7 +225,7 @@ def template_list(call: Call, request: ListTemplates) -> TemplateList:
     page += bundled[max(0, start - before_bundled) : max(0, end - before_bundled)]
     shown = [_shown(found, whole=False) for found in page]
     if request.limit is UNSET:
-        shown = shown[: _fitting(shown, PAGE_BYTES)]
+        shown = within(shown, PAGE_BYTES)
     reached = start + len(shown)
     return TemplateList(
         templates=tuple(shown),
@@ -231,22 +235,11 @@ def template_list(call: Call, request: ListTemplates) -> TemplateList:
     )
 
 
-def _fitting(entries: Sequence[msgspec.Struct], most_bytes: int) -> int:
-    """How many of these, from the first on, fit into so many bytes; one always does."""
-    size = 0
-    for number, entry in enumerate(entries):
-        size += len(msgspec.json.encode(entry)) + 1
-        if number and size > most_bytes:
-            return number
-    return len(entries)
-
-
 def _unreadable(broken: Sequence[BrokenTemplate]) -> tuple[UnreadableTemplate, ...]:
-    all_of_them = [UnreadableTemplate(entry.id, entry.where, cut(entry.reason, SHOWN_TEXT)) for entry in broken]
-    fitting = _fitting(all_of_them, PROBLEM_BYTES)
-    shown = all_of_them[:fitting]
-    if fitting < len(broken):
-        shown.append(UnreadableTemplate("", "", f"and {len(broken) - fitting} more"))
+    all_of_them = [UnreadableTemplate(entry.id, entry.where, shortened(entry.reason, SHOWN_TEXT)) for entry in broken]
+    shown = within(all_of_them, PROBLEM_BYTES)
+    if len(shown) < len(broken):
+        shown.append(UnreadableTemplate("", "", f"and {len(broken) - len(shown)} more"))
     return tuple(shown)
 
 
@@ -256,7 +249,7 @@ def _shown(found: FileTemplate | Template, *, whole: bool) -> WorkflowTemplate:
     return WorkflowTemplate(
         id=found.id,
         name=blueprint.name,
-        description=description if whole or description is None else cut(description, SHOWN_TEXT),
+        description=description if whole or description is None else cut(description, SHOWN_TEXT, rest=WHOLE),
         variables=blueprint.variables if whole else tuple(map(_brief, blueprint.variables)),
         task_count=len(blueprint.tasks),
         created_at=found.created_at,
@@ -269,8 +262,8 @@ def _brief(variable: Variable) -> Variable:
     default = variable.default
     return msgspec.structs.replace(
         variable,
-        description=cut(variable.description, SHOWN_VALUE),
-        default=None if default is None else cut(default, SHOWN_VALUE),
+        description=cut(variable.description, SHOWN_VALUE, rest=WHOLE),
+        default=None if default is None else cut(default, SHOWN_VALUE, rest=WHOLE),
     )
 
 
@@ -310,12 +303,12 @@ def template_apply(call: Call, request: ApplyTemplate) -> AppliedTemplate:
 
 
 def _find(call: Call, key: str) -> FileTemplate | Template:
-    """The template with this id or name. Of those with one name the nearest: the project's files, the user's, the
+    """The template with this id or name. If several share a name, the nearest: the project's files, the user's, the
     store's, the bundled ones."""
     stored = call.work.get(Template, key)
     if stored is not None:
         return stored
-    entries = call.templates.entries()
+    entries = call.templates().entries()
     near = next((one for one in entries if one.source != "bundled" and one.answers_to(key)), None)
     if near is not None:
         return _usable(near)
@@ -335,7 +328,7 @@ def _find(call: Call, key: str) -> FileTemplate | Template:
 
 def _usable(entry: FileTemplate | BrokenTemplate) -> FileTemplate:
     if isinstance(entry, BrokenTemplate):
-        raise InvalidTemplate(f"{entry.where}: {entry.reason}", hint="mend the file; the next call reads it again")
+        raise InvalidTemplate(f"{entry.where}: {entry.reason}", hint="fix the file; the next call reads it again")
     return entry
 
 

@@ -1,7 +1,7 @@
-"""Toolset `tx`: graphs are made, and changed in transactions: tried on the version they began with, then made all at
-once or not at all. A workflow's plan is a graph too; committing a change of it is a replan.
+"""Toolset `tx`: creates graphs, and changes them in transactions, which are tried on the version they began with and
+then committed all at once or not at all. A workflow's plan is a graph too; committing a change to it is a replan.
 
-The rules are the domain's (`domain/graphs`).
+The rules are in `domain/graphs`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from handrail.domain.graphs.mutations import Applied
 from handrail.domain.graphs.transactions import TX_MS, apply, begin, commit_tx, roll_back
 from handrail.domain.registry.addresses import graph as graph_address
 from handrail.domain.registry.addresses import snapshot
+from handrail.kernel.clock import DAY_MS
 from handrail.kernel.errors import (
     ClaimHeld,
     GraphInvalid,
@@ -31,7 +32,6 @@ from handrail.kernel.errors import (
 )
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.graph_shapes import (
-    DAY_MS,
     AnyGraphId,
     Changed,
     EdgeGiven,
@@ -47,9 +47,9 @@ from handrail.toolsets.graph_shapes import (
     Version,
     applied_part,
     caller_of,
+    changed_part,
     diff_part,
     graph_given,
-    made,
     sized,
 )
 from handrail.toolsets.vocabulary import TX
@@ -231,15 +231,7 @@ def tx_apply(call: Call, request: ApplyTx) -> AppliedTx:
 
 def tx_commit(call: Call, request: CommitTx) -> CommittedTx:
     tx, done, held = commit_tx(call.work, request.tx_id, caller_of(call, request.owner))
-    return CommittedTx(
-        tx_id=tx.id,
-        graph_id=held.id,
-        version=done.version,
-        changed=done.changed,
-        committed_at=done.committed_at,
-        **made(done.created, done.skipped),
-        **sized(held.id, done.version, done.graph, whole=request.include_graph),
-    )
+    return CommittedTx(tx_id=tx.id, version=done.version, **changed_part(held.id, done, whole=request.include_graph))
 
 
 def tx_rollback(call: Call, request: RollbackTx) -> RolledBackTx:
@@ -303,7 +295,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=TX,
         effect=Effect.WRITE,
         stored=True,
-        summary="Makes a graph that is no plan",
+        summary="Creates a graph that is not a workflow's plan",
         request=CreateGraph,
         response=CreatedGraph,
         handler=graph_create,
@@ -326,7 +318,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=TX,
         effect=Effect.WRITE,
         stored=True,
-        summary="Begins to change a graph or a workflow's plan",
+        summary="Begins a transaction on a graph or a workflow's plan",
         request=BeginTx,
         response=BegunTx,
         handler=tx_begin,
@@ -364,7 +356,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=TX,
         effect=Effect.WRITE,
         stored=True,
-        summary="Tries changes in a transaction and shows what they come to",
+        summary="Tries changes in a transaction and shows the result",
         request=ApplyTx,
         response=AppliedTx,
         handler=tx_apply,
@@ -415,7 +407,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=TX,
         effect=Effect.DESTRUCTIVE,
         stored=True,
-        summary="Makes a transaction's changes, unless the graph has moved on",
+        summary="Commits a transaction, unless the graph has changed since",
         request=CommitTx,
         response=CommittedTx,
         handler=tx_commit,
@@ -478,7 +470,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=TX,
         effect=Effect.WRITE,
         stored=True,
-        summary="Gives a transaction up",
+        summary="Rolls back a transaction",
         request=RollbackTx,
         response=RolledBackTx,
         handler=tx_rollback,

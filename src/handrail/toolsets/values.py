@@ -1,5 +1,5 @@
-"""Toolset `values`: what a team holds to, and whether a plan breaks with it. The arithmetic is the domain's
-(`domain/values/scoring.py`).
+"""Toolset `values`: what a team stands for, and whether a plan violates it. The arithmetic is in
+`domain/values/scoring.py`.
 
 A task says what it does to values in its context: `task_set_plan` with
 `context: {"values": [{"value": "privacy", "effect": "risks", "severity": 0.6, "why": "logs addresses"}]}`.
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from handrail.domain.registry.payloads import within
+from handrail.domain.fitting import within
 from handrail.domain.values.keeping import Kept, declared_by, keep_values, values_at
 from handrail.domain.values.scoring import (
     Account,
@@ -26,17 +26,17 @@ from handrail.domain.values.scoring import (
     Values,
     score,
 )
+from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, RunNotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_workflow
 from handrail.toolsets.vocabulary import VALUES
 
 ROOM = 2_800
-"""Bytes of each list in a reply."""
+"""Bytes for each list in a reply."""
 NODES = 5
-"""Parts of a plan that are named for one violation."""
+"""How many parts of a plan are named for one violation."""
 NONE_SET = "no values are stated here: values_set states them"
 
 Impacts = Annotated[list[Impact], Meta(max_length=500)]
@@ -221,7 +221,7 @@ def values_explain(call: Call, request: ExplainValues) -> Explained:
 
 
 def _repository(call: Call, workflow: Workflow | None = None) -> str:
-    """Whose values hold: in a store of its own there is only one repository."""
+    """The repository whose values apply: a store of its own has only one."""
     if not call.here.shared:
         return ""
     return (workflow.repository_path if workflow is not None else None) or call.here.repository
@@ -247,7 +247,7 @@ def _shown(account: Account) -> dict[str, Any]:
 
 
 def _violations(found: Score, kept: Kept, names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What is violated, the worst first, with the parts that do it; then what nobody stated."""
+    """What is violated, worst first, with the parts that do it; then impacts on values that nobody has stated."""
     shown = [_violation(account, names) for account in found.violated]
     known = [value.id for value in kept.values.values]
     for key, impacts in found.unknown.items():
@@ -288,7 +288,7 @@ def _part(one: Contribution, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _hint(account: Account, primary: Contribution, names: Mapping[str, str]) -> str:
-    """What would bring the value back within what is borne."""
+    """What would bring the value back within its tolerance."""
     excess = account.residual - account.value.tolerance * account.value.weight
     part = primary.impact.part
     who = f'"{names.get(part, part)[:80]}"' if part else f"the impact on {primary.impact.value}"
@@ -332,7 +332,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=VALUES,
         effect=Effect.WRITE,
         stored=True,
-        summary="States the team's values, in place of those before",
+        summary="Sets the team's values, replacing earlier ones",
         request=SetValues,
         response=ValuesKept,
         handler=values_set,
@@ -405,7 +405,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=VALUES,
         effect=Effect.READ,
         stored=True,
-        summary="Says whether a plan breaks one of the team's values, and which part of it",
+        summary="Shows whether a plan breaks one of the team's values, and which part does",
         request=ExplainValues,
         response=Explained,
         handler=values_explain,

@@ -1,6 +1,6 @@
-"""Every toolset by its record: what it is called, which document it comes from, what an agent is told of it.
+"""Every toolset's record: its name, the document it comes from, what agents are told about it.
 
-Their operations are in the modules that `catalog.py` names, and are loaded with the toolsets that are on.
+Their operations are in the modules that `catalog.py` names, and are loaded when their toolset is on.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ CHECKPOINT = Toolset(
 CONTEXT = Toolset(
     name="context",
     family="plan",
-    purpose="Everything needed to go on with a task, within a token budget.",
+    purpose="Everything needed to continue a task, within a token budget.",
     instructions=(
         "At the start and after a cleared or compacted conversation call task_load_context. It finds the open task "
-        "and tells all you need to go on."
+        "and returns all you need to continue."
     ),
 )
 ORCHESTRATION = Toolset(
@@ -60,7 +60,7 @@ ORCHESTRATION = Toolset(
 WORKSPACE = Toolset(
     name="workspace",
     family="plan",
-    purpose="Worktrees for parallel tasks, foreseen conflicts, paths kept for oneself.",
+    purpose="Worktrees for parallel tasks, predicted conflicts, reserved paths.",
 )
 REPOSITORY = Toolset(
     name="repository",
@@ -70,7 +70,7 @@ REPOSITORY = Toolset(
 TEMPLATE = Toolset(
     name="template",
     family="plan",
-    purpose="Plans with blanks, to be applied again and again.",
+    purpose="Reusable plans with variables to fill in.",
 )
 AGENT = Toolset(
     name="agent",
@@ -120,7 +120,7 @@ IDEMPOTENCY = Toolset(
 CANCELLATION = Toolset(
     name="cancellation",
     family="registry",
-    purpose="Cancels what is under way: calls that said an op_id, and workflows.",
+    purpose="Cancels what is running: calls that were given an op_id, and workflows.",
     flag="--enable-cancellation",
 )
 CHILDREN = Toolset(
@@ -132,31 +132,31 @@ CHILDREN = Toolset(
 PLAN_LIFECYCLE = Toolset(
     name="plan-lifecycle",
     family="registry",
-    purpose="A run's life: how it stands, pause and resume, and a dry run of what is left or only planned.",
+    purpose="A run's status, pause and resume, and a dry run of what is left or only planned.",
     flag="--enable-plan-lifecycle",
 )
 VALUES = Toolset(
     name="values",
     family="registry",
-    purpose="What a team holds to, weighed against what a plan does: which part of it breaks which value.",
+    purpose="A team's values, weighed against a plan: which part of it breaks which value.",
     flag="--enable-values-explain",
 )
 TX = Toolset(
     name="tx",
     family="registry",
-    purpose="Graphs, and changes to them and to plans in transactions: tried first, then made all at once.",
+    purpose="Graphs, and transactions that change them and plans: tried first, then committed all at once.",
     flag="--enable-tx",
 )
 DIFF_PATCH = Toolset(
     name="diff-patch",
     family="registry",
-    purpose="What differs between versions of a graph or plan, and patches to it (RFC 6902, RFC 7386).",
+    purpose="Differences between versions of a graph or plan, and patches to it (RFC 6902, RFC 7386).",
     flag="--enable-diff-patch",
 )
 LOCKS = Toolset(
     name="locks",
     family="registry",
-    purpose="Locks on graphs and plans that end by themselves.",
+    purpose="Locks on graphs and plans that expire by themselves.",
     flag="--enable-locks",
 )
 BULK = Toolset(
@@ -168,7 +168,7 @@ BULK = Toolset(
 ASSIST = Toolset(
     name="assist",
     family="registry",
-    purpose="Facts, plans made of what was done before, and what led to an outcome.",
+    purpose="Facts, plans suggested from past work, and what led to an outcome.",
     flag="--enable-assist",
 )
 DYNAMIC = Toolset(

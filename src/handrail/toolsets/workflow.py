@@ -1,7 +1,7 @@
 """Toolset `workflow`: plan.md's workflow lifecycle. Create a workflow, give it its plan, look at it, end it.
 
-plan.md's "workflow" is a run of work, not a guide; where both documents' tools are on, the later ones carry their
-family's name (`plan_workflow_get`). Changing a plan that is there already is `replanning.py`.
+plan.md's "workflow" is a run of work, not a guide; if both documents' tools are on, the later ones are prefixed with
+their family's name (`plan_workflow_get`). Changing an existing plan is in `replanning.py`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.work.editing import PlanEdit, tally_of, tasks_in
+from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.moving import check_open
 from handrail.domain.work.planning import MOST_TASKS, Name, PlanTask, Strings, Text
-from handrail.domain.work.task import TASK_MACHINE, Task
-from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, Workflow
+from handrail.domain.work.task import UNFINISHED, Task
+from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, SourceType, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, LockHeld, RunNotFound, TasksOpen, WorkflowClosed
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import SHOWN, find_workflow, plan_to_change
+from handrail.toolsets.here import SHOWN, plan_to_change
 from handrail.toolsets.repository import repository_at
 from handrail.toolsets.shown import brief_task, shown_task, shown_workflow
 from handrail.toolsets.vocabulary import WORKFLOW
@@ -34,7 +35,7 @@ class CreateWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is to be done, and where it comes from."""
 
     name: Name
-    source_type: Literal["prompt", "github_issue", "linear", "jira", "custom"]
+    source_type: SourceType
     source_content: Annotated[Text, Meta(description="The prompt or issue itself")]
     source_ref: Annotated[str, Meta(max_length=2000, description="URL or identifier")] | UnsetType = UNSET
     repository_path: str | UnsetType = UNSET
@@ -190,7 +191,7 @@ def workflow_set_plan(call: Call, request: SetPlan) -> PlannedWorkflow:
     if workflow.status != WORKFLOW_MACHINE.initial:
         raise IllegalTransition(
             f"workflow {workflow.id} is {workflow.status}; a plan is set once, while it is planning",
-            hint="workflow_add_tasks adds to a plan, workflow_replan replaces what has not begun",
+            hint="workflow_add_tasks adds tasks, workflow_replan replaces those that have not started",
             status=workflow.status,
         )
     plan_to_change(call, workflow)
@@ -203,14 +204,14 @@ def workflow_set_plan(call: Call, request: SetPlan) -> PlannedWorkflow:
 
 def workflow_update_status(call: Call, request: UpdateStatus) -> Done:
     workflow = find_workflow(call.work, request.id)
-    end_workflow(call.work, workflow, request.status, request.reason, humans_decide=call.humans_decide)
+    move_workflow(call.work, workflow, request.status, request.reason, humans_decide=call.humans_decide)
     return Done(True)
 
 
-def end_workflow(
+def move_workflow(
     unit: UnitOfWork, workflow: Workflow, status: str, reason: str | None, *, humans_decide: bool = False
 ) -> None:
-    """Moves a workflow to another status. One with open tasks is not completed, and a pipeline's run ends itself."""
+    """Moves a workflow to another status. One with open tasks cannot be completed, and a pipeline run ends itself."""
     from handrail.domain.pipeline.belonging import check_workflow  # noqa: PLC0415 - every start would pay
 
     check_workflow(unit, workflow, status, humans_decide=humans_decide)
@@ -239,8 +240,7 @@ def plan_text(plan: Plan) -> dict[str, Any]:
 
 
 def _tasks_open(unit: UnitOfWork, workflow: Workflow) -> TasksOpen:
-    unfinished = tuple(state for state in TASK_MACHINE.states if state not in TASK_MACHINE.terminal)
-    tasks = tasks_in(unit, workflow.id, unfinished, SHOWN)
+    tasks = tasks_in(unit, workflow.id, UNFINISHED, SHOWN)
     count = tally_of(unit, workflow.id).unfinished
     named = ", ".join(f"{task.id} ({task.name})" for task in tasks)
     return TasksOpen(
@@ -287,8 +287,8 @@ HELD = (
 """A plan whose first task an agent holds."""
 LOCKED = ("graph_lock", {"graph_id": "wf_1", "holder": "Ben"})
 """Somebody has locked its plan."""
-_RUNNING = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
-_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
+STARTED = (*PLANNED, ("task_update_status", {"id": "task_1", "status": "in_progress"}))
+ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 _CYCLE = {
     **_PLAN,
     "tasks": [
@@ -320,7 +320,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=WORKFLOW,
         effect=Effect.READ,
         stored=True,
-        summary="Shows a workflow, with its tasks where asked",
+        summary="Shows a workflow, with its tasks if asked",
         request=GetWorkflow,
         response=dict[str, Any],
         handler=workflow_get,
@@ -361,7 +361,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=WORKFLOW,
         effect=Effect.WRITE,
         stored=True,
-        summary="Sets a workflow's plan and makes its tasks",
+        summary="Sets a workflow's plan and creates its tasks",
         request=SetPlan,
         response=PlannedWorkflow,
         handler=workflow_set_plan,
@@ -407,19 +407,19 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         examples=(
             Example(
                 title="a running workflow is paused",
-                given=_RUNNING,
+                given=STARTED,
                 request={"id": "wf_1", "status": "paused", "reason": "waiting for a decision"},
                 response={"success": True},
             ),
             Example(
                 title="a workflow with open tasks is not completed",
-                given=_RUNNING,
+                given=STARTED,
                 request={"id": "wf_1", "status": "completed"},
                 refused=TasksOpen,
             ),
             Example(
                 title="what has ended stays ended",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"id": "wf_1", "status": "in_progress"},
                 refused=IllegalTransition,
             ),
@@ -454,7 +454,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
             ),
             Example(
                 title="a workflow that has ended is refused",
-                given=_ABANDONED,
+                given=ABANDONED,
                 request={"id": "wf_1", "max_parallel_tasks": 3},
                 refused=WorkflowClosed,
             ),

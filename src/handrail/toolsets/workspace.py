@@ -1,8 +1,7 @@
-"""Toolset `workspace`: plan.md's workspaces. Worktrees in which tasks are done apart, and how they come together again.
+"""Toolset `workspace`: plan.md's workspaces. Worktrees in which tasks are done separately, and merging them.
 
 With `create`, `merge` and `remove` git does it; without them only the record is kept, for callers that manage worktrees
-themselves. What takes git time happens before the unit of work; paths that agents keep for themselves are in
-`reservations.py`.
+themselves. What takes git time happens before the unit of work. Paths that agents reserve are in `reservations.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from msgspec import UNSET
 
 from handrail.domain.crew.claiming import check_writer
 from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.work.finding import find_task, find_workflow
 from handrail.domain.work.moving import check_open, workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.domain.workspaces.keeping import (
     BRANCHES,
     FOLDER,
-    active_in,
     check_free,
     check_same_workflow,
     end_workspace,
@@ -30,6 +29,7 @@ from handrail.domain.workspaces.keeping import (
     name_for,
     put_into,
     record_workspace,
+    workspaces_in,
 )
 from handrail.domain.workspaces.ordering import in_order, tasks_of, waits_for
 from handrail.domain.workspaces.workspace import WORKSPACE_MACHINE, Workspace
@@ -50,9 +50,9 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import find_task, find_workflow, task_to_write
+from handrail.toolsets.here import task_to_write
 from handrail.toolsets.vocabulary import WORKSPACE
-from handrail.toolsets.workflow import CREATED, HELD, PLANNED, Done
+from handrail.toolsets.workflow import ABANDONED, CREATED, HELD, PLANNED, Done
 from handrail.toolsets.workspace_shapes import (
     AssignWorkspace,
     CreatedWorkspace,
@@ -86,12 +86,12 @@ class Ended(NamedTuple):
 
 
 def make_worktree(call: Call, request: CreateWorkspace) -> Made:
-    """The worktree, made where that is asked for."""
+    """The worktree, created if requested."""
     if not request.create:
         if request.path is None or request.branch is None:
             raise InvalidParams(
                 "a workspace that is only recorded has a path and a branch",
-                hint="name both, or let create make them",
+                hint="pass both, or pass create to have them made",
             )
         path = request.path if PurePath(request.path).is_absolute() else str(PurePath(call.here.folder, request.path))
         return Made(path=path, branch=request.branch, base_branch=request.base_branch, base_commit="")
@@ -104,7 +104,7 @@ def make_worktree(call: Call, request: CreateWorkspace) -> Made:
             check_same_workflow(task, workflow.id)
         if request.path is not None:
             check_free(unit, request.path)
-        others = len(active_in(unit, workflow.id, ("active", "merged", "abandoned")))
+        others = len(workspaces_in(unit, workflow.id, WORKSPACE_MACHINE.states))
         return workflow, tasks, f"-{others + 1}" if others else ""
 
     workflow, tasks, nth = call.ledger.run(LOOKING, checked)
@@ -129,11 +129,11 @@ def workspace_create(call: Call, request: CreateWorkspace) -> CreatedWorkspace:
 
 
 def let_git_do_it(call: Call, request: UpdateWorkspace) -> Ended:
-    """Merges and takes away, where that is asked for."""
+    """Merges and removes, if requested."""
     if request.merge and request.status != "merged":
-        raise InvalidParams("merge goes with status merged", hint='say "status": "merged"')
+        raise InvalidParams("merge goes with status merged", hint='set "status" to "merged"')
     if request.remove and request.status not in ("merged", "abandoned"):
-        raise InvalidParams("remove goes with status merged or abandoned", hint="say which")
+        raise InvalidParams("remove goes with status merged or abandoned", hint="set status to one of them")
     if not (request.merge or request.remove):
         return Ended()
 
@@ -158,7 +158,7 @@ def let_git_do_it(call: Call, request: UpdateWorkspace) -> Ended:
 
 
 def _check_end(call: Call, space: Workspace, request: UpdateWorkspace) -> None:
-    """Raises where the workspace may not end so: before git does anything, and again when it is recorded."""
+    """Raises if the workspace may not end this way: before git does anything, and again when it is recorded."""
     if request.status is not None and request.status != space.status:
         WORKSPACE_MACHINE.check(f"workspace {space.id}", space.status, request.status)
         for task in tasks_of(call.work, space.id):
@@ -171,7 +171,8 @@ def _check_end(call: Call, space: Workspace, request: UpdateWorkspace) -> None:
 def _merged(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) -> MergeDone:
     if space.base_branch is None:
         raise WorktreeRefused(
-            f"workspace {space.id} has no base branch to be merged into", hint="make workspaces with base_branch"
+            f"workspace {space.id} has no base branch to be merged into",
+            hint="create workspaces with base_branch",
         )
     checks = call.checks()
 
@@ -189,7 +190,7 @@ def _merged(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) 
 
 
 def _check_order(unit: UnitOfWork, space: Workspace) -> None:
-    active = active_in(unit, space.workflow_id)
+    active = workspaces_in(unit, space.workflow_id)
     first = waits_for(unit, active).get(space.id, ())
     if first:
         names = ", ".join(f"{other.id} ({other.branch})" for other in active if other.id in first)
@@ -222,7 +223,7 @@ def workspace_update(call: Call, request: UpdateWorkspace) -> UpdatedWorkspace:
 
 
 def look_at_worktrees(call: Call, request: ListWorkspaces) -> Seen:
-    """What git says of the workspaces, and which of them would not merge."""
+    """What git says about the workspaces, and which of them would not merge."""
     if not request.look:
         return Seen({})
 
@@ -236,7 +237,7 @@ def look_at_worktrees(call: Call, request: ListWorkspaces) -> Seen:
 
 
 def look(call: Call, repository: str, spaces: Sequence[Workspace]) -> Seen:
-    """What git says of these workspaces of one repository. Where there is no git, that is said."""
+    """What git says about these workspaces of one repository. If git is missing, that is reported."""
     try:
         trees = call.worktrees(repository)
         looked = trees.look({space.path: space.base_branch for space in spaces})
@@ -261,25 +262,26 @@ def workspace_list(call: Call, request: ListWorkspaces) -> WorkspacesFound:
     find_workflow(call.work, request.workflow_id)
     spaces = _asked(call.work, request)
     seen: Seen = call.prepared
-    active = active_in(call.work, request.workflow_id)
+    active = workspaces_in(call.work, request.workflow_id)
     before = waits_for(call.work, active)
     return WorkspacesFound(
-        tuple(shown_workspace(call.work, space, seen.looked.get(space.path), before) for space in spaces),
-        tuple(shown_clash(clash) for clash in seen.clashes[:SHOWN_CLASHES]),
-        tuple(space.id for space in in_order(active, before)) if len(active) > 1 else (),
-        seen.problem,
+        workspaces=tuple(shown_workspace(call.work, space, seen.looked.get(space.path), before) for space in spaces),
+        conflicts=tuple(shown_clash(clash) for clash in seen.clashes[:SHOWN_CLASHES]),
+        conflicts_total=len(seen.clashes) if len(seen.clashes) > SHOWN_CLASHES else None,
+        merge_order=tuple(space.id for space in in_order(active, before)) if len(active) > 1 else (),
+        problem=seen.problem,
     )
 
 
 def _asked(unit: UnitOfWork, request: ListWorkspaces) -> list[Workspace]:
-    states = ("active", "merged", "abandoned") if request.status is UNSET else tuple(request.status)
-    return active_in(unit, request.workflow_id, states)
+    states = WORKSPACE_MACHINE.states if request.status is UNSET else tuple(request.status)
+    return workspaces_in(unit, request.workflow_id, states)
 
 
 def shown_workspace(
     unit: UnitOfWork, space: Workspace, looked: Looked | None, before: dict[str, tuple[str, ...]]
 ) -> dict[str, Any]:
-    """The workspace as plan.md's type has it, with what git says of it."""
+    """The workspace in the shape of plan.md's type, with what git says about it."""
     shown: dict[str, Any] = msgspec.to_builtins(space)
     shown["task_ids"] = [task.id for task in tasks_of(unit, space.id)]
     if looked is not None:
@@ -314,7 +316,6 @@ def task_assign_workspace(call: Call, request: AssignWorkspace) -> Done:
 _SPACE = {"workflow_id": "wf_1", "path": "/srv/copies/one", "branch": "fix/one", "base_branch": "main"}
 _MADE = (*PLANNED, ("workspace_create", _SPACE))
 _MERGED = (*_MADE, ("workspace_update", {"id": "ws_1", "status": "merged", "merge_commit": "4f1c"}))
-_ABANDONED = (*PLANNED, ("workflow_update_status", {"id": "wf_1", "status": "abandoned"}))
 _OTHER = (*_MADE, ("workflow_create", {**CREATED[0][1], "name": "Other"}))
 _WORKED_IN = (
     *PLANNED,
@@ -331,7 +332,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=WORKSPACE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Records a worktree for parallel work, or makes one",
+        summary="Records a worktree for parallel work, or creates one",
         request=CreateWorkspace,
         response=CreatedWorkspace,
         prepare=make_worktree,
@@ -359,7 +360,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 refused=InvalidPlan,
             ),
             Example(
-                title="a workflow that has ended is refused", given=_ABANDONED, request=_SPACE, refused=WorkflowClosed
+                title="a workflow that has ended is refused", given=ABANDONED, request=_SPACE, refused=WorkflowClosed
             ),
             Example(title=_OTHERS, given=HELD, request={**_SPACE, "task_ids": ["task_1"]}, refused=ClaimHeld),
         ),
@@ -423,7 +424,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=WORKSPACE,
         effect=Effect.WRITE,
         stored=True,
-        summary="Says in which workspace a task is done",
+        summary="Assigns a task to a workspace",
         request=AssignWorkspace,
         response=Done,
         handler=task_assign_workspace,

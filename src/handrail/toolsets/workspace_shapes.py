@@ -19,7 +19,7 @@ class CreateWorkspace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     branch: BranchText | None = None
     base_branch: BranchText | None = None
     task_ids: Annotated[list[str], Meta(max_length=200)] = []
-    create: Annotated[bool, Meta(description="Make the worktree; path and branch may then be left out")] = False
+    create: Annotated[bool, Meta(description="Create the worktree; path and branch are then optional")] = False
 
 
 class CreatedWorkspace(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,9 +39,7 @@ class UpdateWorkspace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status: Literal["active", "merged", "abandoned"] | None = None
     merge_commit: Annotated[str, Meta(max_length=64)] | None = None
     merge: Annotated[bool, Meta(description="With merged: merge the branch, after the project's checks")] = False
-    remove: Annotated[bool, Meta(description="Take the folder away; what is not committed is kept on the branch")] = (
-        False
-    )
+    remove: Annotated[bool, Meta(description="Delete the folder; uncommitted changes are kept on the branch")] = False
 
 
 class UpdatedWorkspace(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -67,6 +65,8 @@ class WorkspacesFound(msgspec.Struct, frozen=True, omit_defaults=True):
 
     workspaces: tuple[dict[str, Any], ...]
     conflicts: tuple[dict[str, Any], ...] = ()
+    conflicts_total: int | None = None
+    """Where not all of them are shown."""
     merge_order: tuple[str, ...] = ()
     """The active ones, by id, as they should be merged."""
     problem: str | None = None

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.board.board import DAY_MS, SWEPT, TAGS, VALUE, Board, Wanted, set_many, standing
+from handrail.domain.board.board import SWEPT, TAGS, VALUE, Board, Wanted, set_many, standing
 from handrail.domain.board.entry import BoardEntry
 from handrail.domain.board.snapshot import BRIEF, brief, snapshot
+from handrail.kernel.clock import DAY_MS
 from handrail.kernel.errors import BoardConflict, InvalidParams
 from tests.domain.board.units import Room
 

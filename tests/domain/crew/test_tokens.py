@@ -188,7 +188,12 @@ def test_an_unknown_token_is_refused_with_those_there_are_and_never_with_what_wa
 
 @pytest.mark.parametrize(
     ("rights", "said"),
-    [("", "without a name"), ("wrte", "did you mean write?"), ("read,all", "no right all"), ("write", "must read")],
+    [
+        ("", "without a name"),
+        ("wrte", "did you mean write?"),
+        ("read,all", "no right all"),
+        ("write", "must also read"),
+    ],
 )
 def test_rights_that_are_none_are_refused_with_those_there_are(rights: str, said: str) -> None:
     with pytest.raises(InvalidParams) as refused:

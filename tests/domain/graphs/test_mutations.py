@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.domain.graphs.differing import difference, summary_of
 from handrail.domain.graphs.graph import Edge, Graph, Node, Scalar, document_of, graph_from
-from handrail.domain.graphs.invariants import a_cycle, broken_rules, check_invariants
+from handrail.domain.graphs.invariants import broken_rules, check_invariants
 from handrail.domain.graphs.json_patch import patched
 from handrail.domain.graphs.mutations import Applied, Mutated, Mutation, mutate
 from handrail.kernel.errors import GraphInvalid, PatchFailed
@@ -109,7 +109,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an infinite attribute": (
         {"op": "set_node_attribute", "id": "a", "key": "x", "value": float("inf")},
-        "is no number",
+        "is not a number",
     ),
     "a text without end": ({"op": "set_node_attribute", "id": "a", "key": "x", "value": "y" * 5000}, "too long"),
 }
@@ -156,10 +156,13 @@ def test_a_rule_holds_only_where_the_metadata_has_it(rule: str) -> None:
 
 
 def test_a_cycle_is_named() -> None:
-    graph = changed(chain("a", "b", "c", "d"), {"op": "add_edge", "from": "c", "to": "b"}).graph
-    assert sorted(a_cycle(graph)) == ["b", "c"]
-    alone = changed(chain("a"), {"op": "add_edge", "from": "a", "to": "a"}).graph
-    assert a_cycle(alone) == ["a"]
+    rule = {"op": "patch_metadata", "set": {"dag": True}}
+    graph = changed(chain("a", "b", "c", "d"), {"op": "add_edge", "from": "c", "to": "b"}, rule).graph
+    (broken,) = broken_rules(graph)
+    assert (broken.nodes, broken.message) == (["b", "c"], "the graph would have a cycle: b → c → b")
+    alone = changed(chain("a"), {"op": "add_edge", "from": "a", "to": "a"}, rule).graph
+    (broken,) = broken_rules(alone)
+    assert (broken.nodes, broken.message) == (["a"], "the graph would have a cycle: a → a")
 
 
 # -- differences ------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ ONLY_THE_PARSER_SEES = (
     "is above max",
     "the pattern does not compile",
     "there is no look-around",
-    "this is no JSON Schema",
+    "this is not a JSON Schema",
     "nested more than",
     "this guide needs Handrail",
 )

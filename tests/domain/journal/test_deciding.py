@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from handrail.domain.journal.deciding import Decision, decision_page, replaced_by
-from handrail.domain.recovery.standing import replaced_decisions
+from handrail.domain.journal.deciding import Decision, decision_page
+from handrail.domain.recovery.standing import replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.workflow import Workflow
 
@@ -60,20 +57,6 @@ def test_a_decision_of_another_workflow_is_replaced_by_its_id_and_not_by_its_wor
 
 def test_no_decision_replaces_itself_or_a_later_one() -> None:
     assert replaced_by([note(1, supersedes=["cp_1", "cp_2"]), note(2)]) == {}
-
-
-names = st.sampled_from(["cp_1", "cp_2", "cp_3", "same words", "None", ""])
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(["", "same words", "None"]), st.none() | names | st.lists(names)), max_size=6)
-)
-def test_it_agrees_with_what_recovery_tells_an_agent(drafts: list[tuple[str, Any]]) -> None:
-    notes = [
-        note(number, summary, **({} if named is None else {"supersedes": named}))
-        for number, (summary, named) in enumerate(drafts, start=1)
-    ]
-    assert set(replaced_by(notes)) == replaced_decisions(notes)
 
 
 def test_a_page_has_context_decision_and_consequences() -> None:

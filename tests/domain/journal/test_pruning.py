@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.journal.pruning import DAY_MS, Keeping, Worth, prune, worth_keeping
+from handrail.domain.journal.pruning import Keeping, Worth, prune, worth_keeping
+from handrail.kernel.clock import DAY_MS
 from handrail.kernel.ledger import Actor
 from handrail.outside.world import SystemClock
 from tests.surfaces.cli.journalled import Project
@@ -108,7 +109,7 @@ def test_settings_say_how_much_is_kept(project: Project) -> None:
 
 def test_a_project_without_snapshots_has_nothing_to_prune(project: Project) -> None:
     project.workflow()
-    assert project.shown("db", "prune") == "freed 0 bytes; 0 bytes left, of 0 open and 0 finished tasks\n"
+    assert project.shown("db", "prune") == "freed 0 bytes; kept 0 bytes, of 0 open and 0 finished tasks\n"
 
 
 def test_check_says_what_snapshots_take(project: Project) -> None:

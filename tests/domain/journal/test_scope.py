@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.domain.journal.scope import (
-    areas_overlap,
+    areas_warned_of,
     judge,
     overlap,
     read_areas,
-    touched_by_both,
     verification,
 )
 
@@ -208,13 +207,7 @@ def test_a_file_named_twice_counts_once() -> None:
 def test_areas_of_two_tasks_are_compared_before_a_file_is_touched(
     areas: list[str], others: list[str], shared: list[str]
 ) -> None:
-    assert areas_overlap(areas, others) == shared
-
-
-def test_files_in_both_scopes_are_found() -> None:
-    files = ["src/auth/api.ts", "src/auth/x.ts", "src/api/x.ts", "src/auth/api.ts"]
-    assert touched_by_both(files, ["auth"], ["api"]) == ["src/auth/api.ts"]
-    assert touched_by_both(files, [], ["api"]) == []
+    assert list(dict.fromkeys(found.area for found in overlap(areas, others))) == shared
 
 
 NAMES = st.sampled_from(["auth", "author", "api", "capital", "UserAuth", "rest_api", "src", "tests", "a", "db", "Café"])
@@ -255,8 +248,8 @@ def test_a_word_inside_a_longer_word_is_never_enough(word: str, before: str, aft
 @given(st.lists(AREAS, max_size=3), st.lists(AREAS, max_size=3))
 def test_an_overlap_always_has_a_path_that_lies_in_both(areas: list[str], others: list[str]) -> None:
     for found in overlap(areas, others):
-        assert touched_by_both([found.path], areas, others) == [found.path]
-        assert touched_by_both([found.path], [found.area], [found.other]) == [found.path]
+        for declared in (areas, others, [found.area], [found.other]):
+            assert judge(found.path, read_areas(declared)).in_scope
 
 
 @given(st.text(max_size=12), st.text(max_size=24))
@@ -296,3 +289,9 @@ def test_a_glob_that_holds_anywhere_does_not_meet_a_file_of_another_kind() -> No
     assert overlap(["*.md"], ["notes.txt"]) == []
     assert [found.path for found in overlap(["*.py"], ["src/fetch.py"])] == ["src/fetch.py"]
     assert overlap(["*.ts"], ["src"]) != [], "a folder may hold such files"
+
+
+def test_the_areas_of_a_warning_can_be_told_in_other_words() -> None:
+    (warning,) = verification(["utils.ts"], ["auth", "a (b)"], packages_changed=False)["warnings"]
+    assert areas_warned_of(warning) == "auth, a (b)"
+    assert areas_warned_of("the tests failed") is None

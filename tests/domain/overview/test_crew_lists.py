@@ -276,7 +276,7 @@ def test_an_actor_is_named(tmp_path: Path) -> None:
     desk.claim(anna, "task_1")
     page = listed(desk, only=Only(actors=(anna,)))
     assert {(row.actor, row.actor_name) for row in page.events} == {(anna, "Anna")}
-    assert [row.text for row in page.events][:2] == ["began “one”", "claimed “one”"]
+    assert [row.text for row in page.events][:2] == ["started “one”", "claimed “one”"]
 
 
 def test_events_name_what_they_are_about_and_not_its_number(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_events_name_what_they_are_about_and_not_its_number(tmp_path: Path) -> N
     desk.send(anna, ben, "hush")
     texts = [row.text for row in listed(desk).events]
     assert texts[0] == "wrote to Ben"
-    assert "gave back “one”: too hard" in texts
+    assert "released “one”: too hard" in texts
     assert not [text for text in texts if "task_" in text or "ag_" in text or "wf_" in text]
 
 

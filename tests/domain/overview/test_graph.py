@@ -12,12 +12,16 @@ from handrail.domain.layout.directing import is_acyclic
 from handrail.domain.layout.layered import Layout, Node, lay_out
 from handrail.domain.overview.graph import KEPT, GraphView, Layouts
 from handrail.domain.work.dependency import dependency
+from handrail.domain.work.foreseeing import foresee
+from handrail.domain.work.steps import steps_of_workflow
 from handrail.domain.work.tally import empty_tally
+from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
+from handrail.kernel.records import UnitOfWork
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
-from tests.store.records import ANNA, put
+from tests.store.records import ANNA, put, workflow
 from tests.store.records import task as any_task
 
 
@@ -281,7 +285,7 @@ def test_time_that_was_worked_counts_for_more_than_what_was_thought() -> None:
 
 
 def test_what_is_left_is_estimated_at_the_pace_of_what_is_done() -> None:
-    """Weights 2 and 4 took 35 s together, so each task ahead takes 11.7 s: two of them less than 25 s, three more."""
+    """A task of ordinary size took 10 s here, so each task ahead takes 10 s: two of them less than 25 s, three more."""
     plan = Plan().task("a", **done(0, 10_000, estimated_complexity="medium"))
     plan.task("b", **done(0, 25_000, estimated_complexity="high")).task("c", estimated_complexity="medium")
     assert plan.laid().view().critical == ["t_b"]
@@ -289,6 +293,19 @@ def test_what_is_left_is_estimated_at_the_pace_of_what_is_done() -> None:
     assert plan.view().critical == ["t_b"]
     plan.task("e", "d").laid()
     assert plan.view().critical == ["t_c", "t_d", "t_e"]
+
+
+def test_the_page_and_a_dry_run_name_the_same_chain() -> None:
+    plan = Plan().task("hard", estimated_complexity="high").task("one", estimated_complexity="medium")
+    plan.task("two", "one", estimated_complexity="medium").task("three", "two", estimated_complexity="low").laid()
+    put(plan.store, workflow("wf_1"))
+
+    def dry_run(unit: UnitOfWork) -> list[str]:
+        found = unit.get(Workflow, "wf_1")
+        assert found is not None
+        return [step.id for step in foresee(steps_of_workflow(unit, found, retry_failed=False).steps, 2).path]
+
+    assert plan.view().critical == plan.store.run(ANNA, dry_run) == ["t_hard"]
 
 
 def test_what_was_skipped_takes_no_time_and_a_whole_counts_without_its_parts() -> None:

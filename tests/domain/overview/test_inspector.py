@@ -9,7 +9,8 @@ import pytest
 
 from handrail.domain.journal.file_changes import moves_once, totals
 from handrail.domain.overview.attempts import attempts_in
-from handrail.domain.overview.inspector import LINKED, NOTES, TaskDocument, find_task, task_document
+from handrail.domain.overview.inspector import LINKED, NOTES, TaskDocument, task_document
+from handrail.domain.work.finding import find_task
 from tests.domain.overview.looking import asked_to_review, counted, look
 from tests.store.records import task
 from tests.toolsets.planned import Desk

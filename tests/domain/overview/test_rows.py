@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.overview.home import SHOWN, home
-from handrail.domain.overview.inspector import find_task
 from handrail.domain.overview.rows import TaskRow, WorkflowRow, last_part
 from handrail.domain.overview.standing import STANDINGS, Driven, Seen, standing_of
-from handrail.domain.overview.workflow import WorkflowDocument, find_workflow, workflow_document
+from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
 from handrail.domain.pipeline.holding import HELD_MS
 from handrail.domain.work.causes import SILENT_MS
 from handrail.domain.work.explaining import explain_task
+from handrail.domain.work.finding import find_task, find_workflow
 from handrail.kernel.errors import RunNotFound
 from tests.domain.overview.looking import asked_to_review, counted, look
 from tests.toolsets.orchestrator import Orchestrator
@@ -93,10 +93,10 @@ def test_who_is_lost_or_silent_is_stuck(desk: Desk) -> None:
 def test_a_lost_agent_s_task_stands_still_and_is_free_to_take(desk: Desk) -> None:
     key = desk.plan({"name": "a"}, {"name": "b", "depends_on": ["a"]})
     claimed(desk)
-    assert '"Work" moves: "a" has been in progress' in row(desk, key).sentence
+    assert '"Work" is under way: "a" has been in progress' in row(desk, key).sentence
     desk.clock.advance(5 * 60_000)
-    left = "stands still, left by Ada, who was last heard of 5 minutes ago; it is free to take, or give it back"
-    assert row(desk, key).sentence == f'"Work" stands still: "a" {left}.'
+    left = "was left by Ada, who was last heard from 5 minutes ago: take it over, or release it"
+    assert row(desk, key).sentence == f'"Work" is idle; "a" {left}.'
     waits = look(desk, lambda unit: explain_task(unit, find_task(unit, "task_2")))
     assert waits.sentence == f'"b" waits for "a", which {left}.'
     assert look(desk, lambda unit: explain_task(unit, find_task(unit, "task_1"))).sentence == f'"a" {left}.'
@@ -106,9 +106,9 @@ def test_of_what_nothing_is_heard_is_not_said_to_move(desk: Desk) -> None:
     key = desk.plan({"name": "a"}, {"name": "b"})
     desk.move("task_1", "in_progress")
     desk.clock.advance(SILENT_MS)
-    assert row(desk, key).sentence.startswith('"Work" stands still: "a" has been in progress for 15 minutes; see')
+    assert row(desk, key).sentence.startswith('"Work" is idle; "a" has been in progress for 15 minutes: check')
     desk.move("task_2", "in_progress")
-    assert row(desk, key).sentence.startswith('"Work" moves, but "a" has been in progress')
+    assert row(desk, key).sentence.startswith('"Work" is under way, but "a" has been in progress')
 
 
 def test_a_review_of_a_task_shows_on_its_row(desk: Desk) -> None:

@@ -16,9 +16,11 @@ from handrail.domain.pipeline.asking import (
     fetch_needed,
     fetched,
     is_main_branch,
+    planned_as,
     slug,
     take_apart,
 )
+from handrail.domain.work.workflow import SOURCE_TYPES
 from handrail.kernel.errors import InvalidParams
 
 
@@ -179,3 +181,19 @@ def test_a_refusal_lists_what_is_known() -> None:
     with pytest.raises(InvalidParams) as refused:
         fetched({"x": "a"}, SOURCES[1])
     assert (refused.value.hint or "").startswith("known: issue_type, story_points, summary, description, github_labels")
+
+
+@pytest.mark.parametrize(
+    ("source", "planned"),
+    [
+        ("text", "prompt"),
+        ("github_issue", "github_issue"),
+        ("jira_issue", "jira"),
+        ("linear_issue", "linear"),
+        ("gitlab_issue", "custom"),
+        ("something newer", "custom"),
+    ],
+)
+def test_every_source_has_a_name_that_plans_know(source: str, planned: str) -> None:
+    assert planned_as(source) == planned
+    assert planned in SOURCE_TYPES

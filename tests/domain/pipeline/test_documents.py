@@ -18,11 +18,12 @@ from handrail.domain.pipeline.documents import (
     findings_in,
     judgement_in,
     tasks_in,
-    verdict_in,
 )
 from handrail.kernel.errors import InvalidPlan
 
-KNOWN = ("PASS", "PASS_WITH_NOTES", "FAIL")
+
+def verdict_in(text: str) -> str | None:
+    return judgement_in(text, ("PASS", "PASS_WITH_NOTES"), ("FAIL",)).verdict
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ KNOWN = ("PASS", "PASS_WITH_NOTES", "FAIL")
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_verdict_is_read_as_people_write_it(line: str, end: str) -> None:
-    assert verdict_in(end.join(["# Review", "", line, "", "Well done."]), KNOWN) == "PASS"
+    assert verdict_in(end.join(["# Review", "", line, "", "Well done."])) == "PASS"
 
 
 @pytest.mark.parametrize(
@@ -93,22 +94,22 @@ def test_a_verdict_is_read_as_people_write_it(line: str, end: str) -> None:
     ],
 )
 def test_what_is_unclear_is_no_verdict(text: str) -> None:
-    assert verdict_in(text, KNOWN) is None
+    assert verdict_in(text) is None
 
 
 def test_the_same_verdict_twice_is_one_and_an_example_in_code_is_none() -> None:
     text = "```\n## Verdict: FAIL\n```\n## Verdict: PASS_WITH_NOTES\n<!-- Verdict: FAIL -->\nVerdict: PASS_WITH_NOTES\n"
-    assert verdict_in(text, KNOWN) == "PASS_WITH_NOTES"
+    assert verdict_in(text) == "PASS_WITH_NOTES"
 
 
 def test_code_inside_a_line_opens_no_block() -> None:
-    assert verdict_in("```inline``` code\nVerdict: PASS\n", KNOWN) == "PASS"
+    assert verdict_in("```inline``` code\nVerdict: PASS\n") == "PASS"
 
 
 @settings(max_examples=60)
 @given(text=st.text(max_size=80))
 def test_a_verdict_is_never_found_where_the_word_does_not_stand(text: str) -> None:
-    found = verdict_in(text, KNOWN)
+    found = verdict_in(text)
     assert found is None or (found in text and "Verdict" in text)
 
 
@@ -153,7 +154,7 @@ def test_a_review_that_also_says_the_opposite_approves_nothing(line: str) -> Non
     assert found.verdict is None
     assert "APPROVE at line 3" in found.problem
     assert "REVISE at line" in found.problem
-    assert verdict_in(f"## Verdict: APPROVE\n\n{line}\n", (*PASSES, *FAILS)) is None
+    assert judgement_in(f"## Verdict: APPROVE\n\n{line}\n", PASSES, FAILS).verdict is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,6 @@ def test_a_critical_finding_beside_an_approval_is_one_of_two_mistakes(line: str)
     assert "it says APPROVE, and line" in found.problem
     assert "critical finding" in found.problem
     assert judgement_in(f"{line}\n## Verdict: REVISE", PASSES, FAILS) == Judgement("REVISE")
-    assert verdict_in(f"{line}\n## Verdict: APPROVE", (*PASSES, *FAILS)) == "APPROVE", "which ones pass is not said"
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_huge_review_is_read_in_one_go() -> None:
         "`" * 200_000,
     ]
     assert judgement_in("\n".join([*hard[:2], *hard[3:], "Verdict: PASS"]), ("PASS",), ("FAIL",)) == Judgement("PASS")
-    assert verdict_in("\n".join([*hard, "Verdict: PASS"]), KNOWN) == "PASS"
+    assert judgement_in("\n".join([*hard, "Verdict: FAIL"]), ("PASS",), ("FAIL",)) == Judgement("FAIL")
     assert len(findings_in("\n".join(hard))) == MOST_FINDINGS
 
 
@@ -351,7 +351,7 @@ def test_a_task_list_is_read_with_its_fields(end: str) -> None:
         ("\n\n## Task 1:   ", 3, "has no title"),
         ("## Task 1: a\nmode: paralel", 2, "did you mean parallel"),
         ("## Task 1: a\nmode:", 2, "no mode without a name"),
-        ("## Task 1: a\nmode: human_gate\n\nmode: sequential", 4, "mode of task 1 stands at line 2 already"),
+        ("## Task 1: a\nmode: human_gate\n\nmode: sequential", 4, "task 1 already has mode, at line 2"),
         ("## Task 1: a\ndepends_on: [x]", 2, "a task has a number, not x"),
         ("## Task 1: a\ndepends_on: 1 2", 2, "a task has a number"),
         ("## Task 1: a\ndepends_on: [2,]\n## Task 2: b", 2, "a task has a number, not nothing"),
@@ -359,21 +359,21 @@ def test_a_task_list_is_read_with_its_fields(end: str) -> None:
         ("## Task 1: a\n\ndepends_on: [1]", 3, "depends on itself"),
         ("x\n## Task 1: a\ndepends_on: [7]", 3, "depends on task 7, which is not there"),
         ("## Task 1: a\n## Task 2: b\ndepends_on:\n- 1\n- 7", 5, "task 2 depends on task 7, which is not there"),
-        ("## Task 1: a\n\n## Task 1: b", 3, "task 1 stands at line 1 already"),
+        ("## Task 1: a\n\n## Task 1: b", 3, "task 1 is already defined at line 1"),
         ("## Task 1: a\n## Task 01: b", 2, "already"),
-        ("## Task 1: a\n### Task 2: b", 2, "a task begins so"),
-        ("## Task 1: a\n## task 2: b", 2, "a task begins so"),
-        ("## Task 1: a\n## Task 2 - b", 2, "a task begins so"),
-        ("## Task 1: a\n  ## Task 2: b", 2, "a task begins so"),
+        ("## Task 1: a\n### Task 2: b", 2, "a task starts with"),
+        ("## Task 1: a\n## task 2: b", 2, "a task starts with"),
+        ("## Task 1: a\n## Task 2 - b", 2, "a task starts with"),
+        ("## Task 1: a\n  ## Task 2: b", 2, "a task starts with"),
         ("## Task 1: a\n```\n## Task 2: b", 2, "a code block begins here and never ends"),
         ("## Task 1: a\x0c\u2028\n## Task x: b", 2, "not x"),
-        ("x\n## Task 1: a\0b", 2, "the title of task 1 has a character in it that nobody sees (U+0000)"),
-        ("## Task 1: a\x1b[2Jb", 1, "(U+001B)"),
-        ("## Task 1: a\x85b", 1, "(U+0085)"),
-        ("## Task 1: a\u2028b", 1, "(U+2028)"),
-        ("## Task 1: a\ud800b", 1, "(U+D800)"),
-        ("## Task 1: a\nfiles:\n- ok.py\n- b\0.py", 4, "a file's name has a character in it that nobody sees (U+0000)"),
-        ("## Task 1: a\nfiles: [a.py, `b\x7f.py`]", 2, "(U+007F)"),
+        ("x\n## Task 1: a\0b", 2, "the title of task 1 contains the invisible character U+0000"),
+        ("## Task 1: a\x1b[2Jb", 1, "U+001B"),
+        ("## Task 1: a\x85b", 1, "U+0085"),
+        ("## Task 1: a\u2028b", 1, "U+2028"),
+        ("## Task 1: a\ud800b", 1, "U+D800"),
+        ("## Task 1: a\nfiles:\n- ok.py\n- b\0.py", 4, "a file's name contains the invisible character U+0000"),
+        ("## Task 1: a\nfiles: [a.py, `b\x7f.py`]", 2, "U+007F"),
         (f"x\n## Task 1: {'a' * (TITLE + 1)}", 2, f"has {TITLE + 1} characters; {TITLE} are the most"),
         (f"## Task 1: a\nfiles:\n- {'a' * (PATH + 1)}", 3, f"{PATH} are the most"),
         ("## Task 1: a\nfiles:\n" + "- x\n" * (MOST_FILES + 1), MOST_FILES + 3, f"more than {MOST_FILES} files"),

@@ -34,9 +34,9 @@ def test_words_are_weighed_and_named() -> None:
     assert detect(None, None, ["bug"], "Fix the typo") == Effort("S", "the words typo (-3)")
     assert detect(None, None, [], "Migration to a new service").effort == "L"
     assert detect(None, None, [], "a message queue for billing") == Effort(
-        "M", "the words queue (+1), message (-1) weigh each other up"
+        "M", "the words queue (+1), message (-1) balance each other"
     )
-    assert detect(None, None, [], "") == Effort("M", "nothing speaks for more or less")
+    assert detect(None, None, [], "") == Effort("M", "nothing suggests more or less")
 
 
 def test_only_whole_words_count_and_each_once() -> None:

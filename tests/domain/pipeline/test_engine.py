@@ -1,5 +1,6 @@
 """The engine under random but legal agents: every run ends, nothing is skipped that the flow does not skip, no gate is
-passed without its answer, and the same state gives the same action; also where it is stopped again and again."""
+passed without its answer, and the same state gives the same action; also where it is stopped again and again. Nothing
+is handed out without end to agents of whom nothing is taken, and nothing goes on with a text that nobody approved."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.pipeline.answering import answered
-from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTIL, Action, decide
-from handrail.domain.pipeline.flow import Flow, read_flow
-from handrail.domain.pipeline.reporting import fail, report
+from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTAKEN_TRIES, UNTIL, Action, decide
+from handrail.domain.pipeline.flow import Flow, Phase, read_flow
+from handrail.domain.pipeline.handing_out import handed_out
+from handrail.domain.pipeline.reporting import fail, refused, report
 from handrail.domain.pipeline.state import Facts, RunState, is_left_out
 from handrail.kernel.errors import ArtefactMissing
 
@@ -73,10 +75,14 @@ class Runner:
                 self.files[action.path or ""] = action.content or ""
             case "spawn_agent":
                 self.write(action)
+        self.report(action)
+
+    def report(self, action: Action) -> None:
         try:
             self.state = report(self.flow, self.state, self.facts, self.files, action.phase).state
-        except ArtefactMissing:
-            assert action.type == "spawn_agent", "only an agent forgets its file"
+        except ArtefactMissing as missing:
+            assert action.type != "exec", "a command has no file that could be missing"
+            self.state = refused(self.state, action.phase, missing.message)
 
     def answer(self, action: Action) -> None:
         if action.automatic:
@@ -88,7 +94,7 @@ class Runner:
             options = action.options if len(self.asked) < 12 else [one for one in action.options if one != "reject"]
             word = self.data.draw(st.sampled_from(options))
             self.asked.append(action.gate or "")
-        self.state = answered(self.flow, self.state, action, word, None)
+        self.state = answered(self.flow, self.state, action, word, None, self.files.get(action.shows or ""))
 
     def write(self, action: Action) -> None:
         phase = self.flow.phase(action.phase)
@@ -145,18 +151,112 @@ class Failing(Runner):
     def carry_out(self, action: Action) -> None:
         question = action.type in ("checkpoint", "human_gate")
         if action.gate == f"{action.phase}-failed":
-            assert self.in_a_row == 2
+            assert self.in_a_row == 2 or self.state.untaken[action.phase] == UNTAKEN_TRIES
             assert ("approve" in action.options) == (self.flow.phase(action.phase).kind == "exec")
         if question or self.failures >= 40 or self.data.draw(st.integers(0, 3)):
             before = self.state
             super().carry_out(action)
-            self.in_a_row = self.in_a_row if self.state == before else 0  # a forgotten file is no work in between
+            same = self.state.but(untaken=before.untaken, again=before.again) == before
+            self.in_a_row = self.in_a_row if same and not question else 0  # a forgotten file is no work in between
             return
         self.failures += 1
         self.in_a_row += 1
         self.state = fail(self.flow, self.state, self.facts, self.files, action.phase, "it broke").state
         asked = decide(self.flow, self.state, self.facts, self.files)
-        assert asked.gate == f"{action.phase}-failed" if self.in_a_row == 2 else asked == action
+        often = self.in_a_row == 2 or self.state.untaken[action.phase] == UNTAKEN_TRIES
+        assert asked.gate == f"{action.phase}-failed" if often else asked == action
+
+
+class Stubborn(Runner):
+    """One whose agents mostly bring nothing: no file, the old one again, a review that says nothing, a failure."""
+
+    wasted = 0
+    in_a_row = 0
+
+    def carry_out(self, action: Action) -> None:
+        before = self.came_of_it()
+        if action.type in ("checkpoint", "human_gate"):
+            super().carry_out(action)
+            self.in_a_row = 0
+            return
+        self.in_a_row += 1
+        assert self.in_a_row <= UNTAKEN_TRIES, f"{action.phase} is handed out without end"
+        self.state = handed_out(self.flow, self.state, self.files, action.phase, action.tasks)
+        self.waste(action) if self.wasted < 60 and self.data.draw(st.integers(0, 3)) else super().carry_out(action)
+        if self.came_of_it() != before:
+            self.in_a_row = 0
+
+    def came_of_it(self) -> tuple[Any, ...]:
+        return self.state.done, self.state.judged, self.state.command, self.state.tasks
+
+    def waste(self, action: Action) -> None:
+        self.wasted += 1
+        match self.data.draw(st.sampled_from(["nothing", "unreadable", "failed"])):
+            case "failed":
+                self.state = fail(self.flow, self.state, self.facts, self.files, action.phase, "it broke").state
+                return
+            case "unreadable" if action.output is not None and "review" in action.output:
+                for number in action.tasks or [0]:
+                    self.files[action.output.replace("{N}", str(number))] = "It is fine.\n"
+        self.report(action)
+
+
+class Meddling(Runner):
+    """One in which somebody changes documents after a person approved them."""
+
+    DOCUMENTS = ("design.md", "summary.md")
+    meddled = 0
+
+    def __init__(self, flow: Flow, facts: Facts, data: st.DataObject) -> None:
+        super().__init__(flow, facts, data)
+        self.approved: dict[str, str | None] = {}
+        """The text of each document that an answer let pass last, whoever gave it."""
+
+    def carry_out(self, action: Action) -> None:
+        shows = action.shows or ""
+        self.state = handed_out(self.flow, self.state, self.files, action.phase, action.tasks)
+        for gate in self.flow.phases:
+            name = gate.shows or ""
+            passed = gate.kind == "gate" and name in self.approved and gate.id in self.state.done
+            if passed and not self.acted_on(gate):
+                assert self.files.get(name) == self.approved[name], f"{action.phase} goes on unasked"
+        if action.gate == action.phase and shows in self.approved and self.files.get(shows) != self.approved[shows]:
+            assert not action.automatic, "the review was of another text"
+        super().carry_out(action)
+        if action.gate == action.phase and shows in self.DOCUMENTS:
+            self.approved.pop(shows, None)
+            if action.phase in self.state.done:
+                self.approved[shows] = self.files.get(shows)
+        if self.meddled < 10 and self.data.draw(st.integers(0, 3)) == 0:
+            self.meddle()
+
+    def acted_on(self, gate: Phase) -> bool:
+        """Whether what its answer let happen has happened, so that a change of the text comes too late."""
+        return any(gate.id in phase.after_answer and phase.id in self.state.done for phase in self.flow.phases)
+
+    def meddle(self) -> None:
+        name = self.data.draw(st.sampled_from(self.DOCUMENTS))
+        if name in self.approved and self.state.answers.get("post-to-source") != "skip":
+            self.meddled += 1
+            self.files[name] = f"## Another text {self.meddled}\n"
+            if self.data.draw(st.booleans()):
+                del self.files[name]
+
+
+@pytest.mark.parametrize("name", ["light", "full"])
+@settings(max_examples=settings().max_examples // 4)
+@given(data=st.data(), auto=st.booleans())
+def test_nothing_goes_on_with_a_text_that_nobody_approved(name: str, data: st.DataObject, auto: bool) -> None:
+    check_run(Meddling(flow_named(name), Facts(source_type="github_issue", auto=auto), data))
+
+
+@pytest.mark.parametrize("name", ["light", "full"])
+@settings(max_examples=settings().max_examples // 4)
+@given(data=st.data(), auto=st.booleans())
+def test_nothing_is_handed_out_without_end_to_whom_nothing_is_taken_of(
+    name: str, data: st.DataObject, auto: bool
+) -> None:
+    check_run(Stubborn(flow_named(name), Facts(source_type="github_issue", auto=auto), data))
 
 
 @pytest.mark.parametrize("name", ["light", "full"])
@@ -221,6 +321,22 @@ def test_parallel_tasks_are_handed_out_together_even_when_others_stand_between()
     runner.state = report(runner.flow, runner.state, runner.facts, runner.files, "phase-4").state
     runner.state = runner.state.but(done=[*runner.state.done, "phase-4b", "checkpoint-b"])
     assert decide(runner.flow, runner.state, runner.facts, runner.files).tasks == [1, 3]
+
+
+def test_a_task_is_asked_about_only_when_it_is_its_turn() -> None:
+    """Sent back too often while what it depends on is to be done again: a question that nobody could answer yet."""
+    runner = one_run()
+    listed = "## Task 1: a\n## Task 2: b\ndepends_on: [1]\n"
+    runner.state = RunState(done=["phase-1", "phase-2", "phase-3", "phase-3b", "checkpoint-a"])
+    runner.files |= {"tasks.md": listed}
+    runner.state = report(runner.flow, runner.state, runner.facts, runner.files, "phase-4").state
+    tasks = [msgspec.structs.replace(task, retries=9 * (task.number == 2)) for task in runner.state.tasks]
+    runner.state = runner.state.but(done=[*runner.state.done, "phase-4b", "checkpoint-b"], tasks=tasks)
+    assert decide(runner.flow, runner.state, runner.facts, runner.files).tasks == [1]
+    runner.state = runner.state.with_task(msgspec.structs.replace(tasks[0], implemented=True))
+    asked = decide(runner.flow, runner.state, runner.facts, runner.files)
+    assert asked.gate == "task-2-limit"
+    assert answered(runner.flow, runner.state, asked, "approve", None).task(2).implemented
 
 
 @pytest.mark.parametrize(

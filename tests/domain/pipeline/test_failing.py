@@ -114,6 +114,90 @@ class TestFailing:
         assert list(meanings(run.run.flow_followed(), run.state, asked)) == asked.options
 
 
+class TestUntaken:
+    """The agent says that it is done, and there is nothing, or the same again."""
+
+    def rejected(self) -> Driven:
+        """A run whose design a person sent back, at the phase that is to write it anew."""
+        run = Driven()
+        run.go(lambda action: action.gate == "checkpoint-a")
+        assert run.turn(answer="reject say which").action.phase == "phase-3"
+        return run
+
+    def test_the_same_file_again_is_handed_out_three_times_and_then_a_person_is_asked(self) -> None:
+        run = self.rejected()
+        turns = [run.turn(complete=True) for _ in range(3)]
+        assert [turn.action.type for turn in turns] == ["spawn_agent", "spawn_agent", "checkpoint"]
+        assert all("design.md is what it was before" in turn.warning for turn in turns)
+        asked = turns[-1].action
+        assert (asked.gate, asked.options) == ("phase-3-failed", ["reject", "abandon"])
+        assert "was tried 3 times" in (asked.why or "")
+        assert "design.md is what it was before" in (asked.why or "")
+        assert run.turn(complete=True).action == asked, "whoever goes on reporting is given nothing"
+
+    def test_a_person_lets_it_try_again_and_is_heard(self) -> None:
+        run = self.rejected()
+        for _ in range(3):
+            run.turn(complete=True)
+        again = run.turn(answer="reject it is the third section").action
+        assert (again.type, again.phase) == ("spawn_agent", "phase-3")
+        assert run.state.feedback == "it is the third section"
+        assert run.turn(complete=True).action == again, "the count begins anew"
+        run.go()
+        assert (run.state.ended, run.state.untaken) == ("completed", {})
+
+    def test_who_asks_again_without_a_report_is_not_counted(self) -> None:
+        run = self.rejected()
+        assert {run.turn().action.type for _ in range(10)} == {"spawn_agent"}
+        assert run.state.untaken == {}
+
+    def test_what_was_taken_in_between_is_no_turn_in_a_row(self) -> None:
+        run = self.rejected()
+        for _ in range(2):
+            run.turn(complete=True)
+        assert run.do(run.turn().action).action.phase == "phase-3b"
+        assert run.state.untaken == {}
+
+    def test_a_failure_and_a_file_that_is_missing_count_together(self) -> None:
+        run = Driven()
+        run.turn()
+        run.turn(complete=True)
+        run.turn(error=BROKEN)
+        asked = run.turn(complete=True).action
+        assert (asked.type, asked.gate) == ("checkpoint", "phase-1-failed")
+
+    def test_a_task_list_that_cannot_be_read_is_not_asked_for_without_end(self) -> None:
+        run = Driven()
+        run.go(lambda action: action.phase == "phase-4")
+        for number in range(3):
+            run.files["tasks.md"] = f"## Task 1: a {number}\ndepends_on: [1]\n"
+            turn = run.turn(complete=True)
+        assert (turn.action.type, turn.action.gate) == ("checkpoint", "phase-4-failed")
+
+    def test_a_review_that_cannot_be_read_may_still_be_overruled(self) -> None:
+        run = Driven()
+        run.go(lambda action: action.phase == "phase-3b")
+        run.turn(complete=True)
+        for number in range(2):
+            run.files["review-design.md"] = f"Fine {number}."
+            turn = run.turn(complete=True)
+        assert (turn.action.gate, turn.action.options[0]) == ("phase-3b-limit", "approve")
+        assert run.turn(answer="approve").action.gate == "checkpoint-a"
+        assert run.state.untaken == {}
+
+    def test_tasks_whose_files_are_missing_are_asked_about_and_one_that_is_written_is_progress(self) -> None:
+        run = Driven(bundled("standard"))
+        run.go(lambda action: action.phase == "phase-4")
+        run.files["tasks.md"] = "".join(f"## Task {n}: t\nmode: parallel\n" for n in (1, 2))
+        run.turn(complete=True)
+        run.turn(complete=True)
+        run.turn(complete=True)
+        run.files["impl-2.md"] = "two"
+        assert run.turn(complete=True).action.tasks == [1]
+        assert [run.turn(complete=True).action.type for _ in range(3)] == ["spawn_agent", "spawn_agent", "checkpoint"]
+        assert run.turn(answer="abandon").action.abandoned
+
+
 class TestReasons:
     def test_why_a_review_is_asked_for_again_outlives_a_crash_and_ends_with_it(self) -> None:
         run = Driven()
@@ -167,7 +251,7 @@ class TestReportsOfSomethingElse:
         run.produce(action)
         turn = run.turn(complete=True, action_id=named)
         assert turn.action == action
-        assert turn.warning == f"reported {named}, but what was handed out is phase-1/0; nothing was taken"
+        assert turn.warning == f"reported {named}, but the action that is out is phase-1/0; nothing was recorded"
 
     def test_the_one_before_is_sent_again_where_its_reply_was_lost(self) -> None:
         run = Driven()
@@ -181,7 +265,7 @@ class TestReportsOfSomethingElse:
     def test_at_a_question_nothing_is_out(self) -> None:
         run = Driven()
         run.go(lambda action: action.type == "checkpoint")
-        assert "nothing is out that could be reported" in run.turn(complete=True, action_id="zzz").warning
+        assert "no action is out" in run.turn(complete=True, action_id="zzz").warning
 
 
 class TestAnswersSentAgain:

@@ -60,6 +60,7 @@ def test_an_own_flow_needs_no_other() -> None:
         (ASK, {"returns_to": None}, "go together"),
         (ASK, {"options": ["go"]}, "go together"),
         (ASK, {"options": ["reject"]}, "one that goes on"),
+        (ASK, {"options": ["reject", "go"]}, "reject cannot be the first option"),
         (ASK, {"options": ["go on", "reject"]}, "go on cannot be an option"),
         (ASK, {"options": ["Go", "reject"]}, "Go cannot be an option"),
         (ASK, {"auto_after": "make"}, "of kind agent, not review"),

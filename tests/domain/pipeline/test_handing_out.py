@@ -30,6 +30,11 @@ LEFTOVERS = {
 }
 
 
+def approve(run: Run, answer: str = "approve") -> None:
+    gate = run.next()
+    run.state = answered(run.flow, run.state, gate, answer, None, run.files.get(gate.shows or ""))
+
+
 def test_what_an_earlier_run_left_behind_is_nobodys_work() -> None:
     run = Run()
     run.files |= LEFTOVERS
@@ -46,13 +51,13 @@ def test_what_an_earlier_run_left_behind_is_nobodys_work() -> None:
     done = run.report()
     assert (done.hint, done.verdict, run.next().phase) == (REVISE, None, "phase-3b")
     run.report(review_design="new\n## Verdict: APPROVE")
-    run.state = answered(run.flow, run.state, run.next(), "approve", None)
+    approve(run)
     with pytest.raises(ArtefactMissing):
         run.report()
     run.report(tasks="## Task 1: new\n")
     assert run.report().verdict is None
     run.report(review_tasks="new\n## Verdict: APPROVE")
-    run.state = answered(run.flow, run.state, run.next(), "approve", None)
+    approve(run)
     with pytest.raises(ArtefactMissing, match=r"impl-1\.md"):
         run.report()
     run.report(impl_1="new")
@@ -128,7 +133,7 @@ def at_task_review() -> Run:
 def test_a_task_list_that_is_changed_is_reviewed_and_shown_again() -> None:
     run = at_task_review()
     run.report(review_tasks="## Verdict: APPROVE")
-    run.state = answered(run.flow, run.state, run.next(), "approve", None)
+    approve(run)
     assert decide(run.flow, run.state, run.facts, run.files).phase == "phase-5"
     run.files["tasks.md"] = "## Task 1: a\n## Task 2: smuggled\n"
     with pytest.raises(IllegalTransition, match="phase-4b's turn"):
@@ -138,7 +143,7 @@ def test_a_task_list_that_is_changed_is_reviewed_and_shown_again() -> None:
     run.report(review_tasks="both\n## Verdict: APPROVE")
     gate = run.next()
     assert gate.gate == "checkpoint-b"
-    run.state = answered(run.flow, run.state, gate, "approve", None)
+    approve(run)
     assert [task.title for task in run.state.tasks] == ["a", "smuggled"]
     assert run.next().tasks == [1]
 
@@ -189,3 +194,89 @@ def test_only_files_of_this_run_are_given_to_read() -> None:
 
 def test_any_text_has_a_hash() -> None:
     assert len({text_hash(text) for text in ("", "a", "a\n", "\ud800", "\udcff", "\r\n")}) == 6
+
+
+def at_approved_design(*, auto: bool = False) -> Run:
+    run = at_design_review(auto=auto)
+    run.report(review_design="## Verdict: APPROVE")
+    assert run.next().why is None
+    approve(run)
+    return run
+
+
+def test_a_document_that_is_changed_after_it_was_approved_is_shown_again() -> None:
+    run = at_approved_design()
+    run.report(tasks="## Task 1: a\n")
+    run.report(review_tasks="## Verdict: APPROVE", design="## Another one")
+    assert run.state.done[-1] == "phase-4b", "what was under way is taken; then comes the question"
+    gate = run.next()
+    assert (gate.gate, gate.shows, gate.why) == (
+        "checkpoint-a",
+        "design.md",
+        "design.md was changed after it was approved",
+    )
+    approve(run)
+    assert run.next().gate == "checkpoint-b", "approved once more, the run goes on where it stood"
+    assert "checkpoint-a" not in run.state.again
+
+
+def test_a_changed_document_that_is_rejected_goes_back_as_it_would_have_before() -> None:
+    run = at_approved_design()
+    run.files["design.md"] = "## Another one"
+    approve(run, "reject")
+    assert run.next().phase == "phase-3"
+
+
+def test_a_document_that_is_gone_is_asked_about_once() -> None:
+    run = at_approved_design()
+    del run.files["design.md"]
+    assert run.next().gate == "checkpoint-a"
+    approve(run)
+    assert run.next().phase == "phase-4"
+
+
+def test_no_gate_opens_by_itself_for_a_text_that_its_review_has_not_seen() -> None:
+    run = at_approved_design(auto=True)
+    assert run.next().phase == "phase-4"
+    run.files["design.md"] = "## Another one"
+    gate = run.next()
+    assert (gate.gate, gate.automatic) == ("checkpoint-a", False)
+
+
+def test_a_list_in_which_done_tasks_are_ticked_off_is_not_asked_about() -> None:
+    run = at_task_review()
+    run.report(review_tasks="## Verdict: APPROVE")
+    approve(run)
+    run.report(impl_1="done")
+    run.files["tasks.md"] = "## Task 1: a\n- [x] done\n"
+    assert run.next().phase == "phase-6"
+
+
+def test_a_command_that_was_run_is_not_run_again_for_a_question_in_between() -> None:
+    flow = bundled("full")
+    files = {"design.md": "## One"}
+    at = flow.position("pr-creation")
+    state = RunState(
+        done=[phase.id for phase in flow.phases[:at]],
+        answers={"checkpoint-a": "approve"},
+        judged={"design.md": [text_hash("## Another")]},
+        command=1,
+    )
+    gate = decide(flow, state, Facts(), files)
+    state = handed_out(flow, state, files, gate.phase)
+    state = answered(flow, state, gate, "approve", None, files["design.md"])
+    assert decide(flow, state, Facts(), files).command[:2] == ["gh", "pr"]
+
+
+def test_a_text_that_was_posted_is_not_asked_about_again() -> None:
+    flow = bundled("full")
+    at = flow.position("post-to-source") + 1
+    state = RunState(
+        done=[phase.id for phase in flow.phases[:at]],
+        answers={"post-to-source": "post"},
+        judged={"summary.md": [text_hash("As approved")]},
+    )
+    facts, files = Facts(source_type="github_issue"), {"summary.md": "Another"}
+    assert decide(flow, state, facts, files).gate == "post-to-source", "before it is posted, it is"
+    posted = state.but(done=[*state.done, "post-comment"])
+    assert decide(flow, posted, facts, files).phase == "final-commit"

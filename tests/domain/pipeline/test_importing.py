@@ -382,6 +382,8 @@ def test_what_is_no_state_is_refused(text: str) -> None:
         ("state.answers", {"phase-99": "approve"}),
         ("state.tries", {"phase-3b": -5}),
         ("state.turns", -1),
+        ("state.untaken", {"phase-99": 1}),
+        ("state.untaken", {"phase-1": -1}),
         ("state.ended", "failed"),
         ("state.tasks", [{"number": "one"}]),
         ("state.tasks.0.retries", -1),

@@ -75,6 +75,14 @@ def test_places_are_filled_once_and_what_is_put_in_is_left_alone() -> None:
     assert assemble(parts(role="Work on {branch}.")) == "Work on the current branch.\n"
 
 
+def test_a_role_that_counts_on_a_task_is_told_that_there_is_none() -> None:
+    told = assemble(parts(role="Do task {N}, mind review-{N}.md.", output="change.md"))
+    assert told.startswith("Do task N, mind review-N.md.\n\nThere is no list of tasks here: ")
+    assert "{" not in told
+    assert "no list of tasks" not in assemble(parts(role="Do task {N}.", tasks=[task(7)]))
+    assert "no list of tasks" not in assemble(parts(role="Do task {N}.", tasks=[task(7), task(8)]))
+
+
 def test_a_review_is_told_its_words_and_a_list_what_it_must_contain() -> None:
     text = assemble(parts(output="review-design.md", verdicts=["APPROVE", "REVISE"], contains="## Findings "))
     assert section(text, "## Output File") == [

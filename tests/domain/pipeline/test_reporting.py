@@ -38,8 +38,8 @@ class Run:
         return done
 
 
-def at_design_review() -> Run:
-    run = Run(done=["phase-1", "phase-2"])
+def at_design_review(*, auto: bool = False) -> Run:
+    run = Run(done=["phase-1", "phase-2"], auto=auto)
     run.report(design="## One")
     return run
 

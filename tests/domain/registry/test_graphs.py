@@ -8,14 +8,13 @@ from typing import Any, TypeVar, cast
 import msgspec
 import pytest
 
+from handrail.domain.graphs.past import history, version_step
 from handrail.domain.registry.graphs import (
     at_version,
     changes_graph,
-    history,
     latest,
     snapshot_of,
     version_of_tx,
-    version_step,
     versions_of,
 )
 from handrail.domain.work.dependency import dependency

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from handrail.domain.registry import payloads
 from handrail.domain.registry.looking import touched
-from handrail.domain.registry.payloads import log_entry, run_event, within
+from handrail.domain.registry.payloads import log_entry, run_event
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor, Change, Event
@@ -92,12 +92,6 @@ def test_an_event_touches_every_address_it_is_seen_at(happened: Event, addresses
     found = [address.uri for address in touched(happened)]
     assert set(found) == addresses
     assert len(found) == len(addresses)
-
-
-def test_of_what_is_too_long_one_is_shown() -> None:
-    assert within(["a" * 50, "b"], 10) == ["a" * 50]
-    assert within(["a", "b", "c"], 10) == ["a", "b"]
-    assert within([], 0) == []
 
 
 def test_a_long_log_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def test_a_task_behind_a_failed_one_says_when_and_how_that_failed_and_what_to_do
     plan.clock.advance(3 * MINUTE)
     found = plan.why("deploy")
     assert found.sentence == (
-        '"deploy" waits for "test", which failed 3 minutes ago: "the proxy hangs"; retry it or skip it.'
+        '"deploy" waits for "test", which failed 3 minutes ago ("the proxy hangs"): retry it or skip it.'
     )
     assert [cause.name for cause in found.causes] == ["test"]
     assert found.path == ("deploy", "test")
@@ -148,14 +148,15 @@ def test_a_task_behind_a_failed_one_says_when_and_how_that_failed_and_what_to_do
 
 def test_the_cause_is_the_task_that_can_move_not_the_next_one() -> None:
     assert chain().why("deploy").sentence == (
-        '"deploy" waits for "build", which waits for "test", which is ready; start it.'
+        '"deploy" waits for "build", which waits for "test"; "test" is ready: start it.'
     )
 
 
 def test_a_long_chain_is_told_in_short() -> None:
     plan = Plan(*(draft(f"t{n}", *([f"t{n - 1}"] if n else [])) for n in range(7)))
     assert (
-        plan.why("t6").sentence == '"t6" waits for "t5", and behind it and 4 more for "t0", which is ready; start it.'
+        plan.why("t6").sentence
+        == '"t6" waits for "t5", the last of 6 tasks in a row; the first, "t0", is ready: start it.'
     )
 
 
@@ -172,14 +173,14 @@ def test_what_needs_somebody_is_named_before_what_moves_by_itself() -> None:
 @pytest.mark.parametrize(
     ("statuses", "says"),
     [
-        ((), '"a" is ready; start it.'),
-        (("planning",), '"a" has been in planning for 2 minutes; start it once its plan stands.'),
+        ((), '"a" is ready: start it.'),
+        (("planning",), '"a" has been in planning for 2 minutes: start it when its plan is ready.'),
         (("in_progress",), '"a" has been in progress for 2 minutes; nothing blocks it.'),
-        (("in_progress", "paused"), '"a" has been paused for 2 minutes; resume it.'),
-        (("in_progress", "failed"), '"a" failed 2 minutes ago: "it broke"; retry it or skip it.'),
+        (("in_progress", "paused"), '"a" has been paused for 2 minutes: resume it.'),
+        (("in_progress", "failed"), '"a" failed 2 minutes ago ("it broke"): retry it or skip it.'),
         (
             ("in_progress", "failed", "in_progress", "failed"),
-            '"a" failed 2 minutes ago at attempt 2: "it broke"; retry it or skip it.',
+            '"a" failed 2 minutes ago on attempt 2 ("it broke"): retry it or skip it.',
         ),
         (("in_progress", "completed"), '"a" was completed 2 minutes ago: "well".'),
         (("skipped",), '"a" was skipped 2 minutes ago: "well".'),
@@ -205,21 +206,21 @@ def test_a_running_task_tells_when_it_last_gave_a_sign() -> None:
     plan.touch("a")
     plan.clock.advance(2 * MINUTE)
     assert plan.why("b").sentence == (
-        '"b" waits for "a", which has been in progress for 12 minutes (last heard of 2 minutes ago); wait for it.'
+        '"b" waits for "a", which has been in progress for 12 minutes (last heard from 2 minutes ago); wait for it.'
     )
 
 
 def test_a_ready_task_with_no_free_place_waits_for_one() -> None:
     plan = Plan(draft("a"), draft("b"), at_once=1)
     plan.move("a", "in_progress")
-    assert plan.why("b").sentence == '"b" is ready and waits for a free place: 1 under way, and 1 may run at once.'
+    assert plan.why("b").sentence == '"b" is ready, but only 1 task may run at a time and 1 is already running.'
 
 
 def test_a_task_waits_for_its_open_subtasks() -> None:
     plan = Plan(draft("whole"), draft("part", parent="whole"), draft("after", "whole"))
-    assert plan.why("whole").sentence == '"whole" waits for its subtask "part", which is ready; start it.'
+    assert plan.why("whole").sentence == '"whole" waits for its subtask "part", which is ready: start it.'
     assert plan.why("after").sentence == (
-        '"after" waits for "whole", which waits for its subtask "part", which is ready; start it.'
+        '"after" waits for "whole", which waits for its subtask "part"; "part" is ready: start it.'
     )
     plan.move("whole", "in_progress")
     assert [cause.name for cause in plan.why("after").causes] == ["part"]
@@ -231,7 +232,7 @@ def test_a_failed_task_with_open_subtasks_can_be_retried_but_not_skipped() -> No
     plan = Plan(draft("whole"), draft("part", parent="whole"))
     plan.move("whole", "in_progress", "failed")
     found = plan.why("whole")
-    assert found.sentence.endswith("; retry it.")
+    assert found.sentence.endswith(": retry it.")
     assert found.causes[0].moves == ("pending", "in_progress")
 
 
@@ -240,8 +241,7 @@ def test_in_a_paused_workflow_resuming_comes_first() -> None:
     plan.move("test", "in_progress", "completed")
     plan.set_workflow("paused")
     assert plan.why("deploy").sentence == (
-        '"deploy" waits for "build", which is ready; nothing starts while workflow "Ship it" is paused: '
-        "resume it first."
+        '"deploy" waits for "build", which is ready, but workflow "Ship it" is paused: resume the workflow first.'
     )
 
 
@@ -250,7 +250,7 @@ def test_an_ended_workflow_holds_its_tasks_for_good() -> None:
     plan.set_workflow("abandoned")
     plan.clock.advance(5 * 60 * MINUTE)
     found = plan.why("deploy")
-    assert found.sentence == '"deploy" does not move any more: workflow "Ship it" was abandoned 5 hours ago.'
+    assert found.sentence == '"deploy" will not move: workflow "Ship it" was abandoned 5 hours ago.'
     assert found.causes == ()
 
 
@@ -260,8 +260,8 @@ def test_a_question_to_a_person_is_a_cause() -> None:
     plan.ask("Is the\nschema right?", "test")
     plan.clock.advance(4 * MINUTE)
     assert plan.why("deploy").sentence == (
-        '"deploy" waits for "build", which waits for "test", which waits for an answer to "Is the schema right?", '
-        "asked 4 minutes ago; answer it."
+        '"deploy" waits for "build", which waits for "test"; "test" waits for a person to answer '
+        '"Is the schema right?" (asked 4 minutes ago).'
     )
 
 
@@ -283,24 +283,22 @@ def test_long_texts_are_cut() -> None:
 
 
 def test_a_workflow_without_tasks_needs_a_plan() -> None:
-    assert Plan().why().sentence == '"Ship it" has no tasks; give it a plan.'
+    assert Plan().why().sentence == '"Ship it" has no tasks: give it a plan.'
 
 
 def test_a_workflow_in_which_nothing_runs_says_what_would_move_it() -> None:
     plan = Plan(draft("a"), draft("b"), draft("c", "a"))
-    assert plan.why().sentence == '"Ship it" stands still: "a" is ready; start it; beside it: "b" (ready).'
+    assert plan.why().sentence == '"Ship it" is idle; "a" is ready: start it; also "b" (ready).'
     plan.move("b", "in_progress", "failed")
-    assert plan.why().sentence.startswith('"Ship it" stands still: "b" failed a moment ago')
+    assert plan.why().sentence.startswith('"Ship it" is idle; "b" failed a moment ago')
 
 
 def test_a_workflow_that_moves_says_so_and_what_does_not() -> None:
     plan = Plan(draft("a"), draft("b"))
     plan.move("a", "in_progress")
-    assert plan.why().sentence == (
-        '"Ship it" moves: "a" has been in progress for a moment; wait for it; beside it: "b" (ready).'
-    )
+    assert plan.why().sentence == ('"Ship it" is under way: "a" has been in progress for a moment; also "b" (ready).')
     plan.move("b", "in_progress", "failed")
-    assert plan.why().sentence.startswith('"Ship it" moves, but "b" failed')
+    assert plan.why().sentence.startswith('"Ship it" is under way, but "b" failed')
 
 
 def test_many_that_are_ready_are_not_miscounted() -> None:
@@ -311,8 +309,8 @@ def test_many_that_are_ready_are_not_miscounted() -> None:
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        ("paused", "is paused; resume it."),
-        ("failed", "failed; set it in progress again or abandon it."),
+        ("paused", "is paused: resume it."),
+        ("failed", "failed: set it in progress again or abandon it."),
         ("completed", "was completed a moment ago with 3 of 3 tasks open."),
         ("abandoned", "was abandoned a moment ago with 3 of 3 tasks open."),
     ],
@@ -326,15 +324,15 @@ def test_a_workflow_that_stands_by_itself_says_so(status: str, says: str) -> Non
 def test_a_workflow_whose_tasks_are_finished_can_be_completed() -> None:
     plan = Plan(draft("a"))
     plan.move("a", "skipped")
-    assert plan.why().sentence.endswith("has no open task left; set it in progress, then complete it.")
+    assert plan.why().sentence.endswith("has no open tasks left: set it in progress, then complete it.")
     plan.set_workflow("in_progress")
-    assert plan.why().sentence == '"Ship it" has no open task left; complete it.'
+    assert plan.why().sentence == '"Ship it" has no open tasks left: complete it.'
 
 
 def test_a_question_about_the_workflow_comes_first() -> None:
     plan = chain()
     plan.ask("Go on?")
-    assert plan.why().sentence == '"Ship it" waits for an answer to "Go on?", asked a moment ago; answer it.'
+    assert plan.why().sentence == '"Ship it" waits for a person to answer "Go on?" (asked a moment ago).'
 
 
 # -- large plans ------------------------------------------------------------------------------------------------------
@@ -367,9 +365,7 @@ def by_id(plan: Plan, key: str) -> Explanation:
 def test_behind_more_tasks_than_are_looked_at_the_only_one_that_can_move_is_the_cause(tmp_path: Path) -> None:
     plan = long_chain(tmp_path, LOOKED_AT + 100, heads=1)
     found = by_id(plan, f"task_{LOOKED_AT + 99}")
-    assert found.sentence.endswith(
-        'a chain of more than 2,000 tasks, and behind them for "task_0", which is ready; start it.'
-    )
+    assert found.sentence.endswith('waits for more than 2,000 tasks in a row; the first, "task_0", is ready: start it.')
     assert not found.whole
     nearer = by_id(plan, f"task_{LOOKED_AT - 100}")
     assert nearer.whole
@@ -378,7 +374,7 @@ def test_behind_more_tasks_than_are_looked_at_the_only_one_that_can_move_is_the_
 
 def test_with_several_that_can_move_it_does_not_claim_to_know(tmp_path: Path) -> None:
     found = by_id(long_chain(tmp_path, LOOKED_AT + 100, heads=3), f"task_{LOOKED_AT + 99}")
-    assert "and first of those that can move is" in found.sentence
+    assert 'of the tasks that can move, the most urgent, "' in found.sentence
     assert not found.whole
 
 
@@ -388,7 +384,7 @@ def test_a_plan_that_cannot_move_is_said_to_be_stuck() -> None:
     links = [dependency("wf_1", "task_1", "task_2"), dependency("wf_1", "task_2", "task_1")]
     tally: Tally = empty_tally("wf_1").after(come=tasks)
     plan.store.run(ACTOR, lambda unit: unit.record("plan.made", _workflow(unit), tally, *tasks, *links))
-    assert "none of its tasks can move" in by_id(plan, "task_1").sentence
+    assert by_id(plan, "task_1").sentence.endswith("waits for tasks that cannot move either: replan what is left.")
     assert "none of its tasks can move" in plan.why().sentence
 
 
@@ -416,9 +412,9 @@ def test_time_is_told_in_one_unit(ms: int, says: str) -> None:
     ("first", "second", "says"),
     [
         ({"priority": 5}, {}, "priority 5, the next has 0"),
-        ({"sequence": 1}, {"sequence": 2}, "sequence 1, the next has 2"),
+        ({"sequence": 1}, {"sequence": 2}, "earlier in the plan"),
         ({"unblocks": 4}, {"unblocks": 1}, "unblocks 4, the next 1"),
-        ({}, {}, "equal to the next"),
+        ({}, {}, ""),
     ],
 )
 def test_the_first_difference_says_why_a_task_comes_before_the_next(
@@ -506,3 +502,17 @@ def accepts(plan: Plan, task: Task, to: str) -> bool:
         except Refusal:
             return False
     return True
+
+
+def test_a_workflow_whose_plan_in_words_was_only_half_begun_is_not_told_to_end() -> None:
+    plan = Plan(draft("schema"))
+    steps = [{"step": name, "goal": f"{name} works"} for name in ("schema", "api", "page")]
+    planned = {"summary": "", "approach": "", "steps": steps}
+    plan.store.run(
+        ACTOR, lambda unit: unit.record("workflow.planned", msgspec.structs.replace(_workflow(unit), plan=planned))
+    )
+    plan.move("schema", "skipped")
+    assert plan.why().sentence == (
+        '"Ship it" has no open tasks, but nobody has started step "api: api works" and 1 more of its plan: '
+        "start it, or end the workflow."
+    )

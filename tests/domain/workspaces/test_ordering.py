@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.workspaces.keeping import active_in, name_for
+from handrail.domain.workspaces.keeping import name_for, workspaces_in
 from handrail.domain.workspaces.ordering import in_order, waits_for
 from handrail.kernel.records import UnitOfWork
 from tests.toolsets.planned import TESTER, Desk
@@ -33,7 +33,7 @@ def looked(desk: Desk, work: Callable[[UnitOfWork], Any]) -> Any:
 
 def order(desk: Desk) -> list[str]:
     def found(unit: UnitOfWork) -> list[str]:
-        active = active_in(unit, "wf_1")
+        active = workspaces_in(unit, "wf_1")
         return [space.id for space in in_order(active, waits_for(unit, active))]
 
     answer: list[str] = looked(desk, found)
@@ -43,7 +43,7 @@ def order(desk: Desk) -> list[str]:
 def test_what_others_build_on_comes_first(desk: Desk) -> None:
     desk.plan({"name": "base"}, {"name": "middle", "depends_on": ["base"]}, {"name": "top", "depends_on": ["middle"]})
     spaces(desk, ("task_3",), ("task_1",))
-    assert looked(desk, lambda unit: waits_for(unit, active_in(unit, "wf_1"))) == {"ws_1": ("ws_2",), "ws_2": ()}
+    assert looked(desk, lambda unit: waits_for(unit, workspaces_in(unit, "wf_1"))) == {"ws_1": ("ws_2",), "ws_2": ()}
     assert order(desk) == ["ws_2", "ws_1"]
 
 
@@ -56,7 +56,7 @@ def test_what_needs_nothing_of_each_other_keeps_the_order_it_was_made_in(desk: D
 def test_two_that_need_each_other_keep_nobody_waiting(desk: Desk) -> None:
     desk.plan({"name": "one"}, {"name": "two", "depends_on": ["one"]}, {"name": "three", "depends_on": ["two"]})
     spaces(desk, ("task_1", "task_3"), ("task_2",))
-    assert looked(desk, lambda unit: waits_for(unit, active_in(unit, "wf_1"))) == {"ws_1": (), "ws_2": ()}
+    assert looked(desk, lambda unit: waits_for(unit, workspaces_in(unit, "wf_1"))) == {"ws_1": (), "ws_2": ()}
     assert order(desk) == ["ws_1", "ws_2"]
 
 

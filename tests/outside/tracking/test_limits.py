@@ -7,6 +7,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from handrail.domain.journal.tracking import OtherTask, Snapshot
@@ -252,3 +253,24 @@ def test_only_folders_of_our_own_making_are_pruned(repo: Playground, tmp_path: P
     clock = SystemClock()
     GitTracker(state, clock=clock, ids=RandomIds(clock)).prune(clock.now_ms() + 60_000, ())
     assert [(folder / "work.py").read_text(encoding="utf-8") for folder in theirs] == ["precious\n"] * 2
+
+
+def test_any_name_of_a_branch_and_any_committer_will_do(repo: Playground, tmp_path: Path) -> None:
+    """What Python takes for the end of a line may stand in both, and neither need be UTF-8."""
+    tracker = limited(tmp_path, Limits())
+    for name in ("odd\u2028branch", "odd\x85branch", "odd\udcffbranch"):
+        repo.git("checkout", "-qb", name)
+    before = tracker.snapshot(str(repo.top))
+    assert "degraded" not in before.flags
+    repo.append("a.txt")
+    repo.git("add", "-A")
+    repo.git("-c", "user.email=a\x0cb\u2028\udcffc@example.com", "commit", "-qm", "work")
+    repo.append("b.txt")
+    after = tracker.snapshot(str(repo.top), like=before)
+    notes = tracker._state.of(str(repo.top), f"{repo.top}/.git").notes(before.id)
+    assert notes is not None
+    assert notes.heads[before.branch or ""] == before.commit
+    assert msgspec.json.decode(msgspec.json.encode(after), type=Snapshot) == after, "it can be kept"
+    found = tracker.changes(before, after)
+    assert [change.path for change in found.own] == ["a.txt", "b.txt"]
+    assert found.commits == [repo.git("rev-parse", "HEAD")]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.kernel.errors import Refusal
+from handrail.outside.tracking.git_process import GitCall
 from handrail.outside.worktrees import worktrees_at, writing_git
 
 REFUSED = 3
@@ -36,20 +37,21 @@ class Crash:
     def install(self) -> None:
         for module, name in ((os, "rename"), (os, "replace"), (os, "link"), (os, "unlink"), (shutil, "rmtree")):
             setattr(module, name, self._counted(getattr(module, name)))
-        started = writing_git.HeldCall.__init__
+        crash = self
 
-        def start(call: Any, *arguments: Any, **named: Any) -> None:
-            dies = self._step(is_git=True)
-            started(call, *arguments, **named)
-            if dies:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    call._process.wait((self._inside_ms or 0) / 1000)
-                if not self._git_survives:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(call._process.pid, signal.SIGKILL)
-                os.kill(os.getpid(), signal.SIGKILL)
+        class DyingCall(GitCall):
+            def __init__(self, *arguments: Any, **named: Any) -> None:
+                dies = crash._step(is_git=True)
+                super().__init__(*arguments, **named)
+                if dies:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self._process.wait((crash._inside_ms or 0) / 1000)
+                    if not crash._git_survives:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.killpg(self._process.pid, signal.SIGKILL)
+                    os.kill(os.getpid(), signal.SIGKILL)
 
-        setattr(writing_git.HeldCall, "__init__", start)  # noqa: B010 - a plain assignment is no method to mypy
+        setattr(writing_git, "GitCall", DyingCall)  # noqa: B010 - a type is not assigned to
 
     def _counted(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **named: Any) -> Any:

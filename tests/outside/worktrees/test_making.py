@@ -33,6 +33,13 @@ def test_without_a_base_it_begins_at_head(grove: Grove) -> None:
     assert (made.base_branch, made.base_commit) == ("topic", head)
 
 
+def test_a_base_whose_name_is_not_utf8_is_known_by_its_commit(grove: Grove) -> None:
+    grove.git("checkout", "-q", "-b", "odd\udcff")
+    made = grove.made("one", base=None)
+    assert (made.base_branch, made.base_commit) == (None, grove.git("rev-parse", "HEAD"))
+    assert grove.made("one", base=None).existed
+
+
 def test_a_base_that_is_a_commit_has_no_branch(grove: Grove) -> None:
     first = grove.git("rev-parse", "main~1")
     made = grove.made("one", base=first)
@@ -295,6 +302,32 @@ def test_a_worktree_cut_short_is_finished(grove: Grove) -> None:
     assert grove.made("one").existed
     assert tree.git("status", "--porcelain") == ""
     assert not (git_dir / "locked").exists()
+
+
+def on_no_branch_yet(grove: Grove, head: str) -> Path:
+    """As git leaves it when it is killed after the worktree is on record and before it is on its branch."""
+    tree = grove.make("one")
+    git_dir = Path(tree.git("rev-parse", "--absolute-git-dir"))
+    for name in tree.git("ls-files").splitlines():
+        tree.remove(name)
+    (git_dir / "locked").write_text("initializing")
+    (git_dir / "index").unlink()
+    (git_dir / "HEAD").write_text(f"{head}\n")
+    (git_dir / "HEAD.lock").write_text("")
+    return tree.top
+
+
+def test_a_worktree_that_did_not_get_to_its_branch_is_finished(grove: Grove) -> None:
+    top = on_no_branch_yet(grove, "0" * 40)
+    made = grove.made("one")
+    assert (made.existed, made.branch) == (True, "work/one")
+    assert grove.git("-C", str(top), "status", "--porcelain", "--branch") == "## work/one"
+
+
+def test_a_worktree_on_no_branch_that_is_somebodys_is_left_alone(grove: Grove) -> None:
+    on_no_branch_yet(grove, grove.git("rev-parse", "main"))
+    with pytest.raises(WorktreeRefused, match="on no branch"):
+        grove.made("one")
 
 
 def test_a_strangers_file_in_a_worktree_cut_short_is_left_alone(grove: Grove) -> None:

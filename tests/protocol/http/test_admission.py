@@ -10,17 +10,10 @@ import pytest
 
 from handrail.protocol.http.admission import BELIEVED_S, KNOWN, STRANGERS, THREADS, Admission
 from handrail.protocol.http.guard import Guard, LookupFailed, Principal, Rejection
+from tests.protocol.http.wire import Clock
 
 DEADLINE_S = 10.0
 ANN = Principal(id="1", name="ann")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 class Book:
@@ -57,7 +50,7 @@ class Door:
     """An admission over a book and a clock."""
 
     def __init__(self, **tokens: Principal) -> None:
-        self.book, self.clock = Book(**tokens), Clock()
+        self.book, self.clock = Book(**tokens), Clock(100.0)
         self.admission = Admission(Guard(token="own", lookup=self.book), now_s=self.clock)
 
     async def admit(self, token: str | None, **headers: str) -> Principal | Rejection | None:

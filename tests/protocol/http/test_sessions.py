@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
 from handrail.protocol.http.sessions import KEPT_STREAMS, STANDING, Session, Sessions
 from handrail.protocol.server import Server
 from handrail.protocol.wire import Request
+from tests.protocol.http.wire import Clock
 from tests.protocol.toy import toy_offer
 
 IDLE_S = 100.0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    loop = asyncio.new_event_loop()
-    yield loop
-    loop.close()
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture

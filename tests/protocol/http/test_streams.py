@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 
 import msgspec
 import pytest
 
 from handrail.protocol.http.streams import KEPT_BYTES, Stream, event_of, position_of, priming_event
-
-
-@pytest.fixture
-def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    loop = asyncio.new_event_loop()
-    yield loop
-    loop.close()
 
 
 @pytest.fixture

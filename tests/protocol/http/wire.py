@@ -16,8 +16,10 @@ DEADLINE_S = 10.0
 
 
 class Clock:
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    """Stands still until a test moves it."""
+
+    def __init__(self, now_s: float = 0.0) -> None:
+        self.now_s = now_s
 
     def __call__(self) -> float:
         return self.now_s

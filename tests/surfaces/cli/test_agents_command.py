@@ -46,10 +46,16 @@ def claimed(project: Path) -> tuple[str, str]:
 def test_who_works_here_is_shown_with_the_evidence(project: Path) -> None:
     agent, task = claimed(project)
     lines = run(project, "agents").stdout
-    for words in ("Anna  working, codex worker, last heard of", "wrap (in progress)", task, "wrote  ", agent):
+    for words in (
+        "Anna  working, codex worker, last heard from",
+        "wrap (in progress)",
+        task,
+        "last   started “wrap”",
+        agent,
+    ):
         assert words in lines
     assert "/srv/copies/one" in lines
-    assert "writes in its name came without its secret" in lines
+    assert "1 write in its name came without its secret" in lines
 
 
 def test_an_empty_crew_says_so(project: Path) -> None:

@@ -58,6 +58,9 @@ def test_a_mistyped_command_gets_the_nearest(project: Path) -> None:
     done = run(project, "giude", "list")
     assert done.exit_code == 2
     assert "did you mean guide?" in done.output
+    below = run(project, "db", "chek")
+    assert below.exit_code == 2
+    assert "there is no command db chek; did you mean check?" in below.output
 
 
 def test_version(project: Path) -> None:
@@ -136,6 +139,9 @@ def test_a_refusal_as_json_goes_to_standard_output(project: Path) -> None:
 def test_call_shows_what_a_tool_takes(project: Path) -> None:
     done = run(project, "call", "workflow_next", "--arguments")
     assert "completedSteps" in done.stdout
+    assert "needed; " in done.stdout
+    shown = " ".join(run(project, "call", "message_send", "--arguments").stdout.split())
+    assert "priority one of high, low, normal, urgent, else" in shown
     assert run_json(project, "call", "workflow_next", "--arguments")["required"] == ["workflowId", "completedSteps"]
 
 
@@ -194,3 +200,10 @@ def test_the_schema_is_a_schema_that_the_bundled_guides_fit(project: Path) -> No
 def test_settings_shows_the_values_in_force(project: Path) -> None:
     assert run_json(project, "settings")["profile"] == "solo"
     assert "HANDRAIL_PROFILE" in run(project, "settings").stdout
+
+
+def test_settings_never_shows_a_password(project: Path) -> None:
+    address = "postgresql://team:hunter2@db.example/handrail"
+    for done in (run(project, "settings", "--db", address), run(project, "settings", "--json", "--db", address)):
+        assert "db.example" in done.stdout
+        assert "hunter2" not in done.stdout

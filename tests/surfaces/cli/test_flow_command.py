@@ -82,7 +82,8 @@ def test_a_flow_is_shown_phase_by_phase(project: Path) -> None:
         "     a person is asked about design.md: approve, reject",
         "     --auto opens it once phase-3b approved",
         "  -  Tasks Review  [phase-4b]  skipped",
-        "     for each task implementer: tasks.md, design.md, review-{N}.md if there → impl-{N}.md",
+        "     for each task implementer: tasks.md, design.md, review-{N}.md if there →",
+        "     impl-{N}.md",
         "     gh pr create --head {branch} --title {title} --body {body}",
         "     only for github_issue, gitlab_issue",
         "     only for gitlab_issue",
@@ -131,7 +132,7 @@ def test_flows_are_checked_by_file_by_name_and_all_together(project: Path) -> No
     file.write_text("name: draft\nextends: full\nskip: [phase-99]\n", encoding="utf-8")
     done = run(project, "validate", "light", str(file))
     assert done.exit_code == 1
-    assert f"{file}:3:1: draft skips phase-99, which it has not" in done.stdout
+    assert f"{file}:3:1: draft skips phase-99, which is not one of its phases" in done.stdout
     assert "2 checked, 1 with problems" in done.stdout
     told = msgspec.json.decode(run(project, "validate", str(file), "--json").stdout)
     assert (told["checked"], told["problems"][0]["name"]) == (1, "draft")

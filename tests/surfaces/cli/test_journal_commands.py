@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.domain.journal.timeline import Moment
 from handrail.surfaces.cli.columns import width
+from handrail.surfaces.cli.journal_lines import _text
 from tests.surfaces.cli.journalled import Project
 
 ROOT = Path(__file__).parents[3]
@@ -153,6 +155,28 @@ def test_the_end_of_a_workflow_is_a_moment(project: Project) -> None:
     assert project.shown("journal", workflow).splitlines()[-1].endswith("✓            the workflow was completed")
 
 
+def test_a_file_outside_the_areas_is_marked_and_not_told_of_twice(project: Project) -> None:
+    workflow, task = authenticated(project)
+    for thing in (workflow, task):
+        assert project.shown("journal", thing).count("outside") == 1
+    assert project.json("journal", task)["moments"][-1]["warnings"], "programs get what the tool said"
+
+
+def test_files_outside_the_areas_that_are_not_listed_are_counted(project: Project) -> None:
+    workflow = project.workflow()
+    task = project.task(workflow, "Many", areas=["auth"])
+    for number in range(30):
+        project.write(f"file{number:02}.txt", "x\n")
+    project.complete(task, "Done")
+    assert "⚠️ 30 files lie outside its areas (auth)" in project.shown("journal", workflow)
+
+
+def test_where_nothing_was_asked_for_nothing_is_promised() -> None:
+    assert _text(Moment(at=0, kind="created", text="")) == "the workflow was made"
+    assert _text(Moment(at=0, kind="began", text="")) == "began"
+    assert _text(Moment(at=0, kind="created", text="More speed")) == "asked for: More speed"
+
+
 # -- report -----------------------------------------------------------------------------------------------------------
 
 
@@ -163,30 +187,48 @@ def test_a_report_tells_of_goal_plan_work_and_what_is_left(project: Project) -> 
         "Goal",
         "Plan",
         "Totals",
+        "Critical path",
         "Tasks",
+        "Outside the declared areas",
         "Decisions",
         "Issues",
         "Limitations",
-        "Reviews",
+        "Questions to people",
     ]
     for part in (
         "> Let people sign in",
         "1. Middleware\n2. then: Routes",
-        "- 1 task: 1 completed",
-        "- 2 files, +3 −0, added up over all tasks; 2 distinct paths",
-        "- 2 decisions, 1 of them superseded",
-        "- 1 review, 1 open",
-        "### Setup JWT (completed: success)",
-        "> Tokens are verified",
+        "- Tasks: 1 of 1 (completed or skipped; 1 done)",
+        "- Agents at work: 14 minutes (added up over all of them)",
+        "- Changes: +3 −0 (lines in 2 changes of 2 files)",
+        "- Out of scope: 1 (files outside their task's areas)",
+        "- Decisions: 2 (1 of them superseded)",
+        "- Issues: 1 (1 with a resolution)",
+        "- Asked of people: 1 (1 look that nothing waited for; 1 still open)",
+        "| Setup JWT | ✓ done |  | 1 | 14 minutes | 2 files, +3 −0 |",
+        "### Setup JWT (done: success)",
+        "`task_1`; begun 2026-01-15 10:06 UTC; took 14 minutes; areas: `auth`; step 1 of the plan",
+        "Goal:\n\n> Verify tokens\n",
+        "Outcome:\n\n> Tokens are verified\n",
+        "- Achieved: Tests pass",
+        "- Limitation: No refresh tokens",
+        "- Next: Refresh tokens",
+        "- Commands: `pytest`",
         "- Packages added: `pyjwt`",
         "- Tests, as the agent says: passed",
-        "- Warning: ⚠️ 1 file(s) modified outside declared scope (auth)",
-        "- Outside its areas: `utils.py`",
-        "- added `src/auth.py` +2",
-        "### Which library? (superseded)",
+        "- ⚠️ Outside its areas (auth): `utils.py`",
+        "Changed: 2 files, +3 −0\n\n- added `src/auth.py` +2\n- added `utils.py` +1\n",
+        "- `utils.py` by Setup JWT",
+        "### Which library? (superseded)\n\nlibrary choice; 2026-01-15 10:08 UTC",
+        "; `cp_2`; superseded by `cp_3`",
+        "> jose\n\n> It is maintained\n",
+        "- Considered: jose, pyjwt",
+        "- Trade-offs: Larger",
+        "- documentation gap, in Setup JWT, 2026-01-15 10:10 UTC: The docs are old",
         "  - Resolved: Read the source",
+        "  - A person was asked to look at it",
         "- Setup JWT: No refresh tokens",
-        "- Setup JWT: The docs are old (`gate_1`, asked 2026-01-15 10:10 UTC)\n  - Open",
+        "- Setup JWT: The docs are old (review `gate_1`, asked 2026-01-15 10:10 UTC, in Setup JWT)\n  - Open for ",
     ):
         assert part in text, part
 
@@ -194,7 +236,30 @@ def test_a_report_tells_of_goal_plan_work_and_what_is_left(project: Project) -> 
 def test_a_report_of_nothing_much_has_no_empty_sections(project: Project) -> None:
     text = project.shown("report", project.workflow("Small"))
     assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == ["Goal", "Totals"]
-    assert "- 0 tasks\n" in text
+    assert "- Tasks: 0 (nothing is planned yet)\n" in text
+
+
+def test_every_command_writes_the_same_report(project: Project) -> None:
+    workflow, _ = authenticated(project)
+    assert project.shown("report", workflow) == project.shown("export", workflow, "--format", "md")
+
+
+def test_a_report_shows_hostile_text_as_it_was_typed(project: Project) -> None:
+    typed = "&lt;b&gt; <i>x</i> `a|b` | \\| half ` [x](y) a &amp;"
+    shown = "&amp;lt;b&amp;gt; &lt;i>x&lt;/i> `a|b` | &#92;| half &#96; [x&#93;(y) a &amp;amp;"
+    in_cell = "&amp;lt;b&amp;gt; &lt;i>x&lt;/i> &#96;a&#124;b&#96; &#124; &#92;&#124; half &#96; [x&#93;(y) a &amp;amp;"
+    workflow = project.workflow(typed, description=typed)
+    task = project.task(workflow, typed, "Goal " + typed)
+    project.decide(task, typed, "Chosen " + typed)
+    project.complete(task, "Outcome\n" + typed)
+    text = project.shown("report", workflow)
+    assert f"# {shown}\n" in text
+    assert f"## Goal\n\n> {shown}\n" in text
+    assert f"| {in_cell} | ✓ done |" in text
+    assert f"\n### {shown} (done: success)\n" in text
+    assert f"> Goal {shown}\n" in text
+    assert f"> Outcome\n> {shown}\n" in text
+    assert f"> Chosen {shown}\n" in text
 
 
 def test_a_report_goes_into_a_file_that_is_not_there_yet(project: Project, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def write(project: Project, body: Any = "Shall I go on?", sender: str = "ag_1", 
 
 
 def test_an_empty_inbox_says_so_and_makes_no_store(project: Project) -> None:
-    assert project.shown("message") == "Nothing to read. Agents write to you with message_send to human.\n"
+    assert project.shown("message") == 'Nothing to read. Agents write to you with message_send to "human".\n'
     assert project.json("message") == {"messages": [], "unread_count": 0, "total": 0}
     assert not (project.top / ".handrail").exists()
 
@@ -87,9 +87,24 @@ def test_a_person_writes_to_an_agent_by_id_beginning_or_name(project: Project) -
     (message,) = project.tool("message_list", agent_id="ag_2")["messages"]
     assert (message["sender_id"], message["body"], message["priority"]) == ("human", "Stop, please", "urgent")
     assert (message["message_type"], message["requires_ack"]) == ("notification", True)
-    assert "sent to ag_1: " in project.shown("message", "send", "ada", "hello", "--subject", "Hi")
+    assert "sent to ada (ag_1): " in project.shown("message", "send", "ada", "hello", "--subject", "Hi")
     event = project.json("log")[-1]
     assert (event["kind"], event["actor"], event["channel"]) == ("message.sent", "ann", "cli")
+
+
+def test_words_need_no_quotes(project: Project) -> None:
+    crew(project, "ada")
+    project.shown("message", "send", "ada", "Chars", "please", "--ack")
+    (message,) = project.tool("message_list", agent_id="ag_1")["messages"]
+    assert (message["body"], message["requires_ack"]) == ("Chars please", True)
+
+
+def test_who_writes_to_nobody_learns_who_is_there(project: Project) -> None:
+    assert "no agent has come here yet" in project.refused("message", "send", "ada", "hello")
+    crew(project, "ben")
+    refused = project.refused("message", "send", "ada", "hello")
+    assert "`handrail agents` lists them; newest: ben" in refused
+    assert "agent_register" not in refused
 
 
 def test_an_answer_joins_the_thread_and_the_thread_is_shown_in_order(project: Project) -> None:
@@ -126,7 +141,7 @@ def test_what_is_meant_must_be_plain(project: Project) -> None:
     assert "AGENT_NOT_FOUND" in project.refused("message", "send", "ag_", "hello")
     assert "the body is empty" in project.refused("message", "send", "ada", "", code=2)
     assert "there is no message msg_9" in project.refused("message", "send", "ada", "hello", "--reply-to", "msg_9")
-    assert "No such command 'raed'" in project.refused("message", "raed", code=2)
+    assert "there is no command message raed; did you mean read?" in project.refused("message", "raed", code=2)
     assert "Usage: handrail message" in project.run("message", "--help").output
 
 
@@ -191,7 +206,7 @@ def test_an_interrupted_wait_ends_without_a_trace(project: Project) -> None:
     assert begun.wait(PATIENCE_S)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, out, err) == (130, "", "\n")
+    assert (process.returncode, out, err) == (130, "", "\nStopped.\n")
 
 
 def _when_it_reads_the_store(process: subprocess.Popen[str], begun: threading.Event) -> None:

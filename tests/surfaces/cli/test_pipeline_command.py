@@ -71,8 +71,8 @@ def write(project: Path, workspace: str, name: str, text: str = "# Text\n\n## Pa
 def test_a_run_is_paused_while_an_agent_works_and_its_report_is_taken(project: Path) -> None:
     workspace = begun(project)
     assert said(project, "pause", "20260401-fix-auth") == {"workspace": workspace, "status": "paused"}
-    assert "stands still (paused)" in run(project, "pipeline").stdout
-    assert "It stands still (paused)" in run(project, "pipeline", "show", workspace).stdout
+    assert "paused before" in run(project, "pipeline").stdout
+    assert "It is paused" in run(project, "pipeline", "show", workspace).stdout
     write(project, workspace, "analysis.md")
     answer = ask(project, workspace, previous_action_complete=True, previous_tokens=7)
     assert answer["report_result"]["artifact_written"] == "analysis.md"
@@ -86,7 +86,7 @@ def test_a_gate_can_be_answered_while_its_run_is_paused(project: Path) -> None:
     workspace = waiting(project)
     said(project, "pause", workspace)
     assert ask(project, workspace)["stopped"]["reason"] == "paused"
-    assert run(project, "approve").stdout.startswith("checkpoint-a: approve.")
+    assert run(project, "approve").stdout.startswith("Answered checkpoint-a with approve.")
     assert ask(project, workspace)["stopped"] == {
         "reason": "paused",
         "before_phase": "phase-4",
@@ -342,7 +342,7 @@ def test_a_run_that_is_to_stop_where_it_has_been_is_not_said_to_go_on(project: P
 def test_a_run_that_does_not_stand_still_is_not_resumed(project: Path) -> None:
     workspace = waiting(project)
     words = refused(project, "pipeline", "resume", workspace)
-    assert "does not stand still; it waits for you at checkpoint-a" in words
+    assert "is not stopped; it waits for you at checkpoint-a" in words
     assert "handrail approve gate_" in words
     run(project, "approve")
     assert "pipeline_next_action" in refused(project, "pipeline", "resume", workspace)
@@ -405,7 +405,7 @@ def text_of(room: int = 200, **parts: Any) -> str:
 def test_numbers_are_said_as_people_say_them() -> None:
     phase = {"times": 1, "tokens": 1000}
     shown = text_of(phase=phase, money=3.0, limits={"hard_tokens": 1_000_000.0, "hard_money": 2.5, "until": "phase-4"})
-    assert "checkpoint-a, 1,000 tokens in 1 turn\n" in shown
+    assert "checkpoint-a  1,000 tokens in 1 turn\n" in shown
     assert (
         "Spent: 19,000 tokens, 1 minute, 3.00 at your prices (limits: hard_tokens 1,000,000, hard_money 2.50)." in shown
     )
@@ -422,9 +422,9 @@ def test_one_run_is_no_statistic() -> None:
 
 def test_who_opened_a_gate_and_who_drives_is_said() -> None:
     auto = {"gate": "checkpoint-a", "answer": "approve", "by": "handrail", "channel": "auto"}
-    assert "checkpoint-a, opened by --auto" in text_of(phase={"answer": auto})
+    assert "checkpoint-a  opened by --auto" in text_of(phase={"answer": auto})
     person = {"gate": "phase-3b-limit", "answer": "approve", "by": "ada", "channel": "cli"}
-    assert "checkpoint-a, approve by ada at phase-3b-limit" in text_of(phase={"answer": person})
+    assert "checkpoint-a  approve by ada at phase-3b-limit" in text_of(phase={"answer": person})
     assert "driven by ada" in text_of(held_by={"name": "ada"})
 
 
@@ -447,8 +447,8 @@ def test_a_gate_that_opened_by_itself_is_shown_as_such(project: Path) -> None:
             verdict if action["phase"] == "phase-3b" else "## Part\n",
         )
         action = ask(project, ready["workspace"], previous_action_complete=True)
-    shown = run(project, "pipeline", "show", "fix-auth").stdout.splitlines()
-    assert "  ✓ Human Reviews Design checkpoint-a, opened by --auto" in shown
+    shown = run(project, "pipeline", "show", "fix-auth").stdout
+    assert "✓ Human Reviews Design checkpoint-a opened by --auto" in " ".join(shown.split())
 
 
 def test_a_run_is_drawn_in_the_columns_there_are(project: Path) -> None:

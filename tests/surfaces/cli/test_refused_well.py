@@ -10,7 +10,9 @@ from pathlib import Path
 import click.testing
 import pytest
 
+from handrail.kernel.errors import NotFound
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.cli.options import end_refused
 
 
 @pytest.fixture
@@ -130,3 +132,9 @@ def test_serve_has_every_module_that_a_flag_asks_for_and_says_nothing_of_others(
     assert (done.returncode, done.stderr) == (0, "")
     assert handrail("serve", cwd=tmp_path).stderr == ""
     assert handrail("serve", cwd=tmp_path, HANDRAIL_ENABLE="bulk").stderr == ""
+
+
+def test_a_refusal_that_repeats_an_agents_words_commands_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        end_refused(NotFound('task "\x1b[2J\nx" waits', hint="ask \u202e\x07 again"), as_json=False)
+    assert capsys.readouterr().err == 'refused NOT_FOUND: task " [2J x" waits\nhint    ask again\n'

@@ -105,8 +105,9 @@ def test_status_shows_reviews_once_and_apart_from_what_work_waits_for(project: P
     text = project.shown("status")
     assert text.count("The docs are old") == 1
     waiting = text.index("Waiting for you\n  ? Is the schema right? (approve / reject), for ")
-    assert text.index("To look at; `handrail review` shows more and closes them\n  ! Setup JWT: ") > waiting
+    assert text.index("To look at\n  ! Setup JWT: ") > waiting
     assert "    gate_1\n" in text
+    assert "`handrail review` shows more and closes them." in text
     kinds = [(one["id"], one["kind"]) for one in project.json("status")["questions"]]
     assert kinds == [("gate_decision", "decision"), ("gate_1", "review"), ("gate_2", "review")]
 

@@ -22,7 +22,7 @@ def test_each_file_is_shown_with_the_area_that_decides() -> None:
         "✓ in   api.ts             api names api.ts",
         "✗ out  utils.ts           no area covers it",
         "✗ out  src/capital.ts     api is only part of a word in it",
-        "⚠️ 2 file(s) modified outside declared scope (auth, api)",
+        "⚠️ 2 files lie outside the areas (auth, api)",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,18 @@ def test_the_log_says_who_did_what_through_which_channel(project: Path) -> None:
     assert (event["stream"], event["seq"], event["position"]) == (workflow, 1, 1)
     shown = run(project, "log").stdout
     assert "ann" in shown
-    assert "workflow.created" in shown
+    assert "created" in shown
     assert run_json(project, "log", "--actor", "nobody") == []
     assert len(run_json(project, "log", "--stream", workflow)) == 1
 
 
-def test_undo_takes_back_your_last_write_once(project: Path) -> None:
+def test_undo_takes_back_your_writes_one_after_the_other(project: Path) -> None:
     create(project, "keep")
     create(project, "mistake")
     assert run(project, "undo").exit_code == 0
     assert workflows(project) == ["keep"]
+    assert run(project, "undo").exit_code == 0
+    assert workflows(project) == []
     again = run(project, "undo")
     assert again.exit_code == 1
     assert "NOTHING_TO_UNDO" in again.stderr
@@ -126,7 +129,10 @@ def test_a_backup_brings_back_what_was_there(project: Path, tmp_path: Path) -> N
     assert run(project, "db", "restore", str(copy), "--yes").exit_code == 0
     assert workflows(project) == ["before"]
     kept = project / ".handrail" / "handrail.db.before-restore"
-    assert run(project, "db", "restore", str(kept), "--yes").exit_code in (0, 2)
+    create(project, "later")
+    assert run_json(project, "db", "restore", str(kept), "--yes")["kept"] == f"{kept}-2"
+    assert sorted(workflows(project)) == ["after", "before"]
+    assert kept.exists()
 
 
 def test_restore_asks_first(project: Path, tmp_path: Path) -> None:
@@ -153,3 +159,54 @@ def test_an_unknown_address_is_refused(project: Path) -> None:
     done = run(project, "db", "check", "--db", "mysql://h/d")
     assert done.exit_code == 1
     assert "STORE_UNUSABLE" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("check",), ("vacuum",), ("verify",), ("upgrade",), ("backup", "copy.db"), ("prune",)],
+    ids=lambda argv: argv[0],
+)
+@pytest.mark.parametrize("named", [(), ("--db", "nothere.db")], ids=["own", "named"])
+def test_looking_after_a_store_that_is_not_there_makes_none(
+    project: Path, argv: tuple[str, ...], named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    done = run(project, "db", *argv, *named)
+    assert done.exit_code == 1
+    assert f"there is no store at {project / (named[1] if named else '.handrail/handrail.db')}" in done.stderr
+    assert not list(project.iterdir())
+
+
+@pytest.mark.parametrize(
+    "argv", [("status",), ("log",), ("search", "x"), ("next",), ("decisions",)], ids=lambda argv: argv[0]
+)
+def test_a_file_that_is_named_and_not_there_is_told_to_who_looks(project: Path, argv: tuple[str, ...]) -> None:
+    done = run(project, *argv, "--db", "mistyped.db")
+    assert done.exit_code == 1
+    assert f"there is no store at {project / 'mistyped.db'} yet" in done.stderr
+    (project / ".handrail").mkdir()
+    (project / ".handrail" / "config.toml").write_text('db = "later.db"\n', encoding="utf-8")
+    assert "there is no store" not in run(project, *argv).stderr, "the project's own word: nobody has begun yet"
+    assert not (project / "mistyped.db").exists()
+    assert not (project / "later.db").exists()
+
+
+def test_a_refused_backup_is_called_by_its_own_name(project: Path, tmp_path: Path) -> None:
+    create(project)
+    other = tmp_path / "letter.txt"
+    other.write_text("dear all, " * 100, encoding="utf-8")
+    done = run(project, "db", "restore", str(other), "--yes")
+    assert f"{other} is no database" in done.stderr
+    assert "copy.db" not in done.stderr
+
+
+def test_a_copy_that_git_would_take_along_is_said(project: Path, tmp_path: Path) -> None:
+    create(project)
+    assert "git does" not in run(project, "db", "backup", str(project / "first.db")).stdout, (
+        "git does not look after it"
+    )
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    assert "git does not ignore copy.db" in run(project, "db", "backup", str(project / "copy.db")).stdout
+    (project / ".gitignore").write_text("*.db\n", encoding="utf-8")
+    assert "git does" not in run(project, "db", "backup", str(project / "ignored.db")).stdout
+    assert "git does" not in run(project, "db", "backup", str(tmp_path / "outside.db")).stdout

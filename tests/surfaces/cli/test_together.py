@@ -42,8 +42,8 @@ def test_the_ones_to_start_are_named_by_their_places(project: Path) -> None:
     lines = run(project, "next").stdout
     assert "3 may run at once, 0 are under way: start 1 and 3 together" in lines
     words = " ".join(lines.split())
-    assert '"log" not together with "wrap": both touch src/fetch.py' in words
-    assert "(files_likely_affected: src/; files_likely_affected: src/fetch.py)" in words
+    assert 'do not start "log" together with "wrap": both touch src/fetch.py' in words
+    assert "both touch src/fetch.py (src/ and src/fetch.py)" in words
 
 
 def test_the_first_ones_are_the_first_ones(project: Path) -> None:
@@ -61,8 +61,8 @@ def test_a_reservation_is_told_with_how_long_it_lasts(project: Path) -> None:
     keep(project, "src/")
     lines = " ".join(run(project, "next").stdout.split())
     assert "1 may run at once, 0 are under way: none is safe to start now" in lines
-    assert '"wrap" has to wait: Anna keeps src/fetch.py for ' in lines
-    assert " minutes more (files_likely_affected: src/fetch.py; reservation: src/)" in lines
+    assert '"wrap" has to wait: Anna has reserved src/fetch.py for another ' in lines
+    assert " minutes (src/fetch.py and src/)" in lines
 
 
 def test_a_task_under_way_is_told_too(project: Path) -> None:
@@ -84,6 +84,6 @@ def test_why_names_what_is_in_the_way_of_a_ready_task(project: Path) -> None:
     call(project, "task_update_status", f"id={first}", "status=in_progress")
     keep(project, "src/", "README.md")
     words = " ".join(run(project, "why", second).stdout.split())
-    assert 'is ready; start it. But "log" has to wait: "wrap" is under way, and both touch src/fetch.py' in words
-    assert "; 1 more is in its way." in words
-    assert "But" not in run(project, "why", third).stdout
+    assert '"log" is ready, but has to wait: "wrap" is under way, and both touch src/fetch.py' in words
+    assert "; and 1 more conflict." in words
+    assert "has to wait" not in run(project, "why", third).stdout

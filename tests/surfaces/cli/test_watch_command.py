@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 from handrail.domain.journal.keeping import LOOKING
 from handrail.surfaces.cli.columns import width
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.cli.plan import looking_call
 from handrail.surfaces.cli.status import Status
-from handrail.surfaces.cli.watch import looked, looking_call
+from handrail.surfaces.cli.watch import looked
 from handrail.surfaces.cli.watch_frame import Happened, Look, Size, Watcher, frame, look
 from handrail.wiring import Place
 from tests.page.rich import Facts, build
@@ -97,7 +99,7 @@ def test_late_and_lost_are_told_in_words_too() -> None:
         Watcher(name=tier, tier=tier, heard_at=NOW - 60_000, task=None if tier == "ok" else "Paint")
         for tier in ("ok", "late", "lost")
     )
-    events = (Happened(at=NOW, who="a\x1b[2J", kind="task.completed", about="b\u202ec"),)
+    events = (Happened(at=NOW, who="a\x1b[2J", kind="task.completed", about="b", words="completed “b\u202ec”"),)
     made = Look(title="here", now=NOW, status=NOTHING, agents=agents, agents_in_all=5, events=events)
     lines = frame(made, Size(80, 24), UTC)
     assert lines[0] == f"Handrail here{' ' * 59}22:13:20"
@@ -109,7 +111,7 @@ def test_late_and_lost_are_told_in_words_too() -> None:
         "  ✗ lost  lost, 1 minute ago; Paint",
         "  and 2 more",
     ]
-    assert lines[-1] == "  22:13:20  a [2J  task.completed  b c"
+    assert lines[-1] == "  22:13:20  a [2J  completed “b c”"
 
 
 def test_turns_of_a_run_are_folded_and_the_phase_is_said(tmp_path: Path) -> None:
@@ -121,7 +123,8 @@ def test_turns_of_a_run_are_folded_and_the_phase_is_said(tmp_path: Path) -> None
     turns = [event for event in seen.events if event.kind == "pipeline.moved"]
     assert [event.times for event in turns] == [1, 4], "the question in between keeps its place"
     assert turns[0].about.endswith(", at checkpoint-a")
-    assert "pipeline.moved ×4" in "\n".join(frame(seen, Size(110, 60), UTC))
+    drawn = "\n".join(frame(seen, Size(110, 60), UTC))
+    assert re.search(r"advanced “.*”, now at phase-.* ×4\n", drawn)
 
 
 def test_live_it_makes_no_store_where_there_is_none(tmp_path: Path) -> None:

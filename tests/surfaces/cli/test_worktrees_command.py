@@ -67,7 +67,7 @@ def test_worktrees_are_listed_with_their_state(project: Path) -> None:
     first, second = two_worktrees(project)
     (Path(first["path"]) / "draft.txt").write_text("not yet\n", encoding="utf-8")
     lines = run(project, "worktrees").stdout
-    for words in (first["branch"], second["branch"], "1 ahead and 0 behind main", "1 files not committed: draft.txt"):
+    for words in (first["branch"], second["branch"], "1 ahead and 0 behind main", "1 file not committed: draft.txt"):
         assert words in lines
     assert f"merge after {second['branch']}" in lines
     assert "on disk" in lines
@@ -111,3 +111,19 @@ def test_what_is_abandoned_keeps_its_branch_and_what_was_not_committed(project: 
 def test_an_empty_list_says_how_to_make_one(project: Path) -> None:
     assert "workspace_create" in run(project, "worktrees").stdout
     assert "nothing to merge" in run(project, "worktrees", "merge").stdout
+
+
+def test_why_says_that_what_was_done_in_a_worktree_will_not_merge(project: Path) -> None:
+    first, second = two_worktrees(project)
+    assert "will not merge" not in run(project, "why", "one").stdout
+    for space, text in ((first, "mine\n"), (second, "yours\n")):
+        (Path(space["path"]) / "a.txt").write_text(text, encoding="utf-8")
+        git(Path(space["path"]), "commit", "-qam", "the same line")
+    said = " ".join(run(project, "why", "one").stdout.split())
+    assert f"But its worktree {second['branch']} will not merge with {first['branch']}: a.txt." in said
+    assert "will not merge" in msgspec.json.decode(run(project, "why", "one", "--json").stdout)["sentence"]
+
+
+def test_a_workspace_that_is_not_there_is_looked_for_by_a_command(project: Path) -> None:
+    refused = run(project, "worktrees", "abandon", "ws_1")
+    assert "`handrail worktrees` lists those there are" in refused.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import msgspec
 import pytest
 
 from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.ledger import Event
 from handrail.protocol.exchange import Connection
 from handrail.protocol.revisions import META_CAPABILITIES, META_SUBSCRIPTION, META_VERSION, NEWEST
 from handrail.protocol.server import Held, Server
 from handrail.protocol.wire import Request, RpcError
-from handrail.surfaces.mcp import inboxes
+from handrail.surfaces.mcp import inboxes, watching
 from handrail.surfaces.mcp.resources import inbox_uri, touched
 from handrail.surfaces.mcp.watching import Follower
 from handrail.wiring import LazyLedger, assemble, build_server, settings_at
@@ -277,3 +279,23 @@ def test_a_follower_that_nobody_listens_to_says_so(world: World) -> None:
         (thread,) = [one for one in followers() if one._target == follower._follow]  # type: ignore[attr-defined]
     thread.join(PATIENCE_S)
     assert not follower.is_following
+
+
+def test_an_event_that_cannot_be_told_ends_no_subscription(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watching, "AGAIN_S", 0.0)
+    looks = threading.Semaphore(0)
+
+    def broken(_: int) -> Sequence[Event]:
+        looks.release()
+        raise KeyError("a bug")
+
+    follower = Follower(world._ledger, broken, touched)
+    with follower.opening():
+        thread = follower._thread
+        assert looks.acquire(timeout=PATIENCE_S)
+        assert looks.acquire(timeout=PATIENCE_S), "it looks again"
+    assert thread is not None
+    thread.join(PATIENCE_S)
+    assert "a bug" in capsys.readouterr().err

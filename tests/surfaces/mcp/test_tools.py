@@ -81,6 +81,13 @@ def test_a_tool_nobody_knows_gets_the_nearest_name(tmp_path: Path) -> None:
     assert (error.code, error.data) == (-32601, {"method": "workflow_lst"})
 
 
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get"])
+def test_a_name_of_any_length_is_not_repeated_in_full(tmp_path: Path, method: str) -> None:
+    error = refusal(World(tmp_path).server(), method, {"name": "x" * 100_000})
+    assert error.code == -32602
+    assert len(error.message) + len(str(error.data)) < 3000
+
+
 def test_a_guide_refusal_is_the_documents_error_on_handshake_connections(tmp_path: Path) -> None:
     server = World(tmp_path).server()
     for method, params in (

@@ -69,7 +69,7 @@ class Site:
         handrail = self.world.handrail()
         settings, place = handrail.settings, self.world.place
         self.looking = LookingLedger(handrail.ledger, lambda: has_store(place, settings))
-        self.sign_in = SignIn(Deciders(place, self.looking), owner="ann", now_s=Clock())
+        self.sign_in = SignIn(Deciders(place, self.looking, "page"), owner="ann", now_s=Clock())
         static = folder / "static"
         static.mkdir()
         (static / "index.html").write_text("<!doctype html>", encoding="utf-8")
@@ -334,6 +334,8 @@ def test_more_than_can_be_worked_at_is_sent_away_and_a_stuck_handler_is_known(
         await asyncio.to_thread(begun.wait, DEADLINE_S)
         assert site.app.is_stuck()
         assert (await site.asked("GET", "/api/wait")).status == 503
+        signing_in = await site.asked("POST", "/api/session", {"token": "any"}, cookie=None)
+        assert (signing_in.status, signing_in.code) == (503, "BUSY")
         go_on.set()
         assert (await first).json is True
         assert not site.app.is_stuck()

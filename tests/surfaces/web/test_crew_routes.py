@@ -239,7 +239,7 @@ def test_a_run_is_paused_and_goes_on(tmp_path: Path) -> None:
     assert page.get(f"{address}/pipeline")["stopped"] is None
     refusal = page.declined("POST", f"{address}/resume", {})
     assert isinstance(refusal, IllegalTransition)
-    assert "does not stand still" in refusal.message
+    assert "is not stopped" in refusal.message
 
 
 def test_a_run_that_would_stop_again_at_once_is_not_let_go_on(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_events_of_one_task_and_a_kind_by_its_beginning(tmp_path: Path) -> None:
     (anna,) = page.register("Anna")
     page.claim(anna, "task_2")
     assert [event["text"] for event in page.get("/api/events?task=task_2&kind=task")["events"]] == [
-        "began “two”",
+        "started “two”",
         "claimed “two”",
     ]
     assert isinstance(page.declined("GET", "/api/events?kind=nonsense"), InvalidParams)

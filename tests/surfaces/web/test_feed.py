@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,12 +13,13 @@ import pytest
 
 from handrail.domain.crew.tokens import issue
 from handrail.kernel.clock import FixedClock
-from handrail.kernel.errors import StoreBusy
+from handrail.kernel.errors import StoreBusy, StoreUnusable
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.records import UnitOfWork
 from handrail.protocol.http.reply import Reply
 from handrail.store.memory import MemoryEngine
+from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 from handrail.surfaces.web import feed as module
 from handrail.surfaces.web.feed import STREAMS, Feed, Listener, pump
@@ -34,24 +36,33 @@ class Ledger(Store):
     """A store that can be out of order for a while, or be another one."""
 
     busy = False
+    gone = False
     position_is: int | None = None
 
     def position(self) -> int:
         if self.busy:
             raise StoreBusy("busy")
+        self._check_there()
         return super().position() if self.position_is is None else self.position_is
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
+        self._check_there()
         if self.position_is is None:
             return super().wait(position, timeout_s, cancelled)
         return threading.Event().wait(timeout_s)
 
+    def _check_there(self) -> None:
+        if self.gone:
+            raise StoreUnusable("it was moved away")
+
 
 class Studio:
-    """A feed over a store in memory."""
+    """A feed over a store in memory, where no other is given."""
 
-    def __init__(self, news: Callable[[UnitOfWork, Sequence[Event]], Any] = told) -> None:
-        self.store = Ledger(MemoryEngine(), clock=FixedClock(1), ids=CountingIds())
+    def __init__(
+        self, news: Callable[[UnitOfWork, Sequence[Event]], Any] = told, engine: SqliteEngine | None = None
+    ) -> None:
+        self.store = Ledger(engine or MemoryEngine(), clock=FixedClock(1), ids=CountingIds())
         self.feed = Feed(self.store, news)
         self._count = 0
 
@@ -430,3 +441,44 @@ def test_when_another_ledger_takes_the_place_of_this_one_everybody_starts_over(m
         assert Visitor(studio, 3).listener.anew
 
     studio.play(scene)
+
+
+def test_a_store_that_is_gone_ends_every_stream_and_whoever_comes_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+    monkeypatch.setattr(module, "AGAIN_S", 0.01)
+    studio = Studio()
+    studio.write(3)
+
+    async def scene() -> None:
+        ann = Visitor(studio).reads()
+        await ann.event()
+        studio.store.gone = True
+        assert (await ann.event())[0] == "end"
+        with pytest.raises(StoreUnusable):
+            Visitor(studio, 3)
+        studio.store.gone = False
+        assert not Visitor(studio, 3).listener.anew, "who has seen all of it goes on"
+        assert Visitor(studio, 2).listener.anew
+
+    studio.play(scene)
+
+
+def test_a_store_that_has_moved_ends_every_stream_and_lets_nobody_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "AGAIN_S", 0.01)
+    engine = SqliteEngine(tmp_path / "a.db", version="1")
+    studio = Studio(engine=engine)
+    studio.write()
+
+    async def scene() -> None:
+        ann = Visitor(studio).reads()
+        await ann.event()
+        with engine.still() as still:
+            still.mark("elsewhere")
+        assert (await ann.event())[0] == "end"
+        with pytest.raises(StoreUnusable, match="moved to elsewhere"):
+            Visitor(studio, 1)
+
+    studio.play(scene)
+    engine.close()

@@ -63,7 +63,7 @@ def test_what_waits_is_shown_with_its_document_as_text(waiting: Waiting) -> None
 def test_an_answer_lets_the_run_go_on_and_is_kept_with_name_and_channel(waiting: Waiting) -> None:
     done = waiting.decide("approve", feedback="Well done.")
     assert (done["gate_id"], done["answer"]) == (waiting.gate, "approve")
-    assert "goes on" in done["next"]
+    assert "continues" in done["next"]
     (gate,) = waiting.stored()
     assert (gate.answered_by, gate.channel, gate.answer, gate.feedback) == ("maria", "page", "approve", "Well done.")
     assert waiting.run.next()["type"] != "checkpoint"
@@ -105,7 +105,7 @@ def test_a_second_decision_is_refused_and_told_who_was_first(waiting: Waiting) -
     waiting.decide("approve")
     refusal = waiting.refused("reject", feedback="No!")
     assert isinstance(refusal, IllegalTransition)
-    assert "approve, by maria through page" in refusal.message
+    assert "approve, by maria via page" in refusal.message
     assert "decide" not in (refusal.hint or ""), "one fact is said once"
     assert refusal.details["gate_id"] == waiting.gate
     assert refusal.details["path"] == waiting.need["path"]

@@ -1,1 +1,1 @@
-"""Boards: what agents leave for each other under a key."""
+"""Boards: values that agents leave for each other under keys."""

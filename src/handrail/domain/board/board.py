@@ -1,8 +1,8 @@
-"""A board in one unit of work: entries are set and removed there, on a condition if the caller likes, and run out.
+"""A board in one unit of work: entries are set and removed, optionally on condition of their version, and expire.
 
-An entry that has run out is there for nobody from that moment on. That it is gone is written down later, by whoever
-next writes to the board or watches it: nothing needs a sweeper to be right. Every change is one event of the board's
-stream, and an entry's version is the number of the event that set it. No store, no tool.
+An expired entry is gone for everybody from that moment on. That it is gone gets recorded later, by the next call that
+writes to the board or watches it, so correctness needs no sweeper. Every change is one event in the board's stream, and
+an entry's version is the number of the event that set it. No store, no tool.
 """
 
 from __future__ import annotations
@@ -16,42 +16,41 @@ from handrail.domain.board.entry import BoardEntry, board_stream
 from handrail.domain.board.keys import Key, key_of, tags_of
 from handrail.domain.board.snapshot import brief
 from handrail.kernel.errors import BoardConflict, InvalidParams, Refusal
-from handrail.kernel.ledger import Actor
+from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 VALUE = 64 * 1024
-"""Bytes of a value as JSON: a board is for what others act on; what is longer belongs into a file it names."""
+"""The most bytes of a value as JSON. A board is for what others act on; anything longer belongs in a file that the
+entry names."""
 TAGS = 16
-DAY_MS = 24 * 60 * 60 * 1000
-"""The longest an entry can be made to last; without an end it lasts until it is removed."""
 SWEPT = 100
-"""Entries that one call writes off: a board that was left alone for long is cleared in several calls."""
+"""How many expired entries one call removes: a board that was long left alone is cleared over several calls."""
 SET, DELETED, EXPIRED = "bb.set", "bb.deleted", "bb.expired"
-TIME = Actor("handrail", "auto")
-"""Whose doing it is that an entry expires: not that of whoever looks next."""
+TIME = HANDRAIL
+"""The actor of an expiry, rather than whoever happens to look next."""
 SAME = "same"
-"""Where an event keeps what it did not change, so that the whole entry can be told from the event alone."""
+"""The member of an event's data that keeps what it did not change, so that the event alone gives the whole entry."""
 
 
 class Wanted(NamedTuple):
-    """What an entry is to be. It takes the place of everything that was under its key."""
+    """What an entry should become. It replaces everything that was under its key."""
 
     key: str
     value: Any
     tags: Sequence[str] = ()
     ttl_ms: int | None = None
     expected: int | None = None
-    """The version the caller has seen; 0 where nothing may be there. None: whatever is there."""
+    """The version the caller has seen; 0 means that there must be no entry, None that any will do."""
     board: str | None = None
-    """The board of a key that names none."""
+    """The board to use for a key that names none."""
 
 
 class Failed(NamedTuple):
     """Why one of several entries cannot be set."""
 
     at: int
-    """Its place among them, from 0."""
+    """Its index among them."""
     refusal: Refusal
 
 
@@ -64,11 +63,11 @@ class Board:
 
     @property
     def version(self) -> int:
-        """The number of its newest event, those of this unit included."""
+        """The number of its newest event, including those of this unit."""
         return self._unit.head_seq(board_stream(self.name))
 
     def put(self, wanted: Wanted) -> BoardEntry:
-        """Sets an entry; refused where another version is there than the caller expects."""
+        """Sets an entry; refused if the current version is not the one the caller expects."""
         key, tags = _checked(wanted)
         self.sweep()
         there = self._there(key.id)
@@ -89,7 +88,7 @@ class Board:
         return entry
 
     def remove(self, key: str, expected: int | None = None) -> BoardEntry | None:
-        """Removes an entry; None where there was none."""
+        """Removes an entry; None if there was none."""
         self.sweep()
         there = self._there(key)
         _check_version(key, there, expected)
@@ -98,17 +97,17 @@ class Board:
         return there
 
     def sweep(self, most: int = SWEPT) -> list[BoardEntry]:
-        """Writes off what has run out, the longest gone first: one event each."""
+        """Removes expired entries, those expired longest first, with one event each."""
         gone = Query((("namespace", self.name), ("expires_at <", self._unit.now_ms() + 1)), ("expires_at",), most)
         swept = []
         for entry in self._unit.select(BoardEntry, gone):
-            if self._unit.get(BoardEntry, entry.id) == entry:  # not what this unit itself has put or removed since
+            if self._unit.get(BoardEntry, entry.id) == entry:  # unless this unit has itself set or removed it
                 self._unit.record(EXPIRED, removes=(entry,), actor=TIME)
                 swept.append(entry)
         return swept
 
     def _there(self, key: str) -> BoardEntry | None:
-        """What stands under a key. What has run out makes room at once, however much else waits to be swept."""
+        """The entry under a key. An expired one makes room at once, however many others wait to be swept."""
         found = self._unit.get(BoardEntry, key)
         if found is not None and _has_run_out(found, self._unit.now_ms()):
             self._unit.record(EXPIRED, removes=(found,), actor=TIME)
@@ -117,8 +116,8 @@ class Board:
 
 
 def set_many(unit: UnitOfWork, wanted: Sequence[Wanted]) -> tuple[list[BoardEntry], list[Failed]]:
-    """Sets entries of any boards one after the other, and tells which could not be. With a failure among them the
-    caller must refuse the whole: only a refusal keeps a unit from being written."""
+    """Sets entries on any boards one after the other, and returns which failed. If any did, the caller must refuse the
+    whole: only a refusal keeps a unit from being written."""
     entries: list[BoardEntry] = []
     failures: list[Failed] = []
     for place, one in enumerate(wanted):
@@ -130,7 +129,7 @@ def set_many(unit: UnitOfWork, wanted: Sequence[Wanted]) -> tuple[list[BoardEntr
 
 
 def standing(unit: UnitOfWork, key: str) -> BoardEntry | None:
-    """What stands under a key in full, unless it has run out."""
+    """The entry under a full key, unless it has expired."""
     found = unit.get(BoardEntry, key)
     return None if found is None or _has_run_out(found, unit.now_ms()) else found
 
@@ -174,7 +173,7 @@ def _check_version(key: str, there: BoardEntry | None, expected: int | None) -> 
 
 
 def _unchanged(old: BoardEntry, new: BoardEntry) -> dict[str, Any]:
-    """The fields that say the same in both; in JSON 1, 1.0 and true differ."""
+    """The fields with the same value in both; as JSON text, 1, 1.0 and true differ."""
     before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
     return {
         name: value for name, value in before.items() if msgspec.json.encode(value) == msgspec.json.encode(after[name])

@@ -16,7 +16,7 @@ class BoardEntry(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     namespace: str
     value: dict[str, Any]
-    """The value under `value`: any JSON there is, wrapped so that nothing at all can be told from an empty one."""
+    """The value under `value`: any JSON, wrapped so that null can be told from no value at all."""
     tags: list[str]
     version: int
     """The number of the event that set it, within its board."""

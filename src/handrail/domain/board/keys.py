@@ -1,4 +1,4 @@
-"""Keys of a board's entries: which board a key means, and what a key, a board's name and a tag may be made of. Pure."""
+"""Keys of a board's entries: which board a key means, and what keys, board names and tags may look like. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from handrail.domain.board.entry import DEFAULT
 from handrail.kernel.errors import InvalidParams
 
 KEY = 300
-"""Characters of a key, its board's name included."""
+"""The most characters in a key, including its board's name."""
 NAME = 100
-"""Characters of a board's name: it is part of an address."""
+"""The most characters in a board's name, which is part of an address."""
 TAG = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Key(NamedTuple):
-    """A key in full: `id` begins with the board's name and a colon, however it was written."""
+    """A full key: `id` starts with the board's name and a colon, however the key was written."""
 
     board: str
     id: str
 
 
 def key_of(text: str, board: str | None = None) -> Key:
-    """The key that is meant. Where it names no board, `board` is meant, or the default one."""
+    """The full key. If the text names no board, it is on `board`, or on the default one."""
     key = beginning_of(text, board)
     if text != text.rstrip():
         raise InvalidParams(f"the key {text!a} ends with a space", hint="leave it out")
@@ -38,7 +38,7 @@ def key_of(text: str, board: str | None = None) -> Key:
 
 
 def beginning_of(text: str, board: str | None = None) -> Key:
-    """How keys begin, read as a key is: `plan:` is all of the board `plan`."""
+    """A prefix of keys, read like a key: `plan:` is all of the board `plan`."""
     name, colon, rest = text.partition(":")
     if not colon:
         name, rest = board if board is not None else DEFAULT, text
@@ -60,10 +60,10 @@ def beginning_of(text: str, board: str | None = None) -> Key:
 
 
 def check_board(name: str) -> None:
-    """Raises InvalidParams where a board cannot have this name."""
+    """Raises InvalidParams if a board cannot have this name."""
     if len(name) > NAME or not _NAME.fullmatch(name):
         raise InvalidParams(
-            f"{name!a} is no name for a board" if name else "a board's name is missing before the colon",
+            f"{name!a} is not a name for a board" if name else "a board's name is missing before the colon",
             hint=f"up to {NAME} letters, digits, dots, dashes and underscores, as in plan:next",
         )
 

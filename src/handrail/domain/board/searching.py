@@ -1,6 +1,6 @@
-"""Looking through boards: which entries fit, page by page in the order of keys, and which boards there are.
+"""Searching boards: which entries match, page by page in order of key, and which boards there are.
 
-Only what has not run out is found. Looking changes nothing. No store.
+Expired entries are never found. Searching changes nothing. No store.
 """
 
 from __future__ import annotations
@@ -9,38 +9,36 @@ from typing import Any, NamedTuple
 
 from handrail.domain.board.board import standing
 from handrail.domain.board.entry import BoardEntry, board_stream
-from handrail.kernel.query import Query
+from handrail.kernel.query import LAST, Query
 from handrail.kernel.records import UnitOfWork
 
 LOOKED_AT = 2000
-"""Entries that one call looks through for tags, which no index knows."""
+"""How many entries one call searches for tags, which have no index."""
 CHUNK = 250
-_LAST = "\U0010ffff"
-"""After every character a key can hold."""
 
 
 class Sought(NamedTuple):
-    """Which entries; all of it must fit."""
+    """Which entries are wanted; all conditions must hold."""
 
     board: str | None = None
     keys: tuple[str, ...] = ()
-    """Keys in full; none named means any."""
+    """Full keys; empty means any."""
     tags: tuple[str, ...] = ()
-    """Every one of them must be there."""
+    """An entry must have all of them."""
     beginning: str = ""
-    """How the key in full begins."""
+    """The prefix of the full key."""
     after: str = ""
-    """Keys that come later alone."""
+    """Only keys after this one."""
 
 
 class Found(NamedTuple):
-    """A page of entries in the order of their keys."""
+    """A page of entries in order of key."""
 
     entries: list[BoardEntry]
     total: int | None
-    """How many fit, from `after` on. None where not all were looked through."""
+    """How many match, from `after` on. None if not all were examined."""
     next: str | None
-    """The key to go on after; None at the end."""
+    """The key to continue after; None at the end."""
 
 
 class BoardSize(NamedTuple):
@@ -53,7 +51,7 @@ class BoardSize(NamedTuple):
 
 
 def search(unit: UnitOfWork, sought: Sought, limit: int) -> Found:
-    """The first so many that fit."""
+    """The first `limit` entries that match."""
     if sought.keys:
         named = [standing(unit, key) for key in sorted(set(sought.keys))]
         fitting = [entry for entry in named if entry is not None and _fits(entry, sought)]
@@ -67,7 +65,7 @@ def search(unit: UnitOfWork, sought: Sought, limit: int) -> Found:
 
 
 def boards(unit: UnitOfWork) -> list[BoardSize]:
-    """Every board on which something stands, by name."""
+    """Every board that has entries, by name."""
     sizes: dict[str, int] = {}
     for query in _queries(unit, Sought()):
         for (name,), count in unit.count_by(BoardEntry, query, ("namespace",)).items():
@@ -93,7 +91,7 @@ def _first_of(fitting: list[BoardEntry], limit: int) -> Found:
 
 
 def _queries(unit: UnitOfWork, sought: Sought) -> tuple[Query, Query]:
-    """What lasts, and what has not run out yet: no entry is in both."""
+    """Two queries: entries without an expiry, and those that have not expired yet. No entry is in both."""
     conditions: list[tuple[str, Any]] = []
     if sought.board is not None:
         conditions.append(("namespace", sought.board))
@@ -101,7 +99,7 @@ def _queries(unit: UnitOfWork, sought: Sought) -> tuple[Query, Query]:
     if lower:
         conditions.append(("id >", lower))
     if sought.beginning:
-        conditions.append(("id <", sought.beginning + _LAST))
+        conditions.append(("id <", sought.beginning + LAST))
     lasting, ending = ("expires_at", None), ("expires_at >", unit.now_ms())
     return Query((*conditions, lasting)), Query((*conditions, ending))
 
@@ -112,8 +110,8 @@ def _page(unit: UnitOfWork, queries: tuple[Query, Query], limit: int) -> list[Bo
 
 
 def _before(beginning: str) -> str:
-    """What comes just before the beginning itself, after every other key: a query has no `at least`."""
-    return f"{beginning[:-1]}{chr(ord(beginning[-1]) - 1)}{_LAST}" if beginning else ""
+    """A text just before the prefix itself and after all smaller keys, because a query has no `>=`."""
+    return f"{beginning[:-1]}{chr(ord(beginning[-1]) - 1)}{LAST}" if beginning else ""
 
 
 def _fits(entry: BoardEntry, sought: Sought) -> bool:

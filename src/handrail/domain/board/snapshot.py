@@ -1,4 +1,4 @@
-"""An entry as everybody is shown it, and a change of one: registry.md's shapes, camelCase inside. Pure records."""
+"""An entry as it is shown, and a change of one: registry.md's shapes, camelCase inside. Pure records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from handrail.domain.board.entry import BoardEntry
 
 BRIEF = 4000
-"""Bytes of a value that are shown to who did not ask for it."""
+"""The most bytes of a value that are shown to a caller that did not ask for it."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -18,9 +18,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     key: str
     value: Any = UNSET
-    """Left out only where it is long and nobody asked for it."""
+    """Left out only if it is long and was not asked for."""
     value_bytes: int | UnsetType = UNSET
-    """How long the value is that was left out."""
+    """The size of a value that was left out."""
     tags: tuple[str, ...]
     created_at: int
     updated_at: int
@@ -39,14 +39,14 @@ class BoardChange(msgspec.Struct, frozen=True, kw_only=True):
     entry: Snapshot | UnsetType = UNSET
     previous: Snapshot | UnsetType = UNSET
     reason: str | UnsetType = UNSET
-    """`ttl` where it has run out, `undo` where somebody took a change back."""
+    """`ttl` if it expired, `undo` if somebody undid a change."""
     by: str | UnsetType = UNSET
-    """Who did it; nobody does it where time runs out."""
+    """Who did it; unset for an expiry."""
     ts: int
 
 
 def snapshot(entry: BoardEntry) -> Snapshot:
-    """The entry whole."""
+    """The whole entry."""
     return Snapshot(
         key=entry.id,
         value=entry.value["value"],
@@ -60,6 +60,6 @@ def snapshot(entry: BoardEntry) -> Snapshot:
 
 
 def brief(entry: BoardEntry) -> Snapshot:
-    """The entry for who knows its value already, or has not asked for it: a long one is not repeated."""
+    """The entry for a caller that already knows its value or did not ask for it: a long value is left out."""
     shown, size = snapshot(entry), len(msgspec.json.encode(entry.value["value"]))
     return shown if size <= BRIEF else msgspec.structs.replace(shown, value=UNSET, value_bytes=size)

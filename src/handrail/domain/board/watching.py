@@ -1,7 +1,7 @@
-"""Watching a board: what happened on it after a version, told from its events alone, each once and in order.
+"""Watching a board: what happened on it after a version, from its events alone, each once and in order.
 
-Who watches also writes off what has run out, so that its end is among what is told. What a retention hides is said,
-never skipped. No store.
+Watching also removes expired entries, so that their expiry is among what is reported. What a retention hides is
+mentioned, never silently skipped. No store.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ _KINDS: dict[str, Literal["set", "delete", "expire"]] = {SET: "set", DELETED: "d
 
 
 class Watched(NamedTuple):
-    """What happened, as far as it was asked for."""
+    """What happened, as far as was asked for."""
 
     changes: list[BoardChange]
     version: int
     """The number of the board's newest event."""
     truncated_before: int
-    """The first event that is still shown, where older ones were asked for and are not; else 0."""
+    """The first event still shown, if older ones were asked for but are hidden; else 0."""
 
 
 def watch(unit: UnitOfWork, name: str, after: int, limit: int, *, history: int = 0) -> Watched:
-    """What happened on a board after that version, at most `limit` changes. `history`: only the newest so many are
-    shown; 0 shows all."""
+    """What happened on a board after that version, at most `limit` changes. Only the newest `history` events are shown;
+    0 shows all."""
     board = Board(unit, name)
     stood = board.version
     swept = board.sweep()
     first = max(1, board.version - history + 1) if history else 1
     hidden, after = after < first - 1, max(after, first - 1)
     changes = [change_of(unit, event) for event in unit.events(board_stream(name), after, limit) if event.seq <= stood]
-    for version, entry in enumerate(swept, stood + 1):  # of this unit, so not among the events yet
+    for version, entry in enumerate(swept, stood + 1):  # recorded by this unit, so not among the events yet
         if version > after and len(changes) < limit:
             changes.append(_run_out(version, entry, unit.now_ms()))
     return Watched(changes, board.version, first if hidden else 0)
@@ -68,7 +68,7 @@ def change_of(unit: UnitOfWork, event: Event) -> BoardChange:
 
 
 def _undone(unit: UnitOfWork, event: Event) -> Event:
-    """The event that was taken back: an undo carries what changed back, and it what did not."""
+    """The event that was undone. The undo has what it changed back; the undone event has what stayed the same."""
     (undone,) = unit.events(event.stream, event.data["undone"] - 1, 1)
     return undone
 

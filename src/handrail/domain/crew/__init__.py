@@ -1,1 +1,1 @@
-"""Crew: agents, what they hold, what they tell each other. Records and states; no I/O."""
+"""Crew: agents, what they hold, what they say to each other. Records and states; no I/O."""

@@ -1,6 +1,7 @@
-"""Whom a message is for: one recipient by id or name, or everybody who fits. No store, no posting.
+"""Who a message is for: one recipient by id or name, or everybody who matches. No store, no posting.
 
-Anybody who ever registered can be written to; a message waits until it is read. A broadcast is for those who are there.
+Any agent that ever registered can be written to; its message waits until it is read. A broadcast goes only to agents
+that are present.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 AUDIENCE = 500
-"""Recipients of one broadcast: each copy is a write to an inbox of its own, all in one transaction."""
+"""The most recipients of one broadcast: each copy is a write to a separate inbox, all in one transaction."""
 _PAGE = 500
 
 
 class Audience(NamedTuple):
-    """Who is meant; what is left out means anybody."""
+    """Who is meant; an omitted field matches anybody."""
 
     role: str | None = None
     status: str | None = None
@@ -28,8 +29,8 @@ class Audience(NamedTuple):
 
 
 def recipient(unit: UnitOfWork, text: str) -> str:
-    """The id that a message is sent to: the human, an agent's id, or a name that only one agent has. Of several with
-    one name, the only one that is there is meant."""
+    """The id a message goes to: the human, an agent's id, or an agent's name. A name that several agents share means
+    the only one of them that is present."""
     if text == HUMAN or unit.get(Agent, text) is not None:
         return text
     named = unit.select(Agent, Query((("name", text),), ("-created_at", "-id"), _PAGE))
@@ -51,7 +52,7 @@ def _unknown(unit: UnitOfWork, text: str) -> AgentNotFound:
 
 
 def audience(unit: UnitOfWork, wanted: Audience, sender_id: str) -> list[Agent]:
-    """Every agent that is there and fits, but for the sender, in the order of registration."""
+    """Every matching agent that is present, except the sender, in order of registration."""
     named = (("role", wanted.role), ("runtime", wanted.runtime))
     conditions = tuple((column, value) for column, value in named if value is not None)
     found: list[Agent] = []

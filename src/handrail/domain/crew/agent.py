@@ -1,4 +1,4 @@
-"""An agent that works with others. Whether it is there follows from its lease, not from a stored word."""
+"""An agent that works with others. Whether it is present follows from its lease, not from a stored status."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 
+from handrail.kernel.records import UnitOfWork
+
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One registered agent. `secret_hash` is all that is kept of its secret."""
+    """One registered agent. Only a hash of its secret is kept."""
 
     id: str
     name: str
@@ -22,8 +24,14 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     secret_hash: str
     created_at: int
     mismatches: int = 0
-    """Writes in its name that did not come with its secret."""
+    """How many writes in its name came without its secret."""
 
     @property
     def stream(self) -> str:
         return self.id
+
+
+def agent_name(unit: UnitOfWork, agent_id: str) -> str:
+    """An agent's name; for an unknown agent, its id."""
+    agent = unit.get(Agent, agent_id)
+    return agent.name if agent is not None else agent_id

@@ -1,7 +1,8 @@
 """Claims: which agent has which task. A claim is a lease on the task, with a fencing number.
 
-Expiry is looked at on every reading; nothing sweeps. Safety rests on the lease's row in the task's own stream: whoever
-writes to a task has read it there, so of two that think they have the task one is refused, whatever their clocks say.
+Expiry is checked on every read; nothing sweeps. Safety rests on the lease's row being in the task's own stream: every
+write to a task has read it there, so if two agents believe they hold the task, one is refused, whatever their clocks
+say.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.identity import CrewRules, Writer
 from handrail.domain.crew.lease import Lease, free_lease
 from handrail.domain.crew.posting import post_taken
-from handrail.domain.crew.presence import CrewRules
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.moving import blocked, check_open, move_task, workflow_of
 from handrail.domain.work.task import RUNNING, Task
@@ -21,17 +22,8 @@ from handrail.kernel.lease import Holding, acquire
 from handrail.kernel.records import UnitOfWork
 
 
-class Writer(NamedTuple):
-    """In whose name something is asked or written: an agent, and the fence it believes to have."""
-
-    agent_id: str | None = None
-    fence: int | None = None
-    proven: bool = False
-    """True when the agent has shown that it is the one it says."""
-
-
 class Claimed(NamedTuple):
-    """A claim as it stands after it was asked for. `lease` is another's where it could not be had."""
+    """The outcome of asking for a claim. If it was not granted, `lease` is the other holder's."""
 
     granted: bool
     lease: Lease
@@ -44,7 +36,7 @@ def claim_of(unit: UnitOfWork, task: Task) -> Lease:
 
 
 def holder_of(unit: UnitOfWork, task: Task) -> Lease | None:
-    """The claim on a task, while somebody has it."""
+    """The claim on a task, if somebody holds it now."""
     if task.assigned_agent_id is None:
         return None
     lease = claim_of(unit, task)
@@ -52,12 +44,12 @@ def holder_of(unit: UnitOfWork, task: Task) -> Lease | None:
 
 
 def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start: bool) -> Claimed:
-    """Gives the task to the agent, unless another has it; asking again renews. `start` begins the work as well."""
+    """Gives the task to the agent unless another one holds it; asking again renews. `start` also begins the work."""
     workflow = workflow_of(unit, task)
     if task.is_finished:
         raise IllegalTransition(
-            f'task "{task.name}" is {task.status}; there is nothing left to claim',
-            hint="task_get_available shows what can be claimed",
+            f'task "{task.name}" is {task.status}; it cannot be claimed any more',
+            hint="task_get_available lists what you can claim",
             status=task.status,
         )
     check_open(workflow, starting=True)
@@ -85,18 +77,19 @@ def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start
 
 
 def give_up(unit: UnitOfWork, task: Task, lease: Lease, reason: str | None) -> Task:
-    """Sets a claimed task free. One under way is pending again: what was done stands in its checkpoints."""
+    """Releases a claimed task. One that was under way becomes pending again; its checkpoints keep what was done."""
     edit = PlanEdit(unit, workflow_of(unit, task))
     status = "pending" if task.status in RUNNING else task.status
     changed = edit.change(task, status=status, assigned_agent_id=None, claimed_at=None)
-    freed = lease.with_holding(Holding(None, lease.fence, 0), unit.now_ms())
+    freed = lease.with_holding(lease.holding.freed(), unit.now_ms())
     told: dict[str, Any] = {"agent_id": lease.holder, "fence": lease.fence}
     edit.record("task.released", freed, data={**told, "reason": reason} if reason else told)
     return changed
 
 
 def take_up(unit: UnitOfWork, task: Task, lease: Lease, agent: Agent, rules: CrewRules) -> Lease:
-    """The claim of an agent that has come back, under a new fence: what of it still runs elsewhere is left behind."""
+    """Renews the claim of a returning agent under a new fence, which shuts out any instance of it still running
+    elsewhere."""
     now = unit.now_ms()
     mine = lease.with_holding(Holding(agent.id, lease.fence + 1, now + rules.lease_ms), now)
     edit = PlanEdit(unit, workflow_of(unit, task))
@@ -106,17 +99,16 @@ def take_up(unit: UnitOfWork, task: Task, lease: Lease, agent: Agent, rules: Cre
 
 
 def check_writer(unit: UnitOfWork, task: Task, writer: Writer, rules: CrewRules) -> None:
-    """Raises ClaimHeld where somebody else has the task, or where a fence is given that is not, or no longer, its
-    giver's.
+    """Raises ClaimHeld if somebody else holds the task, or if the given fence is not, or no longer, the writer's.
 
-    A claim that has run out and that nobody took is taken up again by its holder's next write: no work is lost by it.
+    An expired claim that nobody has taken is resumed by its holder's next write, so no work is lost.
     """
     lease, now = unit.get(Lease, task.id), unit.now_ms()
     if lease is None:
         if writer.fence is not None:
             raise ClaimHeld(
-                f'nobody has claimed task "{task.name}"; fence {writer.fence} was given for another',
-                hint="task_claim gives the fence of a task",
+                f'nobody has claimed task "{task.name}"; fence {writer.fence} is not for this task',
+                hint="leave fence out, or claim the task first: task_claim returns its fence",
                 task_id=task.id,
             )
         return
@@ -142,9 +134,9 @@ def _held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: b
             message = f'task "{task.name}" is held {since} under fence {lease.fence}, not {writer.fence}'
         else:
             message = f'task "{task.name}" is held by {name} {since}, under fence {lease.fence}'
-        return ClaimHeld(message, hint="task_get_available shows what is free; message_send reaches them", **details)
+        return ClaimHeld(message, hint="task_get_available lists what is free; message_send reaches them", **details)
     return ClaimHeld(
-        f'fence {writer.fence} on task "{task.name}" is not yours, or not any more; it stands at {lease.fence}',
-        hint="nobody holds it now: task_claim takes it, task_load_context shows what was done",
+        f'fence {writer.fence} on task "{task.name}" is not yours, or no longer; its fence is now {lease.fence}',
+        hint="nobody holds it now: claim it with task_claim; task_load_context shows what was done",
         **details,
     )

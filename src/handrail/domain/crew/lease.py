@@ -1,8 +1,8 @@
-"""A lease as it is stored: on a task's claim, an agent's presence, later a graph's lock. The rules are in
+"""A lease as it is stored: a claim on a task, an agent's presence, a lock on a graph. The rules are in
 `kernel/lease.py`.
 
-Its id is the id of what it guards. That a lease was renewed is no news to anybody: `expires_ms` and `renewed_ms` change
-without an event, so an agent that is merely there leaves no trace in the ledger.
+Its id is the id of what it guards. A renewal is not news: `expires_ms` and `renewed_ms` change without an event, so an
+agent that is merely present leaves no trace in the ledger.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     expires_ms: int
     since_ms: int = 0
     renewed_ms: int = 0
-    """When its holder was last heard of."""
+    """When its holder was last heard from."""
 
     @property
     def holding(self) -> Holding:
         return Holding(self.holder, self.fence, self.expires_ms)
 
     def with_holding(self, holding: Holding, now_ms: int) -> Lease:
-        """The lease as `holding` has it from now on."""
+        """The lease updated to `holding` as of now."""
         begins = holding.holder != self.holder or holding.fence != self.fence
         return msgspec.structs.replace(
             self,
@@ -43,13 +43,13 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ended(unit: UnitOfWork, key: str) -> tuple[Lease, ...]:
-    """The lease on `key` set free, where somebody has or had it: for the event that ends it."""
+    """The freed lease on `key`, for the event that ends it; empty if nobody holds or held it."""
     lease = unit.get(Lease, key)
     if lease is None or lease.holder is None:
         return ()
-    return (lease.with_holding(Holding(None, lease.fence, 0), unit.now_ms()),)
+    return (lease.with_holding(lease.holding.freed(), unit.now_ms()),)
 
 
 def free_lease(key: str, stream: str) -> Lease:
-    """A lease that nobody has held yet."""
+    """A lease that has never been held."""
     return Lease(id=key, stream=stream, holder=FREE.holder, fence=FREE.fence, expires_ms=FREE.expires_ms)

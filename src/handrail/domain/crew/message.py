@@ -1,15 +1,17 @@
-"""A message from one agent (or a person) to another. Who may send what to whom is `posting.py`'s."""
+"""A message from one agent (or a person) to another. How it is addressed and sent is in `addressing.py` and
+`posting.py`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
-PRIORITIES = ("low", "normal", "high", "urgent")
-"""From the least to the most urgent: the place in this order is a message's `urgency`."""
+Priority = Literal["low", "normal", "high", "urgent"]
+PRIORITIES: tuple[str, ...] = get_args(Priority)
+"""From least to most urgent: the index in this order is a message's `urgency`."""
 NEVER = 2**53 - 1
-"""When a message expires that never does: the largest number every JSON reader has."""
+"""The expiry of a message that never expires: the largest integer that every JSON reader represents exactly."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,10 +33,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     read_at: int | None
     sequence: int = 0
-    """Its place in the inbox: messages are counted as they arrive."""
+    """Its number in the inbox: messages are numbered as they arrive."""
     urgency: int = 1
     expires_at: int = NEVER
-    """From then on it is no longer delivered."""
+    """From this time on it is no longer delivered."""
     ack_required: bool = False
     acked_at: int | None = None
 

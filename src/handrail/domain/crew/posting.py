@@ -1,8 +1,9 @@
-"""Posting: how a message comes to lie in an inbox, and which of them are still to be read. No store.
+"""Posting: how a message gets into an inbox, and which messages are still to be read. No store.
 
-An inbox is a stream: what arrives is counted, so its order is the same for everybody. A message is dated after the one
-before it in its inbox, and a reply after all it could have read in its thread, whichever machine's clock is ahead: a
-thread reads in the order in which it was written, and whoever asks for what came after a date misses nothing.
+An inbox is a stream: arrivals are numbered, so their order is the same for everybody. A message is dated later than the
+one before it in its inbox, and a reply later than anything in its thread that its author could have read, whichever
+machine's clock is ahead. So a thread reads in the order it was written, and asking for what came after a date misses
+nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 HUMAN = "human"
-"""The inbox of the people who watch: `handrail message`."""
+"""The inbox of the people in charge: `handrail message`."""
 SYSTEM = "handrail"
-"""Who tells agents what happened to them while they were away."""
+"""The sender of notices about what happened to an agent while it was away."""
 CLAIM_LOST = "claim_lost"
 
 
 class Letter(NamedTuple):
-    """What is sent, to whomever."""
+    """What is sent, without a recipient."""
 
     message_type: str
     body: Any
@@ -44,7 +45,7 @@ def post(
     answers: Message | None = None,
     thread_id: str | None = None,
 ) -> Message:
-    """The message, recorded. `answers` is the one it replies to, whose thread it joins."""
+    """Records a message. `answers` is the one it replies to, whose thread it joins."""
     last = unit.select(Message, Query((("recipient_id", recipient_id),), ("-sequence",), 1))
     thread = answers.thread_id if answers is not None else thread_id or unit.new_id("thr")
     message = Message(
@@ -72,8 +73,8 @@ def _dated(unit: UnitOfWork, last: list[Message], answers: Message | None) -> in
 
 
 def unread(agent_id: str, now_ms: int) -> Query:
-    """What an agent has not read yet, or has read and still must acknowledge: the most urgent first, then as it
-    came."""
+    """What an agent has not read yet, or has read but must still acknowledge: most urgent first, then in order of
+    arrival."""
     conditions = (("recipient_id", agent_id), ("status", "unread"), ("expires_at >", now_ms))
     return Query(conditions, ("-urgency", "sequence"))
 
@@ -83,12 +84,12 @@ def unread_count(unit: UnitOfWork, agent_id: str) -> int:
 
 
 def post_taken(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
-    """Tells an agent, whenever it comes back, that another has its task now."""
+    """Leaves a notice for an agent that another one has its task now."""
     _post_loss(unit, loser_id, task, {"now_held_by": taker.id, "name": taker.name, "fence": fence})
 
 
 def post_released(unit: UnitOfWork, by_id: str, loser_id: str, task: Task, reason: str | None) -> None:
-    """Tells an agent that somebody else set its task free."""
+    """Leaves a notice for an agent that somebody else released its task."""
     _post_loss(unit, loser_id, task, {"released_by": by_id, **({"reason": reason} if reason else {})})
 
 
@@ -100,7 +101,7 @@ def _post_loss(unit: UnitOfWork, loser_id: str, task: Task, how: dict[str, Any])
 
 
 def losses(unit: UnitOfWork, agent_id: str) -> list[dict[str, Any]]:
-    """What an agent lost and has not read of yet, the newest first."""
+    """Losses that an agent has not read about yet, newest first."""
     told = unit.select(Message, unread(agent_id, unit.now_ms())._replace(order=("-sequence",), limit=200))
     found = [message.body for message in told if message.sender_id == SYSTEM and isinstance(message.body, dict)]
     return [{key: body[key] for key in body if key != "event"} for body in found if body.get("event") == CLAIM_LOST]

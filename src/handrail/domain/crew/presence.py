@@ -1,7 +1,8 @@
-"""Whether an agent is there: its presence lease, and what is seen of it. No store, no clock of its own.
+"""Whether an agent is present: its presence lease, and the evidence for it. No store, no clock of its own.
 
-Presence is a lease on the agent itself. Every call of an agent renews it, together with its claims; silence for
-`CrewRules.lease_ms` ends it, whoever looks next. An agent that was away and calls again is back under a new fence.
+Presence is a lease on the agent itself. Every call an agent makes renews it, together with its claims; after
+`CrewRules.lease_ms` of silence it has expired for anyone who looks. An agent that calls again later is back under a new
+fence.
 """
 
 from __future__ import annotations
@@ -11,40 +12,28 @@ from typing import Any
 import msgspec
 
 from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.identity import CrewRules
 from handrail.domain.crew.lease import Lease, free_lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import AgentNotFound, NotAllowed
-from handrail.kernel.lease import Holding, acquire, release
+from handrail.kernel.lease import acquire
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
 
 SHOWN = 10
-"""Agents a refusal names."""
+"""How many agents a refusal names."""
 LOOKED_AT = 1000
-"""Agents, the newest, that are looked at when they are counted."""
+"""How many agents are examined when they are counted; the newest ones."""
 HELD = 50
-"""Claims of one agent that are looked at."""
-
-
-class CrewRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How long silence is taken for work, and how much of an agent's word is believed."""
-
-    heartbeat_ms: int = 30_000
-    strict: bool = False
-    """True where a call in an agent's name must prove to be its own."""
-
-    @property
-    def lease_ms(self) -> int:
-        """Three heartbeats missed."""
-        return 3 * self.heartbeat_ms
+"""How many claims of one agent are examined."""
 
 
 class Liveness(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is seen of an agent, with the evidence."""
+    """The observed state of an agent, with the evidence."""
 
     state: str
-    """working (it holds a task, or wrote something lately), idle, or lost."""
+    """working (it holds a task, or recently wrote something), idle, or lost."""
     last_call: int | None
     lease_expires: int | None
     last_progress: dict[str, Any] | None = None
@@ -52,7 +41,7 @@ class Liveness(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def secret_hash(secret: str) -> str:
-    """What is kept of a secret. It is long and random, so a plain hash keeps it."""
+    """The stored form of a secret. Secrets are long and random, so a plain hash is safe."""
     import hashlib  # noqa: PLC0415 - it takes longer to load than all of this toolset
 
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -65,13 +54,13 @@ def knows_secret(agent: Agent, secret: str | None) -> bool:
 
 
 def find_agent(unit: UnitOfWork, agent_id: str) -> Agent:
-    """The agent, or a refusal that names those there are."""
+    """The agent, or a refusal that names the newest ones there are."""
     agent = unit.get(Agent, agent_id)
     if agent is None:
         newest = unit.select(Agent, Query((), ("-created_at", "-id"), SHOWN))
         known = ", ".join(f"{one.id} ({one.name})" for one in newest) or "there is none yet"
         raise AgentNotFound(
-            f"there is no agent {agent_id}", hint=f"agent_register makes one; newest: {known}", id=agent_id
+            f"there is no agent {agent_id}", hint=f"agent_register registers one; newest: {known}", id=agent_id
         )
     return agent
 
@@ -85,19 +74,19 @@ def is_present(unit: UnitOfWork, agent_id: str) -> bool:
 
 
 def check_room(unit: UnitOfWork, most: int) -> None:
-    """Refuses one more agent where as many are present as may be."""
+    """Refuses another agent once the most allowed are present."""
     newest = unit.select(Agent, Query((("status", ("online", "busy")),), ("-created_at", "-id"), LOOKED_AT))
     there = [agent for agent in newest if is_present(unit, agent.id)]
     if len(there) >= most:
         names = ", ".join(agent.name for agent in there[:SHOWN])
         raise NotAllowed(
             f"{most} agents may be present at once, and they are: {names}",
-            hint="wait until one leaves (agent_unregister), or raise max_children in the settings",
+            hint="wait until one unregisters (agent_unregister), or raise max_children in the settings",
         )
 
 
 def present(unit: UnitOfWork, agent_id: str, rules: CrewRules) -> Lease:
-    """The agent's presence from now on; recorded by the caller."""
+    """The agent's presence lease from now on; the caller records it."""
     lease, now = presence_of(unit, agent_id), unit.now_ms()
     taken = acquire(lease.holding, agent_id, now, rules.lease_ms)
     assert taken is not None, "nobody else holds an agent's presence"
@@ -105,7 +94,7 @@ def present(unit: UnitOfWork, agent_id: str, rules: CrewRules) -> Lease:
 
 
 def arrive(unit: UnitOfWork, agent_id: str, rules: CrewRules) -> None:
-    """Records that an agent that was away is back, unless it turns out to be there."""
+    """Records that an agent is back, unless it turns out to be present already."""
     agent = unit.get(Agent, agent_id)
     if agent is None or is_present(unit, agent_id):
         return
@@ -113,20 +102,27 @@ def arrive(unit: UnitOfWork, agent_id: str, rules: CrewRules) -> None:
     unit.record("agent.returned", back, present(unit, agent_id, rules))
 
 
+def change_agent(unit: UnitOfWork, agent: Agent, **values: Any) -> Agent:
+    """The agent with these values, recorded if they differ."""
+    changed = msgspec.structs.replace(agent, **values)
+    if changed != agent:
+        unit.record("agent.updated", changed)
+    return changed
+
+
 def depart(unit: UnitOfWork, agent: Agent) -> None:
     """Records that an agent has left."""
     lease, now = presence_of(unit, agent.id), unit.now_ms()
-    gone = release(lease.holding, agent.id, lease.fence) or Holding(None, lease.fence, 0)
     left = msgspec.structs.replace(agent, status="offline", current_task_id=None)
-    unit.record("agent.left", left, lease.with_holding(gone, now))
+    unit.record("agent.left", left, lease.with_holding(lease.holding.freed(), now))
 
 
 def claims_of(unit: UnitOfWork, agent_id: str) -> tuple[list[Lease], list[Lease]]:
-    """The leases on unfinished tasks that an agent holds, and those that have run out and nobody has taken; newest
+    """The leases on unfinished tasks that an agent holds, and the expired ones that nobody else has taken; newest
     first."""
     now = unit.now_ms()
     stored = [lease.id for lease in unit.select(Lease, where(holder=agent_id)) if _is_open(unit, lease.id)]
-    current = (unit.get(Lease, key) for key in stored)  # as this unit leaves them
+    current = (unit.get(Lease, key) for key in stored)  # including this unit's own changes
     held = [lease for lease in current if lease is not None and lease.holder == agent_id]
     held.sort(key=lambda lease: (lease.since_ms, lease.id), reverse=True)
     return (
@@ -142,7 +138,7 @@ def _is_open(unit: UnitOfWork, task_id: str) -> bool:
 
 
 def status_of(unit: UnitOfWork, agent: Agent) -> str:
-    """offline, busy or online: by its presence and its claims, then by what it said last."""
+    """offline, busy or online: by its presence and claims, then by what it last reported."""
     if not is_present(unit, agent.id):
         return "offline"
     return "busy" if agent.status == "busy" or claims_of(unit, agent.id)[0] else "online"

@@ -1,7 +1,7 @@
-"""Reading an inbox: who may look into it, which messages fit, and what reading, acknowledging and archiving do.
+"""Reading an inbox: who may see it, which messages match, and what reading, acknowledging and archiving do.
 
-A message that asks to be acknowledged counts as unread until it is, whoever has looked at it. One that has expired is
-no longer delivered and no longer counted; it stays where it is. No store, no posting.
+A message that asks for acknowledgement counts as unread until it gets one, even if it has been read. An expired message
+is no longer delivered or counted, but stays in the inbox. No store, no posting.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 PEOPLES_CHANNELS = ("cli", "page")
-"""The doors through which a person comes; no agent comes through them in its own name."""
+"""The channels that people use; no agent uses them in its own name."""
 
 
 class Caller(NamedTuple):
     """Who asks for mail."""
 
     agent_id: str | None
-    """The agent, where one is known."""
+    """The agent, if known."""
     person: bool
-    """True for a person at a door of their own, who speaks for no agent."""
+    """True for a person on a channel for people, who does not speak for an agent."""
     strict: bool
-    """True where nobody may look into an inbox without having proved to be its owner."""
+    """True if only an inbox's proven owner may look into it."""
 
     def owns(self, inbox_id: str) -> bool:
-        """Whether the inbox is the caller's. A caller nobody knows is believed, unless identity is strict; never for
-        the person's own inbox."""
+        """Whether the inbox is the caller's. An unknown caller is believed unless identity is strict, but never for the
+        human's inbox."""
         if inbox_id == HUMAN:
             return self.person
         if self.agent_id is not None:
@@ -41,7 +41,7 @@ class Caller(NamedTuple):
         return not self.strict
 
     def sees(self, message: Message) -> bool:
-        """Whether the caller may look at a message. A person may look at all of them."""
+        """Whether the caller may see a message. A person may see all of them."""
         if self.person:
             return True
         if self.agent_id is not None:
@@ -54,7 +54,7 @@ def caller_of(unit: UnitOfWork, agent_id: str | None, *, strict: bool) -> Caller
 
 
 def check_sender(caller: Caller, sender_id: str) -> None:
-    """Raises NotAllowed where somebody else would speak for the person."""
+    """Raises NotAllowed if anyone but the person would write as the human."""
     if sender_id == HUMAN and not caller.person:
         raise NotAllowed(
             "only a person writes as the human, with `handrail message send`",
@@ -63,19 +63,20 @@ def check_sender(caller: Caller, sender_id: str) -> None:
 
 
 def check_inbox(caller: Caller, inbox_id: str) -> None:
-    """Raises NotAllowed where an inbox is not the caller's to look into: the person's own, where identity is strict."""
+    """Raises NotAllowed if the caller may not look into an inbox: the human's, where identity is strict."""
     if inbox_id == HUMAN and caller.strict and not caller.person:
         raise NotAllowed(
-            "the human's inbox is read by the human alone here", hint="message_list shows your own; message_send writes"
+            "only the human reads the human's inbox here",
+            hint="message_list shows your own inbox; message_send writes to the human",
         )
 
 
 def find_message(unit: UnitOfWork, caller: Caller, message_id: str) -> Message:
-    """The message, where it is there and the caller may see it."""
+    """The message, if it exists and the caller may see it; else a refusal."""
     message = unit.get(Message, message_id)
     if message is None:
         raise MessageNotFound(
-            f"there is no message {message_id}", hint="message_list shows messages by id", id=message_id
+            f"there is no message {message_id}", hint="message_list lists messages with their ids", id=message_id
         )
     if not caller.sees(message):
         raise NotAllowed(
@@ -87,7 +88,7 @@ def find_message(unit: UnitOfWork, caller: Caller, message_id: str) -> Message:
 
 
 def find_own(unit: UnitOfWork, caller: Caller, message_ids: Iterable[str]) -> list[Message]:
-    """Messages of the caller's own inbox. One that is another's refuses all of them."""
+    """Messages in the caller's own inbox. If one belongs to somebody else, all are refused."""
     found = [find_message(unit, caller, message_id) for message_id in dict.fromkeys(message_ids)]
     for message in found:
         if not caller.owns(message.recipient_id):
@@ -110,11 +111,11 @@ def _who_you_are(caller: Caller) -> str:
 
 
 class Sought(NamedTuple):
-    """Which messages of an agent. With a thread, what the agent wrote in it belongs to it too."""
+    """Which of an agent's messages are wanted. For a thread, that includes what the agent itself wrote in it."""
 
     agent_id: str
     status: str | None = "unread"
-    """unread, read or all; None means whatever is not archived, which is how a thread is read."""
+    """unread, read or all; None means everything that is not archived, which is how a thread is read."""
     message_types: tuple[str, ...] = ()
     priorities: tuple[str, ...] = ()
     workflow_id: str | None = None
@@ -123,8 +124,8 @@ class Sought(NamedTuple):
 
 
 def found(unit: UnitOfWork, sought: Sought, limit: int, offset: int) -> tuple[list[Message], int]:
-    """One page of what fits, and how much fits in all. A thread comes in the order of writing, unread messages by
-    urgency and then as they came, everything else newest first."""
+    """One page of matching messages, and the total. A thread is in the order it was written, unread messages are by
+    urgency and then arrival, everything else is newest first."""
     queries = _queries(sought, unit.now_ms())
     total = sum(unit.count(Message, query) for query in queries)
     if len(queries) == 1:
@@ -135,7 +136,7 @@ def found(unit: UnitOfWork, sought: Sought, limit: int, offset: int) -> tuple[li
 
 
 def _queries(sought: Sought, now_ms: int) -> list[Query]:
-    """What is asked for, as queries no two of which find the same message."""
+    """The request as queries that find disjoint sets of messages."""
     me, status, thread = sought.agent_id, sought.status, sought.thread_id
     narrowed = _narrowed(sought)
     if status == "unread":
@@ -178,13 +179,13 @@ def unread_by_priority(unit: UnitOfWork, agent_id: str) -> dict[str, int]:
 
 
 def mark_read(unit: UnitOfWork, messages: Iterable[Message], *, ack: bool) -> list[Message]:
-    """The messages, read from now on, and acknowledged where that is said."""
+    """Marks messages as read and, with `ack`, as acknowledged."""
     now = unit.now_ms()
     return _changed(unit, "message.acknowledged" if ack else "message.read", messages, lambda one: _read(one, now, ack))
 
 
 def archive(unit: UnitOfWork, messages: Iterable[Message]) -> list[Message]:
-    """The messages, put away. That is no acknowledgement: the sender sees that there was none."""
+    """Archives messages. That does not acknowledge them: the sender sees that nobody did."""
     return _changed(unit, "message.archived", messages, lambda one: msgspec.structs.replace(one, status="archived"))
 
 
@@ -200,7 +201,7 @@ def _read(message: Message, now_ms: int, ack: bool) -> Message:
 
 
 def _changed(unit: UnitOfWork, kind: str, messages: Iterable[Message], change: Any) -> list[Message]:
-    """Each as it is now, one event an inbox; what is so already leaves no trace."""
+    """Applies a change to each message, with one event per inbox. Messages that would stay the same cause no event."""
     after = [(message, change(message)) for message in messages]
     by_inbox: dict[str, list[Message]] = {}
     for old, new in after:

@@ -1,7 +1,7 @@
-"""Issuing, finding, revoking and listing tokens. No store, no chance: the secret is handed in.
+"""Issuing, finding, revoking and listing tokens. No store, no randomness: the secret is passed in.
 
-A token's text is `hr_`, the letters of its id, `_` and the secret: it is looked up by id, and the secret compared with
-the hash that is kept. The text itself is kept nowhere and shown once.
+A token's text is `hr_`, the letters of its id, `_` and the secret: it is looked up by id, and its secret is compared
+with the stored hash. The text itself is shown once and never stored.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from handrail.kernel.records import UnitOfWork
 DECIDE = "decide"
 DEFAULT_RIGHTS = ("read", "write")
 NAME = 100
-"""Characters of a name."""
+"""The most characters in a name."""
 SHOWN = 10
-"""Tokens a refusal names."""
+"""How many tokens a refusal names."""
 _ID = "tok"
 _TEXT = re.compile(r"hr_([0-9a-z]{1,26})_([A-Za-z0-9_-]{1,200})", re.ASCII)
 _LIKE_AN_ID = re.compile(r"hr_.*|[a-z]+_[0-9a-z]{26}", re.ASCII | re.DOTALL)
 
 
 class Issued(NamedTuple):
-    """A new token, and its text for the one who will carry it."""
+    """A new token, and its text for whoever will use it."""
 
     token: Token
     text: str
 
 
 def issue(unit: UnitOfWork, name: str, rights: Iterable[str], secret: str, *, agent_id: str | None = None) -> Issued:
-    """Makes a token. Names are unique among those that work, so that one can be revoked by name."""
+    """Issues a token. Names are unique among active tokens, so that one can be revoked by name."""
     given = checked_rights(rights)
     _check_name(unit, name)
     if agent_id is not None:
@@ -64,7 +64,7 @@ def issue(unit: UnitOfWork, name: str, rights: Iterable[str], secret: str, *, ag
 
 
 def checked_rights(rights: Iterable[str]) -> tuple[str, ...]:
-    """The rights in their own order, each once."""
+    """The rights in the order of `RIGHTS`, each once; refuses unknown ones."""
     given = set(rights)
     for right in sorted(given):
         if right not in RIGHTS:
@@ -75,7 +75,7 @@ def checked_rights(rights: Iterable[str]) -> tuple[str, ...]:
     if not given:
         raise InvalidParams("a token without a right is good for nothing", hint=f"rights: {', '.join(RIGHTS)}")
     if "write" in given and "read" not in given:
-        raise InvalidParams("whoever writes must read what is there", hint="rights: read,write")
+        raise InvalidParams("a token that writes must also read", hint="rights: read,write")
     if DECIDE in given and len(given) > 1:
         raise InvalidParams(
             "a token that may decide does nothing else: it would lie where agents read it",
@@ -85,7 +85,7 @@ def checked_rights(rights: Iterable[str]) -> tuple[str, ...]:
 
 
 def find(unit: UnitOfWork, text: str) -> Token | None:
-    """The token with this text, while it works."""
+    """The token with this text, unless it was revoked."""
     match = _TEXT.fullmatch(text)
     token = unit.get(Token, f"{_ID}_{match[1]}") if match is not None else None
     if match is None or token is None or token.revoked_at is not None:
@@ -94,19 +94,19 @@ def find(unit: UnitOfWork, text: str) -> Token | None:
 
 
 def is_token(text: str) -> bool:
-    """Whether a text has a token's form, so that it is worth looking for."""
+    """Whether a text has the form of a token, so that it is worth looking up."""
     return _TEXT.fullmatch(text) is not None
 
 
 def meant(unit: UnitOfWork, text: str) -> Token:
-    """The token that an id, a name, or a whole token names; of several of one name the one that works."""
+    """The token identified by an id, a name, or its whole text; of several with one name, the active one."""
     match = _TEXT.fullmatch(text)
     token = unit.get(Token, f"{_ID}_{match[1]}" if match is not None else text)
     if token is not None:
         return token
     named = unit.select(Token, Query((("name", text),), ("-created_at", "-id")))
     working = [one for one in named if one.revoked_at is None]
-    if len(working) > 1:  # made at the same moment
+    if len(working) > 1:  # issued at the same moment
         raise SeveralOpen(
             f"{len(working)} tokens that work are called {text}",
             hint=f"name one by its id: {', '.join(one.id for one in working[:SHOWN])}",
@@ -120,7 +120,7 @@ def meant(unit: UnitOfWork, text: str) -> Token:
 
 
 def revoke(unit: UnitOfWork, token: Token) -> Token:
-    """Takes a token back. One that was taken back before stays as it is."""
+    """Revokes a token. One that was revoked before stays as it is."""
     if token.revoked_at is not None:
         return token
     gone = msgspec.structs.replace(token, revoked_at=unit.now_ms())
@@ -129,7 +129,7 @@ def revoke(unit: UnitOfWork, token: Token) -> Token:
 
 
 def listed(unit: UnitOfWork) -> list[Token]:
-    """Every token there ever was, oldest first."""
+    """Every token ever issued, oldest first."""
     return unit.select(Token, Query((), ("created_at",)))
 
 

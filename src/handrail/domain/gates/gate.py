@@ -1,20 +1,24 @@
-"""A gate: a question to a person, and its answer with who gave it, through which channel, when.
+"""A gate: a question to a person, and the answer with who gave it, when, and through which channel.
 
-Work waits for a `decision`; a `review` asks a person to look at something and blocks nothing until they do.
+Work waits for a `decision`; a `review` asks a person to look at something and blocks nothing.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 
 from handrail.kernel.ledger import Actor
 from handrail.kernel.machine import Machine
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
 
 GATE_MACHINE = Machine("gate", {"open": ("answered", "withdrawn"), "answered": (), "withdrawn": ()})
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """One gate. `content_hash` is of what was shown: an answer is to that and nothing else."""
+    """One gate. `content_hash` covers what was shown: an answer applies only to that."""
 
     id: str
     workflow_id: str
@@ -36,8 +40,50 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return self.workflow_id
 
 
+def new_gate(
+    unit: UnitOfWork,
+    workflow_id: str,
+    kind: str,
+    question: str,
+    *,
+    task_id: str | None = None,
+    options: Sequence[str] = (),
+    content_hash: str = "",
+) -> Gate:
+    """A new open question; the caller records it."""
+    return Gate(
+        id=unit.new_id("gate"),
+        workflow_id=workflow_id,
+        task_id=task_id,
+        status=GATE_MACHINE.initial,
+        question=question,
+        options=list(options),
+        content_hash=content_hash,
+        answer=None,
+        feedback=None,
+        answered_by=None,
+        channel=None,
+        created_at=unit.now_ms(),
+        answered_at=None,
+        kind=kind,
+    )
+
+
+def gates_of(
+    unit: UnitOfWork, workflow_id: str, order: tuple[str, ...], limit: int, kind: str | None = None
+) -> list[Gate]:
+    """The questions of a workflow, of one kind or all: up to `limit` per state, since the index orders only within
+    one."""
+    of_kind = (("kind", kind),) if kind is not None else ()
+    return [
+        gate
+        for state in GATE_MACHINE.states
+        for gate in unit.select(Gate, Query((("workflow_id", workflow_id), ("status", state), *of_kind), order, limit))
+    ]
+
+
 def answered_gate(gate: Gate, actor: Actor, word: str, remark: str | None, now_ms: int) -> Gate:
-    """The gate once somebody has answered it. Raises where it is not open."""
+    """The gate after it was answered. Raises if it is not open."""
     GATE_MACHINE.check(f"{gate.kind} {gate.id}", gate.status, "answered")
     return msgspec.structs.replace(
         gate,

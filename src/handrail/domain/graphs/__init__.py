@@ -1,1 +1,1 @@
-"""Graphs that are changed by several at once: values, changes, patches, invariants, transactions. Pure; no store."""
+"""Graphs that several parties change at once: values, changes, patches, invariants, transactions. Pure; no store."""

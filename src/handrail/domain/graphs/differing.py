@@ -1,7 +1,7 @@
 """The difference of two graphs as a JSON Patch, keyed by the ids of nodes and edges, and a count of it. Pure.
 
-Applied to the document of the first graph it gives the document of the second. What is alike is not named: in a graph
-of ten thousand nodes one that was renamed is one operation.
+Applied to the document of the first graph it gives the document of the second. What is the same is not mentioned: one
+renamed node among ten thousand is one operation.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 
 from handrail.domain.graphs.graph import Graph
-from handrail.domain.graphs.json_patch import same
 from handrail.domain.graphs.pointers import pointer_to
+from handrail.kernel.json_values import same_json
 
 Operation = dict[str, Any]
 _WRITTEN = msgspec.json.Encoder()
 
 
 class Summary(msgspec.Struct, frozen=True, rename="camel"):
-    """What is different, at a glance."""
+    """The differences at a glance."""
 
     name_changed: bool
     metadata_changed: bool
@@ -35,7 +35,7 @@ class Summary(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def difference(before: Graph, after: Graph) -> list[Operation]:
-    """The operations that lead from one graph to the other. Edges go before their nodes and come after them."""
+    """The operations that turn one graph into the other. Edges are removed before their nodes and added after them."""
     if before is after:
         return []
     operations: list[Operation] = []
@@ -51,7 +51,7 @@ def summary_of(before: Graph, after: Graph) -> Summary:
     nodes, edges = _counts(before.nodes, after.nodes), _counts(before.edges, after.edges)
     return Summary(
         before.name != after.name,
-        not same(before.metadata, after.metadata),
+        not same_json(before.metadata, after.metadata),
         any(nodes),
         any(edges),
         *nodes,
@@ -66,11 +66,11 @@ def _counts(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, i
 
 def differs(one: Any, other: Any) -> bool:
     """Whether two records are not the same JSON."""
-    # Most of a graph that was read anew is written alike, which is found fastest.
+    # Most of a graph that was read again encodes to the same bytes, which is the fastest check.
     if one is other or _WRITTEN.encode(one) == _WRITTEN.encode(other):
         return False
     # Equal records may still differ in JSON, where true is not 1; unequal ones always do.
-    return one != other or not same(msgspec.to_builtins(one), msgspec.to_builtins(other))
+    return one != other or not same_json(msgspec.to_builtins(one), msgspec.to_builtins(other))
 
 
 def _gone(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Operation]:
@@ -96,5 +96,5 @@ def _members(way: tuple[str, ...], before: Mapping[str, Any], after: Mapping[str
             yield {"op": "add", "path": pointer_to((*way, name)), "value": value}
         elif isinstance(value, dict) and isinstance(before[name], dict):
             yield from _members((*way, name), before[name], value)
-        elif not same(before[name], value):
+        elif not same_json(before[name], value):
             yield {"op": "replace", "path": pointer_to((*way, name)), "value": value}

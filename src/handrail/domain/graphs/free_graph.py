@@ -1,7 +1,8 @@
-"""A graph that is no plan, between its rows and its value: as it is, as it was, and what of it is written. No rules.
+"""Converts a graph that is not a plan between its rows and its value: now, at an earlier version, and the rows that a
+change writes. No rules.
 
-A change puts and removes the rows that differ, in one event of the graph's own stream; an old version is told again
-from these events.
+A change writes and removes the rows that differ, in one event in the graph's own stream; an old version is rebuilt from
+these events.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import msgspec
 
 from handrail.domain.graphs.differing import differs
 from handrail.domain.graphs.graph import Edge, Graph, Node
-from handrail.domain.graphs.json_patch import same
+from handrail.domain.graphs.past import Made, Past, made_by
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, graph_stream, member_id
-from handrail.domain.registry.graphs import Made, Past, made_by
+from handrail.kernel.json_values import same_json
 from handrail.kernel.query import where
 from handrail.kernel.records import Record, UnitOfWork
 
@@ -25,7 +26,7 @@ _ROWS: dict[str, frozenset[str]] = {
     "graph_node": frozenset(("key", "label", "attributes")),
     "graph_edge": frozenset(("key", "source", "target", "label", "said")),
 }
-"""Of each table such a graph is made of, the columns that are the graph."""
+"""For each table that stores such graphs, the columns that belong to the graph's value."""
 
 
 class Differing(NamedTuple):
@@ -36,7 +37,7 @@ class Differing(NamedTuple):
 
 
 def stored(unit: UnitOfWork, shared: SharedGraph) -> Graph:
-    """The graph as it is."""
+    """The graph as it is now."""
     nodes = unit.select(GraphNode, where(graph_id=shared.id))
     edges = unit.select(GraphEdge, where(graph_id=shared.id))
     return Graph(
@@ -48,7 +49,7 @@ def stored(unit: UnitOfWork, shared: SharedGraph) -> Graph:
 
 
 def made_at(unit: UnitOfWork, graph_id: str, version: int) -> Made[Graph] | None:
-    """How a version was made: its event, and the graph before and after it; None where no event made it."""
+    """How a version was made: its event, and the graph before and after it; None if no event made it."""
     past = Past(_ROWS)
     return made_by(unit, graph_stream(graph_id), version, past, lambda _: _told(graph_id, past.rows))
 
@@ -76,7 +77,7 @@ def _edge(source: str, target: str, label: str, said: Mapping[str, Any]) -> Edge
 
 
 def differing_rows(graph_id: str, before: Graph, after: Graph) -> Differing:
-    """What must be put and removed for one graph to become the other."""
+    """The rows to write and to remove to turn one graph into the other."""
     puts: list[Record] = [_node_row(graph_id, key, node) for key, node in _new(before.nodes, after.nodes)]
     puts += [_edge_row(graph_id, key, edge) for key, edge in _new(before.edges, after.edges)]
     removes: list[Record] = [_node_row(graph_id, key, node) for key, node in _gone(before.nodes, after.nodes)]
@@ -85,16 +86,16 @@ def differing_rows(graph_id: str, before: Graph, after: Graph) -> Differing:
 
 
 def write_new(unit: UnitOfWork, shared: SharedGraph, graph: Graph, data: Mapping[str, Any]) -> None:
-    """Records a graph that was not there."""
+    """Records a new graph."""
     unit.record(CREATED, shared, *differing_rows(shared.id, Graph(), graph).puts, data=data)
 
 
 def write_change(
     unit: UnitOfWork, shared: SharedGraph, before: Graph, after: Graph, data: Mapping[str, Any]
 ) -> SharedGraph | None:
-    """Records what is different as the next version; None where nothing is."""
+    """Records the differences as the next version; None if there are none."""
     rows = differing_rows(shared.id, before, after)
-    is_said_anew = before.name != after.name or not same(before.metadata, after.metadata)
+    is_said_anew = before.name != after.name or not same_json(before.metadata, after.metadata)
     if not (rows.puts or rows.removes or is_said_anew):
         return None
     changed = msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""A graph as a value: nodes and edges by their ids, and what is said of them. Nothing here is changed in place.
+"""A graph as a value: nodes and edges by id, and their attributes. Nothing here is changed in place.
 
 As a document a graph is keyed by ids too (`document_of`), so that a pointer such as `/nodes/build/label` means the same
 node whatever was added before it.
@@ -22,10 +22,12 @@ Label = Annotated[str, Meta(max_length=400)]
 MOST_NODES = 20_000
 MOST_EDGES = 60_000
 MOST_ATTRIBUTES = 64
-"""Attributes of one node or edge, and entries of the metadata."""
+"""The most attributes of one node or edge, and the most entries in the metadata."""
 LONGEST_TEXT = 4000
-"""Characters of an attribute."""
+"""The most characters in an attribute."""
 ARROW = "->"
+PART_OF = "part_of"
+"""The label of an edge from a task to a part of it."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -61,22 +63,22 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metadata: dict[str, Scalar] = {}
 
 
-msgspec.json.Decoder(Graph)  # known from here on, before several threads convert
+msgspec.json.Decoder(Graph)  # makes the type known to msgspec before several threads convert
 
 
 def edge_id(source: str, target: str, label: str = "") -> str:
-    """The id of an edge to which nobody gave another."""
+    """The default id of an edge."""
     return f"{source}{ARROW}{target}#{label}" if label else f"{source}{ARROW}{target}"
 
 
 def document_of(graph: Graph) -> dict[str, Any]:
-    """The graph as plain JSON values, keyed by ids: what patches and differences speak of."""
+    """The graph as plain JSON values, keyed by ids: the form that patches and differences refer to."""
     document: dict[str, Any] = msgspec.to_builtins(graph)
     return document
 
 
 def graph_from(document: Any) -> Graph:
-    """The graph that a document describes. Raises PatchFailed where it describes none."""
+    """The graph that a document describes. Raises PatchFailed if it describes none."""
     try:
         graph = msgspec.convert(document, Graph)
     except msgspec.ValidationError as wrong:
@@ -90,7 +92,7 @@ def graph_from(document: Any) -> Graph:
 
 
 def check_sound(graph: Graph) -> None:
-    """Refuses what is no graph at all: edges to nowhere, more than fits, attributes that are too much."""
+    """Refuses a malformed graph: dangling edges, too many nodes or edges, oversized attributes."""
     for what, found, most in (("nodes", len(graph.nodes), MOST_NODES), ("edges", len(graph.edges), MOST_EDGES)):
         if found > most:
             raise GraphInvalid(f"{found} {what}", hint=f"{most} is the most a graph has", rule="size")
@@ -124,7 +126,7 @@ def _check_said(what: str, attributes: Mapping[str, Scalar]) -> None:
                 hint=f"names have at most 200 characters, texts {LONGEST_TEXT}",
                 rule="attributes",
             )
-        if isinstance(value, float) and value - value != 0:  # neither infinity nor what is no number is JSON
+        if isinstance(value, float) and value - value != 0:  # JSON has neither infinity nor NaN
             raise GraphInvalid(
-                f"{what}: the attribute {name} is no number", hint="give a finite one", rule="attributes"
+                f"{what}: the attribute {name} is not a number", hint="give a finite one", rule="attributes"
             )

@@ -1,4 +1,4 @@
-"""What a graph has to keep true, as its own metadata says: no cycles, labels, ports, degrees. Pure.
+"""The rules that a graph declares for itself in its metadata: no cycles, labels, ports, degrees. Pure.
 
 `dag` (or `enforce_dag`, or `graph_kind: "dag"`), `require_labels`, `require_edge_labels`, `require_ports` (an edge says
 `from_port` and `to_port`), `max_in_degree`, `max_out_degree`.
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from handrail.domain.graphs.graph import Graph
+from handrail.domain.work.planning import find_cycle
 from handrail.kernel.errors import GraphInvalid
 
 SHOWN = 20
@@ -43,9 +44,9 @@ def check_invariants(graph: Graph) -> None:
 
 
 def broken_rules(graph: Graph) -> Iterator[Broken]:
-    """Every rule that the graph has and breaks."""
+    """Every rule that the graph declares and breaks."""
     said = graph.metadata
-    if is_acyclic_by_rule(graph) and (cycle := a_cycle(graph)):
+    if _is_acyclic_by_rule(graph) and (cycle := _a_cycle(graph)):
         way = " → ".join([*cycle, cycle[0]][: SHOWN + 1])
         yield Broken("dag", f"the graph would have a cycle: {way}", "remove one of these edges", cycle)
     if said.get("require_labels") is True:
@@ -85,44 +86,17 @@ def _degrees(graph: Graph) -> Iterator[Broken]:
             )
 
 
-def is_acyclic_by_rule(graph: Graph) -> bool:
+def _is_acyclic_by_rule(graph: Graph) -> bool:
     said = graph.metadata
     return said.get("dag") is True or said.get("enforce_dag") is True or said.get("graph_kind") == "dag"
 
 
-def a_cycle(graph: Graph) -> list[str]:
-    """The nodes of one cycle in their order; nothing where there is none."""
+def _a_cycle(graph: Graph) -> list[str]:
+    """The nodes of one cycle, in order; empty if there is none."""
     following: dict[str, list[str]] = {key: [] for key in graph.nodes}
-    waiting: Counter[str] = Counter()
     for edge in graph.edges.values():
         following[edge.source].append(edge.target)
-        waiting[edge.target] += 1
-    free = [key for key in graph.nodes if not waiting[key]]
-    while free:
-        for target in following.pop(free.pop()):
-            waiting[target] -= 1
-            if not waiting[target]:
-                free.append(target)
-    if not following:
-        return []
-    return _way_around(following)
-
-
-def _way_around(following: dict[str, list[str]]) -> list[str]:
-    """A cycle among nodes of which each is led to by another one of them: going backwards must come around."""
-    before: dict[str, str] = {}
-    for source, targets in following.items():
-        for target in targets:
-            if target in following:
-                before[target] = source
-    here = next(iter(before))
-    seen: dict[str, int] = {}
-    way: list[str] = []
-    while here not in seen:
-        seen[here] = len(way)
-        way.append(here)
-        here = before[here]
-    return list(reversed(way[seen[here] :]))
+    return find_cycle(following)[:-1]
 
 
 def _listed(keys: list[str]) -> str:

@@ -1,7 +1,7 @@
-"""JSON Patch (RFC 6902), whole: add, remove, replace, move, copy and test over plain JSON values.
+"""JSON Patch (RFC 6902), in full: add, remove, replace, move, copy and test over plain JSON values.
 
-All or nothing: a patch that fails has changed nothing, since the value it is given is never touched. Only what lies on
-the way to a changed place is copied, and once, so that a patch costs what it changes and not what there is.
+All or nothing: a patch that fails changes nothing, since the given value is never modified. Only containers on the path
+to a changed place are copied, each once, so the cost depends on the size of the change, not of the value.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Any
 
 from handrail.domain.graphs.pointers import parts_of, pointer_to
 from handrail.kernel.errors import PatchFailed
+from handrail.kernel.json_values import same_json
 
 MOST_OPERATIONS = 1000
 _END = "-"
-"""In an array, the place after its last element."""
+"""In an array, the position after the last element."""
 
 
 def patched(value: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
-    """The value after all operations, one after the other. Raises PatchFailed and says which of them failed."""
+    """The value after all operations, applied in order. Raises PatchFailed, naming the operation that failed."""
     if len(operations) > MOST_OPERATIONS:
         raise PatchFailed(f"{len(operations)} operations", hint=f"{MOST_OPERATIONS} is the most of one patch")
     work = _Work(value)
@@ -41,22 +42,22 @@ def _apply(work: _Work, operation: Mapping[str, Any]) -> None:
 
 
 class _Work:
-    """A value under change. What was not made here is copied before it is changed."""
+    """A value being changed. Containers of the original are copied before they are changed."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self._own: dict[int, Any] = {}
-        """Containers that were copied here, by identity; kept, so that no identity is used again."""
+        """Containers that were copied here, by identity; kept alive so that no identity is reused."""
 
     def at(self, parts: Sequence[str]) -> Any:
-        """What lies at a place."""
+        """The value at a place."""
         here = self.value
         for depth, part in enumerate(parts):
             here = _member(here, part, parts[: depth + 1])
         return here
 
     def container_of(self, parts: Sequence[str]) -> Any:
-        """What holds a place, ready to be changed."""
+        """The container of a place, copied so that it may be changed."""
         here = self.value = self._owned(self.value)
         for depth, part in enumerate(parts[:-1]):
             inner = self._owned(_member(here, part, parts[: depth + 1]))
@@ -89,7 +90,7 @@ def _index(part: str, last: int, way: Sequence[str]) -> int:
     is_number = part.isascii() and part.isdigit() and (part == "0" or not part.startswith("0")) and len(part) <= 9
     if not is_number or int(part) > last:
         raise PatchFailed(
-            f"{pointer_to(way)} is no place in an array of {last + 1}",
+            f"{pointer_to(way)} is not a place in an array of {last + 1}",
             hint='count from 0, without leading zeros; "-" adds at the end',
             path=pointer_to(way),
         )
@@ -160,7 +161,7 @@ def _copy(work: _Work, operation: Mapping[str, Any]) -> None:
 def _test(work: _Work, operation: Mapping[str, Any]) -> None:
     parts, wanted = _place(operation, "path"), _value(operation)
     found = work.at(parts)
-    if not same(found, wanted):
+    if not same_json(found, wanted):
         raise PatchFailed(
             f"{pointer_to(parts) or 'the whole value'} is {_brief(found)}, not {_brief(wanted)}",
             hint="read it anew and decide on what is there now",
@@ -191,19 +192,8 @@ def _value(operation: Mapping[str, Any]) -> Any:
     return operation["value"]
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal as JSON has it: true is not 1, 1 is 1.0, and members have no order."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
-
-
 def _unshared(value: Any) -> Any:
-    """A copy with no container of the original in it: one that was made here would be changed in both places."""
+    """A deep copy. A container that was already copied here would otherwise be changed in both places."""
     if isinstance(value, dict):
         return {key: _unshared(member) for key, member in value.items()}
     if isinstance(value, list):

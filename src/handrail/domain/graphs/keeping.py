@@ -1,8 +1,7 @@
-"""One door to every graph by its id: the plan of a workflow, or a graph of its own. Found, looked back at, committed.
+"""Access to every graph by its id, be it a workflow's plan or a shared graph: finding it, its past, committing changes.
 
-A version moves only when something is really different. A committed change of a plan is a replan (`replanning.py`);
-any other graph is rows of its own (`free_graph.py`). Whether somebody may is asked by `locking.py` and
-`transactions.py`.
+The version changes only if something really differs. A committed change of a plan is a replan (`replanning.py`); any
+other graph has rows of its own (`free_graph.py`). `locking.py` and `transactions.py` decide who may change it.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 RUN = "wf_"
-"""How ids of workflows begin: no other graph has such a one."""
+"""The prefix of workflow ids; no other graph may have such an id."""
 SHOWN = 50
-"""Names of tasks that the event of a replan tells."""
+"""How many task names the event of a replan lists."""
 
 
 class Held(NamedTuple):
@@ -37,16 +36,16 @@ class Held(NamedTuple):
     version: int
     committed_at: int | None
     plan: Plan | None = None
-    """Set where it is the plan of a workflow."""
+    """Set if it is the plan of a workflow."""
     shared: SharedGraph | None = None
-    """Set where it is not."""
+    """Set if it is not."""
 
     @property
     def stream(self) -> str:
         return self.id if self.plan is not None else graph_stream(self.id)
 
     def compared(self, graph: Graph) -> Graph:
-        """What of a graph counts when two of its kind are compared."""
+        """The part of a graph that counts when two of its kind are compared."""
         return without_progress(graph) if self.plan is not None else graph
 
 
@@ -57,20 +56,20 @@ class Author(NamedTuple):
     """The names under which the caller may hold something."""
     note: str | None = None
     told: Mapping[str, Any] = {}
-    """What the event says beside that."""
+    """Further data for the event."""
 
 
 class Committed(NamedTuple):
-    """What came of a commit."""
+    """The result of a commit."""
 
     version: int
     changed: bool
     graph: Graph
     committed_at: int | None
     created: dict[str, str]
-    """New tasks of a plan: the id that the caller gave the node, and the task's."""
+    """New tasks of a plan: from the id that the caller gave the node to the task's id."""
     skipped: list[str]
-    """Tasks of a plan that were left out and are kept as skipped, since work was recorded on them."""
+    """Tasks that the new plan omits but that are kept as skipped, because work was recorded on them."""
 
 
 def find_graph(unit: UnitOfWork, graph_id: str) -> Held:
@@ -87,7 +86,7 @@ def find_graph(unit: UnitOfWork, graph_id: str) -> Held:
 
 
 def graph_there(unit: UnitOfWork, graph_id: str) -> tuple[str, int]:
-    """The stream and the version of a graph, without looking at all of it."""
+    """The stream and the version of a graph, without reading all of it."""
     if unit.get(Workflow, graph_id) is not None:
         return graph_id, latest_version(unit, graph_id)[0]
     shared = unit.get(SharedGraph, graph_id)
@@ -97,8 +96,8 @@ def graph_there(unit: UnitOfWork, graph_id: str) -> tuple[str, int]:
 
 
 def graph_at(unit: UnitOfWork, held: Held, version: int) -> Graph:
-    """The graph as it was when a version was committed. Of the newest of a plan it is as it is now: tasks may have
-    moved since."""
+    """The graph as it was when a version was committed. A plan's newest version is shown as it is now, since tasks may
+    have changed state after the commit."""
     if version == held.version:
         return held.graph
     found: Graph | None = None
@@ -120,7 +119,7 @@ def graph_at(unit: UnitOfWork, held: Held, version: int) -> Graph:
 
 
 def create(unit: UnitOfWork, graph_id: str, graph: Graph, author: Author, *, repository: str | None) -> SharedGraph:
-    """A new graph, of version 1."""
+    """Creates a graph, at version 1."""
     if graph_id.startswith(RUN):
         raise GraphInvalid(
             f"{graph_id} is an id of workflows", hint=f"choose one that does not begin with {RUN}", rule="id"
@@ -151,8 +150,8 @@ def create(unit: UnitOfWork, graph_id: str, graph: Graph, author: Author, *, rep
 
 
 def commit(unit: UnitOfWork, held: Held, after: Graph, author: Author, *, enforce: bool = True) -> Committed:
-    """Makes a graph what `after` is, as its next version. `enforce` keeps the rules of its metadata; a plan keeps its
-    own whatever is asked."""
+    """Commits `after` as the graph's next version. `enforce` checks the rules in its metadata; the rules of a plan are
+    always checked."""
     if held.plan is not None:
         return _replan(unit, held, held.plan, after, author)
     assert held.shared is not None, "a graph is one or the other"
@@ -177,7 +176,7 @@ def _replan(unit: UnitOfWork, held: Held, plan: Plan, after: Graph, author: Auth
 
 
 def would_break(unit: UnitOfWork, held: Held, after: Graph, author: Author) -> list[dict[str, Any]]:
-    """Why `after` could not be committed now: every broken rule of a graph; of a plan the first. Nothing is written."""
+    """Why `after` could not be committed now: a plan's first broken rule, or all of a graph's. Nothing is written."""
     if held.plan is None:
         return [
             {"rule": one.rule, "message": one.message, "hint": one.hint, "nodes": one.nodes, "edges": one.edges}
@@ -191,7 +190,7 @@ def would_break(unit: UnitOfWork, held: Held, after: Graph, author: Author) -> l
 
 
 def failure_of(index: int, refusal: Refusal) -> dict[str, Any]:
-    """How a refusal stands in the list of those of several."""
+    """A refusal as an entry in the list of failures among several changes."""
     return {"index": index, "code": refusal.code, "message": refusal.message, "hint": refusal.hint}
 
 

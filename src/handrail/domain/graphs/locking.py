@@ -1,7 +1,7 @@
-"""Locks on graphs: while somebody has one, nobody else changes the graph. A lock is a lease with a fence, in the stream
-of what it guards, so that of a change and a lock that cross one is refused. It always ends by itself.
+"""Locks on graphs: while somebody holds one, nobody else can change the graph. A lock is a lease with a fence, in the
+stream of what it guards, so that if a change and a lock race, one is refused. Every lock expires.
 
-A lock is not an agent's presence: that its holder is heard of does not renew it, only asking for it again does.
+A lock is not an agent's presence: other calls by its holder do not renew it, only asking for it again does.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 
 from handrail.domain.crew.lease import Lease, free_lease
 from handrail.kernel.errors import GraphNotFound, LockHeld
-from handrail.kernel.lease import Holding, acquire
+from handrail.kernel.lease import acquire
 from handrail.kernel.records import UnitOfWork
 
-DAY_MS = 24 * 60 * 60 * 1000
 LOCK_MS = 10 * 60 * 1000
-"""How long a lock lasts where nobody says."""
+"""How long a lock lasts by default."""
 LOCKED, UNLOCKED = "graph.locked", "graph.unlocked"
 _LOCK = "lock:"
-"""How ids of locks begin, and in a lease the name of who holds one: heartbeats renew what has an agent's bare name."""
+"""The prefix of lock ids, and of holders' names in their leases: heartbeats renew only leases held under an agent's
+bare name."""
 
 
 class Lock(NamedTuple):
-    """A lock as it stands."""
+    """The current state of a lock."""
 
     graph_id: str
     lease: Lease
@@ -45,8 +45,8 @@ def lock_of(unit: UnitOfWork, graph_id: str, stream: str) -> Lock:
 
 
 def lock(unit: UnitOfWork, graph_id: str, stream: str, holder: str, ttl_ms: int | None) -> Lock:
-    """Gives the lock to `holder`, unless another has it. Who has it already keeps its fence, and has it for as long
-    again."""
+    """Gives the lock to `holder`, unless somebody else has it. A holder that asks again keeps its fence and gets the
+    same time again."""
     there, now = lock_of(unit, graph_id, stream), unit.now_ms()
     lease = there.lease
     lasted = lease.expires_ms - lease.renewed_ms if there.is_held(now) else LOCK_MS
@@ -59,7 +59,7 @@ def lock(unit: UnitOfWork, graph_id: str, stream: str, holder: str, ttl_ms: int 
 
 
 def graph_of_lock(lock_id: str) -> str:
-    """The graph that a lock is on."""
+    """The id of the graph that a lock is on."""
     graph_id = lock_id.removeprefix(_LOCK)
     if graph_id == lock_id:
         raise GraphNotFound(f"{lock_id} is no lock", hint="graph_lock gives a lock_id, such as lock:plan", id=lock_id)
@@ -67,15 +67,16 @@ def graph_of_lock(lock_id: str) -> str:
 
 
 def unlock(unit: UnitOfWork, graph_id: str, stream: str, holder: str, fence: int | None) -> tuple[Lock, bool]:
-    """Gives a lock back, and whether there was anything to give back: it may be free already, never another's."""
+    """Releases a lock; returns it and whether there was anything to release. It may already be free, but not held by
+    somebody else."""
     there, now = lock_of(unit, graph_id, stream), unit.now_ms()
     if there.holder is None:
         return there, False
     if there.holder != holder or fence not in (None, there.lease.fence):
         if there.is_held(now) or fence is not None:
             raise _held(there, fence)
-        return there, False  # another's, and over
-    freed = there.lease.with_holding(Holding(None, there.lease.fence, 0), now)
+        return there, False  # somebody else's, and expired
+    freed = there.lease.with_holding(there.lease.holding.freed(), now)
     unit.record(UNLOCKED, freed, data={"graph_id": graph_id, "holder": holder, "fence": freed.fence})
     return there, True
 
@@ -83,7 +84,7 @@ def unlock(unit: UnitOfWork, graph_id: str, stream: str, holder: str, fence: int
 def check_unlocked(
     unit: UnitOfWork, graph_id: str, stream: str, names: Collection[str], fence: int | None = None
 ) -> None:
-    """Raises LockHeld while none of these names is the holder's, or where a fence is given that is not, or no longer,
+    """Raises LockHeld if somebody other than these names holds the lock, or if the given fence is not, or no longer,
     theirs."""
     there = lock_of(unit, graph_id, stream)
     held = there.is_held(unit.now_ms())
@@ -92,8 +93,8 @@ def check_unlocked(
         raise _held(there, fence if own else None)
     if not held and fence is not None:
         raise LockHeld(
-            f"fence {fence} on {graph_id} is not yours, or not any more; it stands at {there.lease.fence}",
-            hint="nobody holds the lock now: graph_lock takes it; look at what has changed first",
+            f"fence {fence} on {graph_id} is not yours, or no longer; its fence is now {there.lease.fence}",
+            hint="nobody holds the lock now: read what has changed, then take it with graph_lock",
             graph_id=graph_id,
             fence=there.lease.fence,
         )
@@ -110,11 +111,11 @@ def _held(lock: Lock, fence: int | None = None) -> LockHeld:
     if fence is not None:
         return LockHeld(
             f"{lock.graph_id} is locked by {lock.holder} under fence {lock.lease.fence}, not {fence}",
-            hint="what you held has ended, and somebody has locked it since: look at it anew",
+            hint="your lock expired and somebody has locked it since: read the graph again",
             **details,
         )
     return LockHeld(
         f"{lock.holder} has locked {lock.graph_id} until {lock.lease.expires_ms}",
-        hint="wait for them or ask them (message_send); it ends by itself. Tasks can be started and finished meanwhile",
+        hint="wait or ask the holder (message_send); it expires by itself. Tasks can start and finish meanwhile",
         **details,
     )

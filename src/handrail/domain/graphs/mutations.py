@@ -1,6 +1,6 @@
-"""Changes to a graph, one after the other: each says what it does, and whether it did anything. Pure.
+"""Changes to a graph, applied one after the other: each reports what it did, and whether anything changed. Pure.
 
-A change that cannot be done refuses the whole: the graph that was given is as it was.
+If one change cannot be made, all are refused; the given graph is never modified.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EdgeKey = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """One change, done."""
+    """A change that was applied."""
 
     op: str
     description: str
@@ -45,7 +45,7 @@ class AddNode(_Op, frozen=True, kw_only=True, tag="add_node"):
 
 
 class RemoveNode(_Op, frozen=True, kw_only=True, tag="remove_node"):
-    """The node goes, with every edge from and to it."""
+    """Removes the node, and every edge from and to it."""
 
     id: NodeId
 
@@ -77,7 +77,7 @@ class RemoveEdge(_Op, frozen=True, kw_only=True, tag="remove_edge", rename={"sou
 
 
 class SetNodeAttribute(_Op, frozen=True, kw_only=True, tag="set_node_attribute"):
-    """null takes the attribute away."""
+    """null removes the attribute."""
 
     id: NodeId
     key: Name
@@ -87,7 +87,7 @@ class SetNodeAttribute(_Op, frozen=True, kw_only=True, tag="set_node_attribute")
 class SetEdgeAttribute(
     _Op, frozen=True, kw_only=True, tag="set_edge_attribute", rename={"source": "from", "target": "to"}
 ):
-    """null takes the attribute away; the key `weight` is the edge's weight."""
+    """null removes the attribute; the key `weight` is the edge's weight."""
 
     key: Name
     value: Scalar | None
@@ -103,7 +103,7 @@ class PatchMetadata(_Op, frozen=True, kw_only=True, tag="patch_metadata"):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A node that takes part of the place of another."""
+    """One of the nodes that replace another."""
 
     id: NodeId
     label: Label = ""
@@ -123,9 +123,9 @@ class InnerEdge(
 class Rewrite(_Op, frozen=True, kw_only=True, tag="rewrite"):
     """Several changes that belong together.
 
-    split_parallel: `parts` stand side by side where `node` stood. inline_subgraph: `parts` with `edges` between them
-    take its place; what led to it leads to their beginnings, and their ends lead to where it led. reroute_avoid: ways
-    lead around `node`, which stays, with no edge.
+    split_parallel: `parts` replace `node` side by side. inline_subgraph: `parts`, with `edges` between them, replace
+    it; edges into it lead to their first nodes, and edges out of it come from their last ones. reroute_avoid: paths
+    bypass `node`, which stays but has no edges.
     """
 
     rule: Annotated[str, Meta(pattern="^(split_parallel|inline_subgraph|reroute_avoid)$")]
@@ -147,11 +147,11 @@ Mutation = (
 )
 
 
-msgspec.json.Decoder(Mutation)  # known from here on, before several threads convert
+msgspec.json.Decoder(Mutation)  # makes the type known to msgspec before several threads convert
 
 
 def mutation_from(document: Any) -> Mutation:
-    """The change that an object describes. Raises GraphInvalid where it describes none."""
+    """The change that an object describes. Raises GraphInvalid if it describes none."""
     try:
         read: Mutation = msgspec.convert(document, Mutation)
     except msgspec.ValidationError as wrong:
@@ -174,11 +174,11 @@ _FORMS = {
     "patch_metadata": "patch_metadata {set, unset}",
     "rewrite": "rewrite {rule: split_parallel | inline_subgraph | reroute_avoid, node, parts, edges}",
 }
-"""How each change is written."""
+"""The form of each change, for hints."""
 
 
 def mutate(graph: Graph, mutations: Sequence[Mutation]) -> Mutated:
-    """The graph after these changes, in their order. Raises GraphInvalid and says which of them cannot be done."""
+    """The graph after these changes, in order. Raises GraphInvalid, naming the change that cannot be made."""
     draft = _Draft(graph)
     applied = []
     for index, mutation in enumerate(mutations):
@@ -199,7 +199,7 @@ def mutate(graph: Graph, mutations: Sequence[Mutation]) -> Mutated:
 
 
 def failures_among(graph: Graph, mutations: Mapping[int, Mutation]) -> dict[int, GraphInvalid]:
-    """Those of several changes, by their numbers, that cannot be done, each tried after those before it that can."""
+    """The changes that cannot be made, by number. Each is tried on top of the earlier ones that can."""
     failed: dict[int, GraphInvalid] = {}
     done: list[Mutation] = []
     draft = _Draft(graph)
@@ -208,7 +208,7 @@ def failures_among(graph: Graph, mutations: Mapping[int, Mutation]) -> dict[int,
             _DOES[type(mutation)](draft, mutation)
         except GraphInvalid as refusal:
             failed[number] = refusal
-            draft = _Draft(graph)  # it may have been done in part
+            draft = _Draft(graph)  # the failed change may have been made in part
             for one in done:
                 _DOES[type(one)](draft, one)
         else:
@@ -217,11 +217,11 @@ def failures_among(graph: Graph, mutations: Mapping[int, Mutation]) -> dict[int,
 
 
 Done = tuple[str, bool]
-"""What a change did, in words, and whether anything is different."""
+"""What a change did, in words, and whether anything changed."""
 
 
 class _Draft:
-    """A graph under change, with its edges at hand by their ends."""
+    """A graph being changed, with its edges indexed by their ends."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -240,7 +240,7 @@ class _Draft:
         return found
 
     def edge(self, op: RemoveEdge | SetEdgeAttribute) -> str:
-        """The id of the edge that is meant."""
+        """The id of the edge that a change refers to."""
         key = op.id
         if key is None:
             if op.source is None or op.target is None:
@@ -392,7 +392,7 @@ def _rewrite(draft: _Draft, op: Rewrite) -> Done:
 
 
 def _in_its_place(draft: _Draft, op: Rewrite, into: Sequence[Edge], out: Sequence[Edge]) -> Done:
-    """The parts of a rewrite where the node stood: all of them side by side, or as their own edges have them."""
+    """Puts the parts of a rewrite in the node's place: all side by side, or connected by their own edges."""
     if not op.parts:
         raise GraphInvalid(f"{op.rule} needs parts", hint="name the nodes that take its place", node=op.node)
     if op.rule == "split_parallel" and op.edges:
@@ -418,7 +418,7 @@ def _in_its_place(draft: _Draft, op: Rewrite, into: Sequence[Edge], out: Sequenc
 
 
 def _bridge(draft: _Draft, edge: Edge) -> None:
-    """An edge, unless one like it is there. A way from a node to itself is none."""
+    """Adds an edge unless there already is one like it. Ignores an edge from a node to itself."""
     if edge.source in draft.nodes and edge.target in draft.nodes and edge.source != edge.target:
         key = edge_id(edge.source, edge.target, edge.label)
         if key not in draft.edges:
@@ -444,7 +444,7 @@ def _with(attributes: dict[str, Scalar], key: str, value: Scalar | None) -> dict
 
 
 def _alike(one: dict[str, Scalar], other: dict[str, Scalar]) -> bool:
-    """Whether two sets of attributes are the same as JSON has it: true is not 1."""
+    """Whether two sets of attributes are the same JSON, where true is not 1."""
     return msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
 
 

@@ -1,8 +1,9 @@
-"""The plan of a workflow as a graph that can be changed: tasks are nodes, edges lead from what must be done first, and
-from a task to its parts (`part_of`). As it is, and as it was. Reads only; what a changed one does is `replanning.py`.
+"""The plan of a workflow as a graph: tasks are nodes, edges lead from what must be done first, and from a task to its
+parts (`part_of`). As it is, and as it was. Reads only; what a changed one does is `replanning.py`.
 
-It is what `registry/graphs.py` shows, without the dependencies that follow from others (a part waits for what its whole
-waits for) and with what a plan says of each task.
+There are two views of it, made by the same code. One is for changing: what a plan says, with each task's description.
+One is for showing at an address (`registry/graphs.py`): without descriptions, and with the dependencies that follow
+from others, marked as inherited: a part waits for what its whole waits for.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.graphs.graph import LONGEST_TEXT, Edge, Graph, Node, Scalar, edge_id
-from handrail.domain.registry.graphs import PART_OF, Past, dependencies_of, made_by
-from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.task import Task
+from handrail.domain.graphs.graph import LONGEST_TEXT, PART_OF, Edge, Graph, Node, Scalar, edge_id
+from handrail.domain.graphs.past import Past, made_by
+from handrail.domain.work.dependency import Dependency, dependencies_of
+from handrail.domain.work.task import Task, shown_status
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import where
 from handrail.kernel.records import UnitOfWork
@@ -42,14 +43,18 @@ _METADATA = {
     "repositoryPath": "repository_path",
     "maxParallelTasks": "max_parallel_tasks",
 }
-_TASK = frozenset(("name", "unmet", *WRITABLE.values(), *READ_ONLY.values()))
 _ROWS: dict[str, frozenset[str]] = {
     "workflow": frozenset(("name", *_METADATA.values())),
-    "task": _TASK | {"parent_task_id"},
+    "task": frozenset(("name", "unmet", "parent_task_id", *WRITABLE.values(), *READ_ONLY.values())),
     "dependency": frozenset(("task_id", "needs_id", "inherited")),
 }
+"""Of each table a plan is made of, the columns that are the plan."""
+SHOWN_ROWS = {**_ROWS, "task": _ROWS["task"] - {"description"}}
+"""Those that are seen where it is shown."""
 
 Row = Mapping[str, Any]
+Rows = Mapping[str, Mapping[str, Row]]
+"""Rows by table and key."""
 
 
 class Plan(NamedTuple):
@@ -87,26 +92,41 @@ def drawn(
     """The graph of these tasks, of which each waits for these others. `known` are nodes that are as they were."""
     there = known or {}
     placed = {
-        task.id: _Placed(task.sequence, task.parent_task_id, there.get(task.id) or _node_of(task)) for task in tasks
+        task.id: _Placed(task.sequence, task.parent_task_id, there.get(task.id) or _node(_row(task, _ROWS["task"])))
+        for task in tasks
     }
-    waits = [(need, key) for key, all_of in needs.items() if key in placed for need in all_of if need in placed]
-    return _graph({name: getattr(workflow, name) for name in _ROWS["workflow"]}, placed, waits)
+    waits = [
+        Edge(source=need, target=key)
+        for key, all_of in needs.items()
+        if key in placed
+        for need in all_of
+        if need in placed
+    ]
+    return _graph(_row(workflow, _ROWS["workflow"]), placed, waits)
+
+
+def shown_graph_of(plan: Plan) -> Graph:
+    """The plan as it is shown."""
+    return shown_graph_from(
+        plan.workflow.id,
+        {
+            "workflow": {plan.workflow.id: _row(plan.workflow, SHOWN_ROWS["workflow"])},
+            "task": {key: _row(task, SHOWN_ROWS["task"]) for key, task in plan.tasks.items()},
+            "dependency": {link.id: _row(link, SHOWN_ROWS["dependency"]) for link in plan.links},
+        },
+    )
+
+
+def shown_graph_from(workflow_id: str, rows: Rows) -> Graph:
+    """The plan that these rows are, as it is shown."""
+    return _from_rows(workflow_id, rows, shown=True)
 
 
 def plan_graph_at(unit: UnitOfWork, workflow_id: str, version: int) -> Graph | None:
     """The plan as it was when a version was committed; None where no event made it."""
     past = Past(_ROWS)
-    made = made_by(unit, workflow_id, version, past, lambda _: _told(workflow_id, past.rows))
+    made = made_by(unit, workflow_id, version, past, lambda _: _from_rows(workflow_id, past.rows, shown=False))
     return made.after if made is not None else None
-
-
-def _told(workflow_id: str, rows: Mapping[str, Mapping[str, Row]]) -> Graph:
-    own = [link for link in rows["dependency"].values() if not link.get("inherited")]
-    waits = [(link["needs_id"], link["task_id"]) for link in own]
-    placed = {
-        key: _Placed(task["sequence"], task.get("parent_task_id"), _node(task)) for key, task in rows["task"].items()
-    }
-    return _graph(rows["workflow"].get(workflow_id, {}), placed, waits)
 
 
 def without_progress(graph: Graph) -> Graph:
@@ -130,9 +150,28 @@ class _Placed(NamedTuple):
     node: Node
 
 
-def _graph(workflow: Row, placed: Mapping[str, _Placed], waits: Iterable[tuple[str, str]]) -> Graph:
+def _row(record: Workflow | Task | Dependency, columns: Iterable[str]) -> Row:
+    return {name: getattr(record, name) for name in columns}
+
+
+def _from_rows(workflow_id: str, rows: Rows, *, shown: bool) -> Graph:
+    waits = [_waiting(link) for link in rows["dependency"].values() if shown or not link.get("inherited")]
+    placed = {
+        key: _Placed(task["sequence"], task.get("parent_task_id"), _node(task, blank=shown))
+        for key, task in rows["task"].items()
+    }
+    return _graph(rows["workflow"].get(workflow_id, {}), placed, waits)
+
+
+def _waiting(link: Row) -> Edge:
+    """An edge from what must be finished first. One that a task has from what it is part of says so."""
+    attributes: dict[str, Scalar] = {"inherited": True} if link.get("inherited") else {}
+    return Edge(source=link["needs_id"], target=link["task_id"], attributes=attributes)
+
+
+def _graph(workflow: Row, placed: Mapping[str, _Placed], waits: Iterable[Edge]) -> Graph:
     ordered = sorted(placed.items(), key=lambda item: (item[1].sequence, item[0]))
-    edges = {edge_id(need, key): Edge(source=need, target=key) for need, key in waits}
+    edges = {edge_id(one.source, one.target): one for one in waits}
     for key, one in ordered:
         if one.whole is not None:
             edges[edge_id(one.whole, key, PART_OF)] = Edge(source=one.whole, target=key, label=PART_OF)
@@ -144,16 +183,12 @@ def _graph(workflow: Row, placed: Mapping[str, _Placed], waits: Iterable[tuple[s
     )
 
 
-def _node_of(task: Task) -> Node:
-    return _node({name: getattr(task, name) for name in _TASK})
-
-
-def _node(task: Row) -> Node:
-    blocked = task["status"] == "pending" and task["unmet"]  # as `Task.shown_status` has it
-    attributes: dict[str, Scalar] = {"status": "blocked" if blocked else task["status"]}
+def _node(task: Row, *, blank: bool = False) -> Node:
+    """The node of a task, with what stands in its row; an empty text only where `blank` ones are told."""
+    attributes: dict[str, Scalar] = {"status": shown_status(task["status"], task["unmet"])}
     for name, column in (*WRITABLE.items(), *READ_ONLY.items()):
         value = task.get(column)
-        if value is not None and value != "" and name not in attributes:
+        if value is not None and (blank or value != "") and name not in attributes:
             attributes[name] = value
     if len(str(attributes.get("description", ""))) > LONGEST_TEXT:  # a graph does not hold it; left out, it stays
         del attributes["description"]

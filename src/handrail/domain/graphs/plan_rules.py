@@ -1,6 +1,6 @@
-"""What a changed graph must keep so that it still is the plan of a workflow. Rules over plain data; no store.
+"""The rules a changed graph must obey to still be the plan of a workflow. Works on plain data; no store.
 
-Work that is done or under way stays as it is planned; names are the plan's and unique; every task must be able to end.
+Work that is done or under way stays as planned; names are unique within the plan; every task must be able to end.
 """
 
 from __future__ import annotations
@@ -9,31 +9,29 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from handrail.domain.graphs.graph import LONGEST_TEXT, Graph, Node
-from handrail.domain.graphs.json_patch import same
+from handrail.domain.graphs.graph import LONGEST_TEXT, PART_OF, Graph, Node
 from handrail.domain.graphs.plan_graph import READ_ONLY, WRITABLE
-from handrail.domain.registry.graphs import PART_OF
-from handrail.domain.work.planning import find_cycle
+from handrail.domain.work.planning import COMPLEXITIES, find_cycle
 from handrail.domain.work.task import FINISHED, REPLACEABLE, Task
 from handrail.kernel.errors import GraphInvalid
+from handrail.kernel.json_values import same_json
 
 LONGEST_NAME = 200
-COMPLEXITY = ("low", "medium", "high")
 _DEFAULTS: dict[str, Any] = {"description": "", "priority": 0, "parallel_group": None, "estimated_complexity": None}
-"""What a task has where its node says nothing."""
+"""Defaults for what a task's node does not say."""
 
 
 class Ways(NamedTuple):
-    """The edges of a plan by what they mean."""
+    """The edges of a plan, by meaning."""
 
     needs: dict[str, list[str]]
     """For each node, what must be done before it."""
     parents: dict[str, str]
-    """For a part, the node it is part of."""
+    """For each part, the node it is part of."""
 
 
 def ways_of(graph: Graph) -> Ways:
-    """The edges as a plan reads them; refused where one means nothing in a plan."""
+    """The edges as a plan interprets them; refused if one has no meaning in a plan."""
     needs: dict[str, dict[str, None]] = {key: {} for key in graph.nodes}
     parents: dict[str, str] = {}
     for key, edge in graph.edges.items():
@@ -55,8 +53,8 @@ def ways_of(graph: Graph) -> Ways:
 
 
 def check_said(before: Graph, after: Graph) -> None:
-    """Refuses what no plan can say: other metadata, attributes that are not its own, what follows the work."""
-    if before.name != after.name or not same(before.metadata, after.metadata):
+    """Refuses what a plan cannot express: changed metadata, unknown attributes, values that follow from the work."""
+    if before.name != after.name or not same_json(before.metadata, after.metadata):
         raise _wrong(
             "name and metadata are the workflow's, not its plan's",
             "change nodes and edges; workflow_update_status and workflow_set_parallelism change the workflow",
@@ -71,7 +69,7 @@ def check_said(before: Graph, after: Graph) -> None:
 def _check_node(key: str, node: Node, old: Node | None) -> None:
     for name, value in node.attributes.items():
         if name in READ_ONLY:
-            if old is None or not same(old.attributes.get(name), value):
+            if old is None or not same_json(old.attributes.get(name), value):
                 raise _wrong(
                     f"{name} of node {key} follows the work and is not planned",
                     f"leave it out; writable are {', '.join(WRITABLE)}",
@@ -100,7 +98,7 @@ def _problem(name: str, value: Any) -> str:
         case "priority":
             return "" if number and -1000 <= value <= 1000 else "is a number from -1000 to 1000"
         case "complexity":
-            return "" if value in COMPLEXITY else f"is one of {', '.join(COMPLEXITY)}"
+            return "" if value in COMPLEXITIES else f"is one of {', '.join(COMPLEXITIES)}"
         case _:
             longest = LONGEST_TEXT if name == "description" else LONGEST_NAME
             return "" if isinstance(value, str) and len(value) <= longest else f"is a text of at most {longest}"
@@ -121,7 +119,7 @@ def _check_names(before: Graph, after: Graph) -> None:
 
 
 def values_of(node: Node, old: Node | None) -> dict[str, Any]:
-    """The columns of a task as its node has them, those that are new. What the graph does not hold is left alone."""
+    """The task columns that a node changes. What the graph does not contain is left alone."""
     values: dict[str, Any] = {}
     for name, column in WRITABLE.items():
         if name in node.attributes:
@@ -130,13 +128,13 @@ def values_of(node: Node, old: Node | None) -> dict[str, Any]:
             value = _DEFAULTS[column]
         else:
             continue
-        if old is None or not same(old.attributes.get(name, _DEFAULTS.get(column)), value):
+        if old is None or not same_json(old.attributes.get(name, _DEFAULTS.get(column)), value):
             values[column] = value
     return values
 
 
 def check_protected(tasks: Mapping[str, Task], before: Graph, after: Graph, ways: tuple[Ways, Ways]) -> None:
-    """Refuses a change of what is done or under way."""
+    """Refuses a change to what is done or under way."""
     was, now = ways
     gone = before.nodes.keys() - after.nodes.keys()
     for key, task in tasks.items():
@@ -159,10 +157,10 @@ def check_protected(tasks: Mapping[str, Task], before: Graph, after: Graph, ways
 
 def _protected(task: Task, what: str) -> GraphInvalid:
     done = task.status in FINISHED
-    way = "add a task that comes after it" if done else "task_replan sets it back first, or let it end"
+    way = "add a task that comes after it" if done else "reset it with task_replan first, or let it finish"
     return GraphInvalid(
         f'task "{task.name}" ({task.id}) is {task.status} and {what}',
-        hint=f"what is done or under way stays as it is: {way}",
+        hint=f"finished and running tasks cannot change: {way}",
         rule="protected",
         node=task.id,
         status=task.status,
@@ -170,7 +168,7 @@ def _protected(task: Task, what: str) -> GraphInvalid:
 
 
 def check_parents(tasks: Mapping[str, Task], was: Ways, now: Ways) -> None:
-    """Refuses new parts of what has ended, and parts of themselves."""
+    """Refuses new parts of a task that has ended, and tasks that are parts of themselves."""
     for key, above in now.parents.items():
         whole = tasks.get(above)
         if was.parents.get(key) != above and whole is not None and whole.is_finished:
@@ -188,7 +186,7 @@ def check_parents(tasks: Mapping[str, Task], was: Ways, now: Ways) -> None:
 
 
 def above_of(key: str, ways: Ways) -> Iterator[str]:
-    """The nodes that a node is part of, nearest first. A circle ends where it closes."""
+    """The nodes that a node is part of, nearest first. Stops where a cycle closes."""
     seen: set[str] = set()
     above = ways.parents.get(key)
     while above is not None and above not in seen:
@@ -198,14 +196,14 @@ def above_of(key: str, ways: Ways) -> Iterator[str]:
 
 
 def inherited(key: str, ways: Ways) -> list[str]:
-    """What a node waits for because those it is part of do; without its own."""
+    """What a node waits for only because its parents do, excluding its own dependencies."""
     own = ways.needs[key]
     found = [need for above in above_of(key, ways) for need in ways.needs[above]]
     return [need for need in dict.fromkeys(found) if need not in own]
 
 
 def check_ends(tasks: Mapping[str, Task], after: Graph, ways: Ways) -> None:
-    """Refuses a plan in which tasks wait for each other. A task under way waits for its parts only."""
+    """Refuses a plan in which tasks wait for each other in a cycle. A task under way waits only for its parts."""
     open_keys = {key for key in after.nodes if key not in tasks or not tasks[key].is_finished}
     waiting: dict[str, list[str]] = {key: [] for key in open_keys}
     for key in open_keys:

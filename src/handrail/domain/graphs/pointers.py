@@ -1,4 +1,4 @@
-"""JSON Pointer (RFC 6901): a text that names one place in a JSON value, taken apart and put together. No values."""
+"""JSON Pointer (RFC 6901): parsing and building texts that name one place in a JSON value. Does not touch values."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from handrail.kernel.errors import PatchFailed
 
 LONGEST = 4000
-"""Characters of a pointer."""
+"""The most characters in a pointer."""
 
 
 def parts_of(pointer: str) -> list[str]:
-    """The names on the way from the whole value to the place; none of them for the whole value itself."""
+    """The names on the path from the whole value to the place; empty for the whole value itself."""
     if pointer and not pointer.startswith("/"):
         raise PatchFailed(
             f"{_shown(pointer)} does not begin with /", hint='"" is the whole value, "/a/b" a place in it'
@@ -22,7 +22,7 @@ def parts_of(pointer: str) -> list[str]:
 
 
 def pointer_to(parts: Iterable[str]) -> str:
-    """The pointer that leads over these names."""
+    """The pointer made of these names."""
     return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 

@@ -1,8 +1,8 @@
-"""Graphs as they are kept: the graph, each of its nodes and edges, and the transactions that change one. No behaviour.
+"""Graphs as they are stored: the graph, each of its nodes and edges, and the transactions that change it. No behaviour.
 
 A node and an edge are rows of their own, so that a change costs what it changes: its event carries the rows that
 differ, and an old version is told again from events, as it is with plans. The graph of a workflow's plan is not kept
-here: it is the plan (`registry/graphs.py`).
+here: it is the plan (`plan_graph.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handrail.kernel.machine import Machine
 
 TX_MACHINE = Machine("transaction", {"pending": ("committed", "rolled_back"), "committed": (), "rolled_back": ()})
 STREAM = "gr:"
-"""How the streams of graphs begin."""
+"""The prefix of graph streams."""
 
 
 def graph_stream(graph_id: str) -> str:
@@ -24,12 +24,12 @@ def graph_stream(graph_id: str) -> str:
 
 
 def member_id(graph_id: str, key: str) -> str:
-    """The id of a node's or edge's row: both parts can be told apart whatever they hold."""
+    """The id of a node's or edge's row. Its two parts stay distinguishable whatever characters they contain."""
     return f"{quote(graph_id, safe='')}/{key}"
 
 
 class SharedGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """One graph that is no plan. Its version counts the changes that were committed; it is made with 1."""
+    """A graph that is not a plan. Its version starts at 1 and counts committed changes."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class SharedGraph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node of such a graph."""
+    """A node of a shared graph."""
 
     id: str
     graph_id: str
@@ -60,7 +60,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """An edge of such a graph."""
+    """An edge of a shared graph."""
 
     id: str
     graph_id: str
@@ -69,7 +69,7 @@ class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     label: str
     said: dict[str, Any]
-    """`weight`, where it has one, and `attributes`."""
+    """`weight`, if it has one, and `attributes`."""
 
     @property
     def stream(self) -> str:
@@ -77,8 +77,8 @@ class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transaction(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes to one graph that are tried before they are made. It lives in a stream of its own: trying must not make
-    writers of the graph wait."""
+    """Changes to one graph that are tried before they are made. It has a stream of its own, because trying changes must
+    not delay writers of the graph."""
 
     id: str
     graph_id: str

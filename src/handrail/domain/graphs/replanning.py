@@ -1,7 +1,7 @@
-"""A changed graph as a new plan: what differs is done to the tasks of a workflow. The way from graphs to `PlanEdit`.
+"""Turns a changed graph into a new plan: applies the differences to a workflow's tasks, by way of `PlanEdit`.
 
-Only what differs is edited; everything goes through `PlanEdit`, so that counters and readiness follow by construction.
-Nothing is written before the caller records the edit.
+Only what differs is edited, and `PlanEdit` keeps counters and readiness right by construction. Nothing is written until
+the caller records the edit.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Laid(NamedTuple):
     edit: PlanEdit
     graph: Graph
     created: dict[str, str]
-    """New tasks: the id that the caller gave the node, and the task's."""
+    """New tasks: from the id that the caller gave the node to the task's id."""
     added: list[str]
     updated: list[str]
     removed: list[str]
     skipped: list[str]
-    """Left out, but with work recorded on them."""
+    """Tasks that the graph omits but that have work recorded on them."""
 
     @property
     def is_changed(self) -> bool:
@@ -53,20 +53,20 @@ class Asked(NamedTuple):
     """Who changes a plan, why, and where new ids come from."""
 
     names: frozenset[str]
-    """Whose claims are the caller's own."""
+    """The names whose claims count as the caller's own."""
     reason: str
     new_id: Callable[[str], str]
-    """For the node with this key."""
+    """Makes the id of the new task for the node with this key."""
 
 
 def lay_graph(unit: UnitOfWork, plan: Plan, before: Graph, after: Graph, asked: Asked) -> Laid:
-    """The edit that makes a plan what a graph says. Raises GraphInvalid where no plan can be that, or where work that
-    is done or under way would be touched, and ClaimHeld where another has claimed what would change."""
+    """The edit that turns a plan into what a graph describes. Raises GraphInvalid if no plan can be that, or if it
+    would touch work that is done or under way, and ClaimHeld if somebody else has claimed what would change."""
     check_said(before, after)
     was, now = ways_of(before), ways_of(after)
     check_protected(plan.tasks, before, after, (was, now))
     gone = before.nodes.keys() - after.nodes.keys()
-    now = now._replace(needs={**now.needs, **{key: was.needs[key] for key in gone}})  # what stays as skipped keeps them
+    now = now._replace(needs={**now.needs, **{key: was.needs[key] for key in gone}})  # skipped tasks keep theirs
     check_parents(plan.tasks, was, now)
     check_ends(plan.tasks, after, now)
     work = _Work(unit, plan, before, after, was, now)
@@ -75,7 +75,7 @@ def lay_graph(unit: UnitOfWork, plan: Plan, before: Graph, after: Graph, asked: 
 
 
 class _Work:
-    """One change of a plan under way."""
+    """A change of a plan in progress."""
 
     def __init__(self, unit: UnitOfWork, plan: Plan, before: Graph, after: Graph, was: Ways, now: Ways) -> None:
         self._unit = unit
@@ -105,7 +105,7 @@ class _Work:
             if lease is not None and lease.holder not in asked.names:
                 raise ClaimHeld(
                     f'task "{task.name}" would change, and {lease.holder} holds it',
-                    hint="leave its node as it is, or ask them (message_send) to release it",
+                    hint="leave its node unchanged, or ask the holder (message_send) to release it",
                     task_id=task.id,
                     held_by=lease.holder,
                     expires_at=lease.expires_ms,
@@ -136,7 +136,7 @@ class _Work:
         return self._ids.get(key, key)
 
     def _below(self, changed: set[str]) -> list[str]:
-        """These, and every open part of them: what a part waits for follows from what it is part of."""
+        """These tasks and all their open parts, since a part inherits what its parent waits for."""
         tasks = self._plan.tasks
         found = list(changed)
         for key in self._now.parents:
@@ -145,7 +145,7 @@ class _Work:
         return [key for key in found if key in self._after.nodes and (key not in tasks or not tasks[key].is_finished)]
 
     def _wanted(self, key: str) -> dict[str, bool]:
-        """What a task must wait for, and whether only because it is a part."""
+        """What a task must wait for, each with whether it only inherits that from its parents."""
         needs = {self._id(need): False for need in self._now.needs[key]}
         if key in self._now.parents:
             needs |= {self._id(need): True for need in inherited(key, self._now)}
@@ -168,7 +168,7 @@ class _Work:
 
     def _add(self, edit: PlanEdit) -> None:
         last = max((task.sequence for task in self._plan.tasks.values()), default=0)
-        for key in sorted(self._new, key=lambda key: sum(1 for _ in above_of(key, self._now))):  # wholes before parts
+        for key in sorted(self._new, key=lambda key: sum(1 for _ in above_of(key, self._now))):  # parents before parts
             node = self._after.nodes[key]
             last += 1
             values = {"description": "", "sequence": last, **values_of(node, None)}
@@ -188,7 +188,7 @@ class _Work:
                 values["depends_on"] = [renamed.get(name, name) for name in task.depends_on]
             is_planned_anew = key in self._values or key in self._rewired or key in self._moved
             if is_planned_anew and task.status == "failed":
-                values |= {"status": "pending", "error": None}  # as any new plan offers it again
+                values |= {"status": "pending", "error": None}  # any new plan offers it again
             if values:
                 edit.change(edit.task(key), **values)
             if key in self._moved:
@@ -207,12 +207,12 @@ class _Work:
         return removed, skipped
 
     def _drawn(self, edit: PlanEdit) -> Graph:
-        """The graph as the edit leaves it, new tasks under their ids."""
+        """The graph after the edit, with new tasks under their ids."""
         touched = edit.outcome()
         now: dict[str, Task | None] = {**self._plan.tasks, **touched}
         known = {key: node for key, node in self._before.nodes.items() if key not in touched}
         needs = {self._id(key): [self._id(need) for need in all_of] for key, all_of in self._now.needs.items()}
         for key, task in self._plan.tasks.items():
-            if task.is_finished:  # it may have waited for what is left out and kept
+            if task.is_finished:  # it may have waited for a task that is omitted now but kept as skipped
                 needs[key] = self._was.needs[key]
         return drawn(self._plan.workflow, [task for task in now.values() if task is not None], needs, known)

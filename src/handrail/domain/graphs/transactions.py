@@ -1,8 +1,8 @@
 """Transactions: changes to a graph that are tried on the version they began with, then made all at once or not at all.
 
-Optimistic: nobody waits for one, and one that comes too late is refused and told what is different. What was tried is
-kept, so that it outlives whoever tried it; it lives in a stream of its own. One that has run out is over for everybody
-from that moment on; nothing needs to write it down.
+Optimistic: nobody waits for a transaction, and one that comes too late is refused and told what has changed. What was
+tried is stored, in a stream of its own, so that it survives the process that tried it. An expired transaction is over
+for everybody from that moment on; nothing needs to record that.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 TX_MS = 60 * 60 * 1000
-"""How long a transaction lasts where nobody says."""
+"""How long a transaction lasts by default."""
 MOST_TRIED = 2000
-"""Changes that one transaction holds."""
+"""The most changes in one transaction."""
 BEGUN, APPLIED, COMMITTED, ROLLED_BACK = "tx.begun", "tx.applied", "tx.committed", "tx.rolled_back"
 
 
 class Caller(NamedTuple):
-    """Who asks: the agent or client that calls, and the name it asks in where it gave one."""
+    """The agent or client that calls, and the name it gave, if any."""
 
     name: str
     named: str | None = None
@@ -43,7 +43,7 @@ class Caller(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A transaction and the graph that it comes to."""
+    """A transaction and the graph it results in."""
 
     tx: Transaction
     held: Held
@@ -52,7 +52,7 @@ class Tried(NamedTuple):
 
 
 def check_named(unit: UnitOfWork, caller: Caller) -> None:
-    """Refuses to speak in the name of a registered agent that the caller is not."""
+    """Refuses a caller that uses the name of another registered agent."""
     named = caller.named
     if named is not None and named != caller.name and unit.get(Agent, named) is not None:
         raise NotAllowed(
@@ -63,7 +63,7 @@ def check_named(unit: UnitOfWork, caller: Caller) -> None:
 def begin(
     unit: UnitOfWork, graph_id: str, caller: Caller, *, expected: int | None, note: str | None, ttl_ms: int
 ) -> tuple[Transaction, Held]:
-    """A transaction on a graph as it is now; refused where it is not at the version that is expected."""
+    """Begins a transaction on a graph as it is now; refused if the graph is not at the expected version."""
     check_named(unit, caller)
     held = find_graph(unit, graph_id)
     check_version(unit, held, expected)
@@ -88,7 +88,7 @@ def begin(
 def apply(
     unit: UnitOfWork, tx_id: str, caller: Caller, operations: Sequence[Mapping[str, Any]]
 ) -> tuple[Tried, list[Applied]]:
-    """The transaction with more changes in it, tried on what is there so far; refused whole where one cannot be."""
+    """Adds changes to a transaction, tried on top of those so far. If one cannot be made, all are refused."""
     tried = look(unit, open_tx(unit, tx_id, caller))
     if len(tried.tx.operations) + len(operations) > MOST_TRIED:
         raise GraphInvalid(
@@ -119,7 +119,7 @@ def commit_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> tuple[Transaction
 
 
 def roll_back(unit: UnitOfWork, tx_id: str, caller: Caller) -> Transaction:
-    """Gives a transaction up. Nothing of it was ever made."""
+    """Abandons a transaction. None of its changes was ever made."""
     tx = _ended(unit, open_tx(unit, tx_id, caller), "rolled_back", final_version=None)
     unit.record(ROLLED_BACK, tx, data={"graph_id": tx.graph_id})
     return tx
@@ -135,7 +135,7 @@ def find_tx(unit: UnitOfWork, tx_id: str) -> Transaction:
 
 
 def has_run_out(unit: UnitOfWork, tx: Transaction) -> bool:
-    """Whether a transaction is over because its time is."""
+    """Whether a transaction is over because it expired."""
     return tx.state == TX_MACHINE.initial and tx.expires_at is not None and tx.expires_at <= unit.now_ms()
 
 
@@ -144,13 +144,13 @@ def shown_state(unit: UnitOfWork, tx: Transaction) -> str:
 
 
 def open_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> Transaction:
-    """The transaction, for its owner, while it goes on."""
+    """The transaction, if it is open and the caller owns it; else a refusal."""
     check_named(unit, caller)
     tx = find_tx(unit, tx_id)
     if tx.owner not in caller.names and not _began(unit, tx, caller):
         raise NotAllowed(
             f"{tx_id} is {tx.owner}'s",
-            hint="begin one of your own (tx_begin); theirs is theirs to commit",
+            hint="begin your own with tx_begin; only its owner commits this one",
             owner=tx.owner,
         )
     again = f"tx_begin on {tx.graph_id} begins another"
@@ -165,7 +165,7 @@ def open_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> Transaction:
 
 
 def look(unit: UnitOfWork, tx: Transaction) -> Tried:
-    """What a transaction comes to, on the version it began with."""
+    """The result of a transaction so far, on the version it began with."""
     held = find_graph(unit, tx.graph_id)
     base = graph_at(unit, held, tx.base_version)
     graph = mutate(base, [mutation_from(one) for one in tx.operations]).graph if tx.operations else base
@@ -173,13 +173,13 @@ def look(unit: UnitOfWork, tx: Transaction) -> Tried:
 
 
 def check_version(unit: UnitOfWork, held: Held, expected: int | None) -> None:
-    """Raises TxConflict where a graph is not at the version that the caller has seen."""
+    """Raises TxConflict if a graph is not at the version the caller expects."""
     if expected is not None and expected != held.version:
         raise _conflict(unit, held, expected, f"version {expected} was expected")
 
 
 def check_ids_stay(held: Held, mutations: Sequence[Mutation]) -> None:
-    """A task has its id for good."""
+    """Refuses to change the id of a task, which is permanent."""
     for index, one in enumerate(mutations):
         is_task = isinstance(one, RenameNode) and held.plan is not None and one.id in held.plan.tasks
         if isinstance(one, RenameNode) and is_task and one.new_id not in (None, one.id):
@@ -192,7 +192,7 @@ def check_ids_stay(held: Held, mutations: Sequence[Mutation]) -> None:
 
 
 def read(index: int, document: Any) -> Mutation:
-    """One of several changes. The refusal says which."""
+    """Parses one of several changes. A refusal says which one it is about."""
     try:
         return mutation_from(document)
     except GraphInvalid as refusal:
@@ -202,7 +202,7 @@ def read(index: int, document: Any) -> Mutation:
 
 
 def _began(unit: UnitOfWork, tx: Transaction, caller: Caller) -> bool:
-    """Whether the caller began it, in a name that is not an agent's."""
+    """Whether the caller began it, under a name that is not an agent's."""
     if unit.get(Agent, tx.owner) is not None:
         return False
     first = unit.events(tx.stream, 0, 1)
@@ -213,7 +213,7 @@ def _conflict(unit: UnitOfWork, held: Held, base: int, why: str) -> TxConflict:
     details: dict[str, Any] = {"graph_id": held.id, "base_version": base, "version": held.version}
     try:
         was = graph_at(unit, held, base)
-    except GraphNotFound:  # a version that was never there, or was taken back
+    except GraphNotFound:  # a version that never existed, or was undone
         pass
     else:
         details["diff_summary"] = msgspec.to_builtins(summary_of(held.compared(was), held.compared(held.graph)))

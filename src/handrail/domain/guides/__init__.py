@@ -1,1 +1,1 @@
-"""Guides: what a file may say, what a condition means, which step is next, whether an output passes. Reads no files."""
+"""Guides: what a file may contain, what a condition means, which step is next, which output passes. Reads no files."""

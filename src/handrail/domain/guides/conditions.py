@@ -1,4 +1,4 @@
-"""What a condition means: evaluated, and in words. It knows variables, not steps, and reads nothing but `context`.
+"""What a condition means: evaluated, and in words. It knows variables, not steps, and reads only `context`.
 
 `holds` states the rules of evaluation, which the docs cite.
 """
@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from handrail.domain.guides.definition import Condition, kind_of
 from handrail.kernel.errors import InvalidParams
+from handrail.kernel.json_values import same_json
 
 VALUE_SHOWN_MAX = 80
 """Characters of a value in a sentence."""
@@ -22,7 +23,7 @@ _NUMBER_WORDS = {"gt": "is more than", "gte": "is at least", "lt": "is less than
 
 
 class Incomparable(Exception):  # noqa: N818 - it describes the context, it is not a failure of the program
-    """A number was asked for and the variable holds something else."""
+    """A comparison needs a number but the variable holds something else."""
 
     def __init__(self, variable: str, value: Any, operator: str, operand: float) -> None:
         self.variable = variable
@@ -35,7 +36,7 @@ class Incomparable(Exception):  # noqa: N818 - it describes the context, it is n
         )
 
     def as_refusal(self, asker: str) -> InvalidParams:
-        """The same as an answer to a caller; `asker` names whose condition it was, as in `step "plan"`."""
+        """The same as a refusal; `asker` names the owner of the condition, as in `step "plan"`."""
         return InvalidParams(
             f"The condition of {asker} cannot be read: {self}.",
             hint=f'Give "{self.variable}" a number in context, or leave it out.',
@@ -49,16 +50,16 @@ class Incomparable(Exception):  # noqa: N818 - it describes the context, it is n
 def holds(condition: Condition | None, context: Mapping[str, Any]) -> bool:
     """Whether the condition holds in this context. Raises `Incomparable`.
 
-    * No condition, or an empty one, holds. Everything one condition object says must hold: operators may be combined.
+    * No condition, or an empty one, holds. Everything one condition object states must hold: operators can be combined.
     * `var` is a literal top-level key of the context; `a.b` is the key "a.b", not a path.
-    * `var` with no operator asks for a value that counts as true: false, null, 0, "" and a missing variable do not,
+    * `var` without an operator requires a truthy value: false, null, 0, "" and a missing variable do not count as true,
       [] and {} do.
-    * A comparison with a missing variable does not hold, save `not_equals`, which does. Null is a value, not missing.
+    * A comparison with a missing variable does not hold, except `not_equals`, which does. Null is a value, not missing.
     * Equality is that of JSON: 1 equals 1.0, true is not 1, lists and objects compare deeply, nothing is converted.
-    * `gt`, `gte`, `lt`, `lte` compare numbers. A value that is there and is no number (a boolean is none) raises.
+    * `gt`, `gte`, `lt`, `lte` compare numbers. A value that is present but not a number (booleans are not) raises.
     * `and: []` holds, `or: []` does not.
-    * Reading goes in the order equals, not_equals, gt, gte, lt, lte, and, or, not, entries in file order, and stops as
-      soon as the answer is known, so an earlier entry of `and` can guard a later one.
+    * Evaluation goes in the order equals, not_equals, gt, gte, lt, lte, and, or, not, entries in file order, and stops
+      as soon as the answer is known, so an earlier entry of `and` can guard a later one.
     """
     if condition is None:
         return True
@@ -71,7 +72,7 @@ def holds(condition: Condition | None, context: Mapping[str, Any]) -> bool:
 
 
 def variables(condition: Condition | None) -> tuple[str, ...]:
-    """The variables the condition asks about, each once, in the order they are read."""
+    """The variables the condition refers to, each once, in evaluation order."""
     return tuple(dict.fromkeys(_variables(condition)))
 
 
@@ -81,7 +82,7 @@ def describe(condition: Condition | None) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as JSON, cut where a sentence would drown in it."""
+    """A value as JSON, cut to a length that fits a sentence."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= VALUE_SHOWN_MAX else f"{text[:VALUE_SHOWN_MAX]}…"
 
@@ -91,11 +92,11 @@ def _variable_holds(condition: Condition, variable: str, context: Mapping[str, A
     compared = False
     if condition.equals is not UNSET:
         compared = True
-        if value is _MISSING or not _equal(value, condition.equals):
+        if value is _MISSING or not same_json(value, condition.equals):
             return False
     if condition.not_equals is not UNSET:
         compared = True
-        if value is not _MISSING and _equal(value, condition.not_equals):
+        if value is not _MISSING and same_json(value, condition.not_equals):
             return False
     for operator in _NUMBER_WORDS:
         operand = getattr(condition, operator)
@@ -110,16 +111,6 @@ def _counts_as_true(value: Any) -> bool:
     if value is _MISSING or value is None:
         return False
     return bool(value) if isinstance(value, bool | int | float | str) else True
-
-
-def _equal(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_equal, left, right))
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
-    return bool(left == right)
 
 
 def _ordered(variable: str, value: Any, operator: str, operand: float) -> bool:
@@ -145,7 +136,7 @@ def _variables(condition: Condition | None) -> Iterator[str]:
 
 
 def _clauses(condition: Condition) -> list[tuple[str, bool]]:
-    """What must all hold, each as a phrase, and whether it needs brackets beside another."""
+    """The clauses that must all hold, each as a phrase, and whether it needs brackets next to others."""
     found: list[tuple[str, bool]] = []
     if condition.var is not UNSET:
         found.extend((comparison, False) for comparison in _comparisons(condition, condition.var))

@@ -1,7 +1,7 @@
 """A guide as data: the records of the file format, its limits, and `parse_guide`, the only way in.
 
-Not a file reader (`handrail.outside.guide_files`), and not the published JSON Schema (`schema.py`): a test holds the
-two together.
+Not a file reader (`handrail.outside.guide_files`), and not the published JSON Schema (`schema.py`); a test keeps the
+schema consistent with this module.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ VERSION_PATTERN = (
 """SemVer 2, pre-release and build included."""
 FLAGS_PATTERN = "^[gimsuy]*$"
 NESTING_MAX = 16
-"""Conditions inside conditions, compositions inside compositions. Deeper ones nobody can read."""
+"""Conditions within conditions, compositions within compositions. Nobody can read deeper ones."""
 DEPTH_MAX = 64
-"""Objects and lists inside one another in the whole file, schemas included: a reply carries the guide whole."""
+"""Nested objects and lists in the whole file, including schemas: a reply contains the whole guide."""
 
 
 def _whole(pattern: str) -> str:
-    """The pattern for Python, where `$` would let a final line break through."""
+    """The pattern for Python, where `$` would accept a trailing line break."""
     return pattern.removesuffix("$") + r"\Z"
 
 
@@ -54,7 +54,7 @@ RuleType = Literal["contains", "regex", "length", "schema"]
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """When a step or a rule applies. Everything that is given must hold; `conditions.py` says what each key means."""
+    """When a step or rule applies. Everything it states must hold; `conditions.py` says what each key means."""
 
     var: Text | UnsetType = UNSET
     equals: Any = UNSET
@@ -69,7 +69,7 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One check of a step's output, with the message that tells its author what was missing."""
+    """One check of a step's output, with the message that tells the agent what was missing."""
 
     type: RuleType
     message: Text
@@ -133,7 +133,7 @@ RULE_FIELDS: dict[str, tuple[str, ...]] = {
     "length": ("min", "max"),
     "schema": ("schema",),
 }
-"""The fields that belong to each rule type, beside message and condition."""
+"""The fields that belong to each rule type, besides message and condition."""
 
 
 class GuideProblem(Exception):  # noqa: N818 - it describes the file, it is not a failure of the program
@@ -156,7 +156,7 @@ def valid_id(value: object) -> bool:
 
 
 def guide_to_wire(guide: Guide) -> dict[str, Any]:
-    """The guide as in its file: defaults left out, but `category` always there."""
+    """The guide as in its file: without defaults, but always with `category`."""
     wire: dict[str, Any] = {}
     for key, value in msgspec.to_builtins(guide).items():
         wire[key] = _plain(value)
@@ -166,7 +166,7 @@ def guide_to_wire(guide: Guide) -> dict[str, Any]:
 
 
 def step_to_wire(step: Step) -> dict[str, Any]:
-    """One step as in its file: defaults left out."""
+    """One step as in its file, without defaults."""
     wire: dict[str, Any] = _plain(msgspec.to_builtins(step))
     return wire
 
@@ -181,14 +181,14 @@ def _plain(value: Any) -> Any:
 
 
 def parse_guide(data: object, *, matcher: Matcher, server_version: str) -> Guide:
-    """The guide a decoded file describes, or `GuideProblem` for the first thing that is wrong with it."""
+    """The guide a decoded file describes. Raises `GuideProblem` for the first thing that is wrong with it."""
     if not isinstance(data, dict):
         said = "the file is empty" if data is None else f"the file holds {kind_of(data)}"
         raise GuideProblem((), f"{said}; a guide is an object with id, name, description, version and steps")
     _look_over(data)
     if "$schema" in data and not isinstance(data["$schema"], str):
         raise GuideProblem(("$schema",), f"must be text, not {kind_of(data['$schema'])}")
-    # Editors bind a schema by this key; it says nothing about the guide.
+    # Editors find their schema through this key; it is not part of the guide.
     guide = _convert({key: value for key, value in data.items() if key != "$schema"}, Guide, ())
     _check_server(guide, server_version)
     for key, notes in (
@@ -208,7 +208,7 @@ def parse_guide(data: object, *, matcher: Matcher, server_version: str) -> Guide
 
 
 def _look_over(data: dict[Any, Any]) -> None:
-    """What no record can express: depth, keys that are no text, and null where only `equals` may have it."""
+    """Checks what no record can express: depth, keys that are not text, and null, which only `equals` may have."""
     pending: list[tuple[Any, Path, bool]] = [(data, (), False)]
     while pending:
         value, path, opaque = pending.pop()
@@ -234,7 +234,7 @@ def _check_server(guide: Guide, server_version: str) -> None:
 
 
 def _precedence(version: str) -> tuple[Any, ...]:
-    """A key that sorts versions as SemVer 2 says; of other schemes the first three numbers count."""
+    """A key that sorts versions according to SemVer 2; for other schemes only the first three numbers count."""
     core, _, tag = version.partition("+")[0].partition("-")
     numbers = tuple(int(part) for part in core.split(".")[:3] if part.isascii() and part.isdigit())
     parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in tag.split(".") if part)
@@ -345,7 +345,7 @@ def _convert(raw: Any, kind: type[Record], path: Path) -> Record:
 
 
 def _translated(message: str, raw: Any, kind: type[Struct]) -> tuple[Path, str]:
-    """msgspec's message as a path and a plain sentence. What is not recognised stays as it is: true, if less plain."""
+    """msgspec's message as a path and a plain sentence. An unknown message is passed on: correct, if less plain."""
     text, _, place = message.rpartition(" - at `$")
     if not text:
         text, place = message, ""
@@ -438,7 +438,7 @@ def _wrong_length(value: Any, bound: str, *, below: bool) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What sort of JSON value this is, in words."""
+    """The kind of this JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
-"""Which step is next. A pure function of the guide and of what the caller says is done; it keeps no state of its own.
+"""Which step is next. A pure function of the guide and of what the caller reports as done; it keeps no state.
 
-It never calls a guide complete while a step is open: where no open step's condition holds, it says what to set.
+It never calls a guide complete while a step is open: if no open step's condition holds, it says which values to set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from handrail.kernel.nearest import did_you_mean
 
 
 class Progress(Struct, frozen=True):
-    """The step to do now and what to tell the agent. `step` is None at the end and where no open step applies."""
+    """The step to do now and what to tell the agent. `step` is None at the end, or if no open step applies."""
 
     step: Step | None
     prompt: str
@@ -27,16 +27,15 @@ class Progress(Struct, frozen=True):
 
 
 def next_step(guide: Guide, *, completed: Sequence[str], current: str | None, context: Mapping[str, Any]) -> Progress:
-    """The first open step whose condition holds; the current one again while it is open and its condition holds."""
-    known = {step.id: step for step in guide.steps}
-    if current is not None and current not in known:
-        raise _step_not_found(guide, current)
+    """The first open step whose condition holds, but the current one again while that is open and applies."""
+    known = {step.id for step in guide.steps}
+    here = find_step(guide, current) if current is not None else None
     done = set(completed)
     ignored = tuple(dict.fromkeys(step_id for step_id in completed if step_id not in known))
     notes = _ignored_note(ignored)
-    if current is not None and current not in done and _applies(known[current], context):
+    if here is not None and current not in done and _applies(here, context):
         notes = (f'You are still on this step: add "{current}" to completedSteps when it is done.', *notes)
-        return _at_step(guide, known[current], notes, ignored)
+        return _at_step(guide, here, notes, ignored)
     remaining = [step for step in guide.steps if step.id not in done]
     for step in remaining:
         if _applies(step, context):
@@ -46,9 +45,13 @@ def next_step(guide: Guide, *, completed: Sequence[str], current: str | None, co
     return Progress(None, _text("All steps of this guide are done.", notes), is_complete=True, ignored=ignored)
 
 
-def _step_not_found(guide: Guide, step_id: str) -> StepNotFound:
+def find_step(guide: Guide, step_id: str) -> Step:
+    """The step with this id, or a refusal that lists the existing steps."""
+    found = next((step for step in guide.steps if step.id == step_id), None)
+    if found is not None:
+        return found
     ids = [step.id for step in guide.steps]
-    return StepNotFound(
+    raise StepNotFound(
         f"guide {guide.id} has no step {step_id}{did_you_mean(step_id, ids)}",
         hint=f"its steps: {', '.join(ids)}",
         stepId=step_id,
@@ -98,5 +101,5 @@ def _ignored_note(ignored: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _text(body: str, notes: tuple[str, ...]) -> str:
-    """The body as it is, then the notes, a line each."""
+    """The body unchanged, then the notes, one per line."""
     return "\n\n".join((body, "\n".join(notes))) if notes else body

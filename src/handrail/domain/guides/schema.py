@@ -1,7 +1,7 @@
-"""The file format as JSON Schema 2020-12, for editors and for the tool that answers with a guide.
+"""The file format as JSON Schema 2020-12, for editors and for the tool that returns a guide.
 
-Not the check itself: `definition.parse_guide` also sees what a schema cannot say (step ids used twice, min above max,
-patterns that do not compile, nesting, the server's version).
+Not the check itself: `definition.parse_guide` also catches what a schema cannot express (duplicate step ids, min above
+max, patterns that do not compile, nesting, the server's version).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The port through which guides reach the tools, and what comes off the shelf. No files are read here:
-`outside/guide_files.py` is the shelf people use."""
+"""The port through which guides reach the tools, and the entries on that shelf. Reads no files:
+`outside/guide_files.py` is the shelf used in practice."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from handrail.domain.guides.matching import Matcher
 
 
 class Position(msgspec.Struct, frozen=True):
-    """A place in a text, both counted from 1."""
+    """A place in a text; both numbers count from 1."""
 
     line: int
     column: int
 
 
 class LoadedGuide(msgspec.Struct, frozen=True):
-    """A guide that can be followed, the file it came from, and the files of earlier sources it replaces."""
+    """A usable guide, its file, and the files from other sources that it replaces."""
 
     guide: Guide
     file: Path
@@ -46,7 +46,7 @@ class BrokenGuide(msgspec.Struct, frozen=True):
 
 
 class GuideShelf(Protocol):
-    """All guides there are right now."""
+    """All guides currently available."""
 
     @property
     def matcher(self) -> Matcher: ...

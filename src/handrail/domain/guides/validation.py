@@ -1,4 +1,4 @@
-"""Whether a step's output passes its criteria, and what to do about it where it does not.
+"""Whether a step's output passes its criteria, and what to do if it does not.
 
 Not the engines (they come in as a `Matcher`) and not the next step (`progress.py`). `check_output` states the rules,
 which the docs cite.
@@ -18,7 +18,7 @@ from handrail.domain.guides.matching import Matcher
 
 
 class Verdict(Struct, frozen=True):
-    """The answer: every failing rule by its message, and one next move for each."""
+    """The result: the message of every failing rule, and one next move for each."""
 
     valid: bool
     issues: tuple[str, ...] = ()
@@ -26,23 +26,23 @@ class Verdict(Struct, frozen=True):
 
 
 class _Outcome(Struct, frozen=True):
-    """What came of one branch. `passed` is None where it was skipped."""
+    """The result of one branch. `passed` is None if it was skipped."""
 
     branch: Rule | Composition
     passed: bool | None
     faults: tuple[str, ...] = ()
-    """For a schema rule: what was wrong with the output."""
+    """For a failed rule: what would fix the output."""
     inner: tuple[_Outcome, ...] = ()
 
 
 def check_output(step: Step, output: str, context: Mapping[str, Any], matcher: Matcher) -> Verdict:
     """The verdict on `output`.
 
-    * A list of rules passes when every rule does; so does `and`. `or` needs one, `not` the contrary.
+    * A list of rules passes if every rule does; so does `and`. `or` needs one to pass, `not` the opposite.
     * A rule whose condition does not hold in `context` is skipped, and a skipped branch decides nothing: `and` and `or`
-      judge by the others and are skipped when none is left, `not` of a skipped branch is skipped. So a skipped
-      alternative neither makes an `or` pass nor fail.
-    * No criteria, or all of them skipped: every output passes that is not blank.
+      judge by the others and are skipped if none is left, `not` of a skipped branch is skipped. So a skipped
+      alternative makes an `or` neither pass nor fail.
+    * Without criteria, or with all of them skipped, every output passes that is not blank.
     """
     criteria = step.validation_criteria
     if isinstance(criteria, tuple):
@@ -86,7 +86,7 @@ def _entries(composition: Composition) -> tuple[Branch, ...]:
 
 
 def _faults(rule: Rule, output: str, matcher: Matcher) -> Iterator[str]:
-    """What is wrong with the output by this rule, as moves that would mend it. Nothing: it passes."""
+    """What would fix the output according to this rule. Empty if it passes."""
     if rule.type == "contains" and (rule.value or "") not in output:
         yield f"include the text {value_text(rule.value)}"
     elif rule.type == "regex" and not matcher.matches(rule.pattern or "", rule.flags or "", output):
@@ -120,7 +120,7 @@ def _json_reason(error: Exception, output: str) -> str:
 
 
 def _issues(outcome: _Outcome) -> Iterator[str]:
-    """Why an outcome failed, every failing branch by its message."""
+    """Why an outcome failed: the message of every failing branch."""
     branch = outcome.branch
     if isinstance(branch, Rule):
         yield branch.message
@@ -136,7 +136,7 @@ def _issues(outcome: _Outcome) -> Iterator[str]:
 
 
 def _named(outcome: _Outcome) -> str:
-    """A branch by the messages of its rules, whatever came of them."""
+    """A branch described by the messages of its rules, whatever their results."""
     branch = outcome.branch
     if isinstance(branch, Rule):
         return f'"{branch.message}"'
@@ -151,7 +151,7 @@ def _listed(alternatives: list[str]) -> str:
 
 
 def _moves(outcome: _Outcome, output: str, *, wanted: bool) -> Iterator[str]:
-    """One move for each rule that did not come out as wanted; `not` turns what is wanted around."""
+    """One move for each rule without the wanted result; `not` inverts what is wanted."""
     if outcome.passed is None or outcome.passed is wanted:
         return
     branch = outcome.branch

@@ -1,7 +1,7 @@
-"""What changed in a working copy between two snapshots: the task's own part, and apart from it everything else.
+"""What changed in a working copy between two snapshots: the task's own part and, separately, everything else.
 
-Plain records. How they are found out is behind the port in `tracking.py`. Paths are relative to the root of the working
-copy, with `/`, as the text of `paths.py`.
+Plain records. How they are obtained is behind the port in `tracking.py`. Paths are relative to the root of the working
+copy, with `/`, in the text form of `paths.py`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Cause = Literal["merge", "pull", "switch", "reset", "rebase", "other_task", "ign
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):
     """One file that the task changed, and where the change is now.
 
-    `added` and `modified` are told against what the task found, or what a merge, pull or switch brought meanwhile.
-    Lines are None where nobody counted: binary files, files too large to keep.
+    `added` and `modified` are relative to what the task found, or to what a merge, pull or switch brought meanwhile.
+    Line counts are None for binary files and for files too large to keep.
     """
 
     path: str
@@ -33,7 +33,7 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rename(msgspec.Struct, frozen=True, kw_only=True, rename={"from_path": "from", "to_path": "to"}):
-    """A file that moved: its old path is among the deleted, its new one among the added."""
+    """A file that moved: its old path is also listed as deleted, its new one as added."""
 
     from_path: str
     to_path: str
@@ -43,8 +43,8 @@ class Rename(msgspec.Struct, frozen=True, kw_only=True, rename={"from_path": "fr
 class ExternalChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file that changed during the task, but not by it.
 
-    `ignore_rules`: the file was there all the time, and came into or went out of sight. `unknown`: history moved, and
-    nothing says how.
+    `ignore_rules`: the file was there all along, and ignore rules began or ceased to hide it. `unknown`: history
+    moved, and nothing says how.
     """
 
     path: str
@@ -60,20 +60,16 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to: what did this task do to the working copy? Every list is sorted by path."""
+    """What this task did to the working copy. Every list is sorted by path."""
 
     own: list[FileChange]
     renamed: list[Rename] = []
     dirty_before: list[str] = []
-    """What differed from the last commit when the task began, left alone or not."""
+    """What differed from the last commit when the task began, whether the task then touched it or not."""
     external: list[ExternalChange] = []
     overlaps: list[Overlap] = []
     commits: list[str] = []
     """Commits made in this working copy during the task and still part of its history, oldest first."""
     warnings: list[str] = []
     partial: bool = False
-    """Something could not be looked at; `warnings` says what."""
-
-    def paths(self, change: Change) -> list[str]:
-        """The task's own paths with that change."""
-        return [found.path for found in self.own if found.change == change]
+    """Something could not be examined; `warnings` says what."""

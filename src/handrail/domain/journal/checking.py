@@ -1,4 +1,4 @@
-"""The port to a project's own checks: commands that say whether work holds. No I/O here."""
+"""The port to a project's own checks: commands that say whether work is sound. No I/O here."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ class Checks(Protocol):
     """The checks of one project, run where the work was done."""
 
     def run(self, directory: str) -> list[dict[str, Any]]:
-        """Each check that is configured: its name, command, exit code and the end of its output."""
+        """Runs each configured check: its name, command, exit code and the end of its output."""
         ...

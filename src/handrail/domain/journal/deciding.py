@@ -1,29 +1,28 @@
 """The log of decisions: which were made, which still hold, and each as a page of its own. Reads, never decides.
 
-A page follows the form known as an architecture decision record: context, decision, consequences. Which file it
-becomes, and whether one may be written, is the folder's affair (`outside/decision_folder.py`).
+A page has the form of an architecture decision record: context, decision, consequences. Which file it becomes, and
+whether that may be written, is up to `outside/decision_folder.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handrail.domain.journal.markdown import code, day, inline, quoted
-from handrail.domain.recovery.standing import SUPERSEDES
+from handrail.domain.recovery.standing import replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.editing import CHUNK
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.shortening import on_one_line, shortened
 
 TITLE = 120
-"""Characters of a title; a question may be a page long."""
+"""The most characters of a title; a question may be a page long."""
 
 
 class Decision(NamedTuple):
-    """A decision where it was made."""
+    """A decision, with the place it was made in."""
 
     note: Checkpoint
     task: str
@@ -33,7 +32,7 @@ class Decision(NamedTuple):
 
     @property
     def question(self) -> str:
-        """What was to be decided; a decision that was noted in one sentence is its own question."""
+        """What was to be decided. A decision noted as a single sentence is its own question."""
         return _text(self.note.detail.get("question")) or self.note.summary
 
     @property
@@ -59,18 +58,13 @@ class Decision(NamedTuple):
 
     @property
     def title(self) -> str:
-        line = " ".join(self.question.split())
-        return line if len(line) <= TITLE else f"{line[: TITLE - 1]}…"
+        return shortened(on_one_line(self.question), TITLE)
 
 
 def decisions_in(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Decision]:
     """Every decision made in these workflows, oldest first."""
     known = {workflow.id: workflow for workflow in workflows}
-    keys = list(known)
-    notes: list[Checkpoint] = []
-    for start in range(0, len(keys), CHUNK):
-        made_in = (("workflow_id", tuple(keys[start : start + CHUNK])), ("type", "decision"))
-        notes += unit.select(Checkpoint, Query(made_in, ("created_at",)))
+    notes = list(found_by(unit, Checkpoint, "workflow_id", known, more=(("type", "decision"),)))
     notes.sort(key=lambda note: (note.created_at, note.id))
     later = replaced_by(notes)
     tasks: dict[str, Task | None] = {note.task_id: unit.get(Task, note.task_id) for note in notes}
@@ -86,23 +80,8 @@ def decisions_in(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Decisi
     ]
 
 
-def replaced_by(notes: Iterable[Checkpoint]) -> dict[str, Checkpoint]:
-    """For each replaced decision the latest that replaces it: named by id, or by its words within one workflow."""
-    found: dict[str, Checkpoint] = {}
-    seen: dict[tuple[str, str], list[Checkpoint]] = {}
-    for later in sorted(notes, key=lambda note: (note.created_at, note.id)):
-        named = later.detail.get(SUPERSEDES) or []
-        for name in map(str, named if isinstance(named, list) else [named]):
-            for earlier in (*seen.get(("", name), ()), *seen.get((later.workflow_id, name), ())):
-                found[earlier.id] = later
-        seen.setdefault(("", later.id), []).append(later)
-        seen.setdefault((later.workflow_id, later.summary), []).append(later)
-    return found
-
-
 def decision_page(decision: Decision, number: int, names: Mapping[str, str]) -> Iterator[str]:
-    """A decision as lines of Markdown, under the number it has in its folder. `names` has the file of each decision
-    that has one, by id."""
+    """A decision as lines of Markdown, with its number in the folder. `names` maps decision ids to their files."""
     note = decision.note
     yield f"# {number}. {inline(decision.title)}"
     yield ""

@@ -1,4 +1,4 @@
-"""A journal entry: what a task was begun with and, once it is done, what it changed. One for each journalled task.
+"""A journal entry: what a task began with and, once it is done, what it changed. One for each journalled task.
 
 The task itself, its states and its notes are records of `domain/work`; this is what the journal adds to them.
 """
@@ -11,8 +11,8 @@ import msgspec
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry of one task; it has the task's id. A task that is begun again has a new beginning; the old one stays
-    in the ledger."""
+    """The entry of one task, under the task's id. A task that is begun again continues it from the first snapshot; what
+    the entry said before stays in the ledger."""
 
     id: str
     workflow_id: str
@@ -21,10 +21,10 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     areas: list[str]
     plan_step: str | None
     before: dict[str, Any]
-    """The snapshot it began with."""
+    """The snapshot taken when it began."""
     after: dict[str, Any] | None
     report: dict[str, Any] | None
-    """What changed in between, and what was found about it."""
+    """What changed since, and what was found out about it."""
     started_at: int
     completed_at: int | None
 

@@ -1,4 +1,4 @@
-"""The files that a task changed, counted: from the report in its journal entry. Pure; nothing is compared here."""
+"""Counts the files a task changed, from the report in its journal entry. Pure; nothing is compared here."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class FileTotals(NamedTuple):
     lines_added: int
     lines_removed: int
     uncounted: int
-    """Files whose lines nobody counted: binary ones, and those too large to keep."""
+    """Files whose lines were not counted: binary ones, and those too large to keep."""
 
 
 def totals(files: Iterable[Mapping[str, Any]]) -> FileTotals:
-    """The sum over changes as a report has them."""
+    """The totals of a report's changes."""
     count = added = removed = uncounted = 0
     for change in files:
         count += 1
@@ -30,8 +30,8 @@ def totals(files: Iterable[Mapping[str, Any]]) -> FileTotals:
 
 
 def moves_once(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The changes of a report, a moved file told once, as `renamed` from its `old_path`: the report has it as one that
-    was deleted and one that was added."""
+    """The changes of a report, with each moved file listed once, as `renamed` from its `old_path`. The report itself
+    lists it twice, as deleted and as added."""
     moved = {rename["to"]: rename["from"] for rename in report.get("renamed", ())}
     left = set(moved.values())
     there = {change["path"]: change for change in report.get("files", ())}
@@ -49,7 +49,7 @@ def moves_once(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def told(found: FileTotals) -> str:
-    """The sum in words: `3 files, +120 −4`."""
+    """The totals in words: `3 files, +120 −4`."""
     words = f"{found.files} {'file' if found.files == 1 else 'files'}"
     if found.files > found.uncounted:
         words += f", +{found.lines_added} −{found.lines_removed}"

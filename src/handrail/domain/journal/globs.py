@@ -1,6 +1,6 @@
-"""The glob language of .gitignore as regular expressions that cannot run away. Not the rules around it: which line is
-a comment, what `!` takes back and where a pattern starts belong to its two readers, the scope of a task and the walk
-over a plain directory.
+"""The glob language of .gitignore as regular expressions without runaway backtracking. Not the rules around it: which
+line is a comment, what `!` takes back and where a pattern is anchored are up to its two users, the scope of a task and
+the walk over a plain directory.
 
 Between two stars the leftmost match is always as good as any later one, so each such part is an atomic group: nothing
 is tried twice, and a hostile pattern costs its length times the path's, not a power of it.
@@ -32,17 +32,17 @@ _NAMED_CLASSES = {
 def compile_glob(pattern: str, *, itself: bool = True, below: bool = False) -> re.Pattern[str]:
     """An expression for `fullmatch` over a path of `/`-separated segments, without a slash at either end.
 
-    `*` and `?` stay within a segment; `**` as a whole segment stands for any number of them, at the end for at least
-    one. With `below` it fits what lies below a match too, without `itself` only that. A pattern that git would never
-    match (an open bracket, a lone backslash at the end) matches nothing here.
+    `*` and `?` stay within a segment; `**` as a whole segment stands for any number of segments, at the end for at
+    least one. With `below` it also matches what is below a match; without `itself`, only that. A pattern that git
+    would never match (an unclosed bracket, a lone backslash at the end) matches nothing here.
     """
     tail = "" if not below else "(?:/.+)?" if itself else "/.+"
     return re.compile("".join(_path(pattern.split("/"))) + tail, re.DOTALL)
 
 
 def _path(segments: list[str]) -> list[str]:
-    """Runs of plain segments between `**`: the first is tied to the start, the last to the end, each other one stands
-    at the first place where it fits."""
+    """Splits the path into runs of segments between `**`: the first run is anchored at the start, the last at the end,
+    and each of the others matches at the first place where it fits."""
     runs: list[list[str]] = [[]]
     for segment in segments:
         if segment == "**":
@@ -59,7 +59,7 @@ def _path(segments: list[str]) -> list[str]:
 
 
 def _segment(glob: str) -> str:
-    """One segment. Its parts between stars, as in the whole path: start, first fit, end."""
+    """One segment, split at its stars and matched like the whole path: start, first fit, end."""
     parts: list[list[str]] = [[]]
     at = 0
     while at < len(glob):
@@ -90,7 +90,7 @@ def _segment(glob: str) -> str:
 
 
 def _bracket(glob: str, at: int) -> tuple[int, str]:
-    """The class that opens before `at`: where it ends (0 where it never does) and its expression."""
+    """The character class whose bracket is just before `at`: where it ends (0 if it never does) and its expression."""
     inverted = at < len(glob) and glob[at] in "!^"
     at += inverted
     members: list[str] = []
@@ -108,7 +108,7 @@ def _bracket(glob: str, at: int) -> tuple[int, str]:
             end, at = _member(glob, at + 1)
             if end is None:
                 return 0, ""
-            if start <= end:  # the other way round it is empty, as git has it
+            if start <= end:  # a reversed range is empty, as in git
                 members.append(f"[{re.escape(start)}-{re.escape(end)}]")
             start = None
             continue
@@ -123,7 +123,7 @@ def _bracket(glob: str, at: int) -> tuple[int, str]:
 
 
 def _member(glob: str, at: int) -> tuple[str | None, int]:
-    """One letter of a class, perhaps behind a backslash, and where the next begins."""
+    """One character of a class, possibly escaped by a backslash, and where the next begins."""
     if glob[at] == "\\":
         at += 1
     return (glob[at], at + 1) if at < len(glob) else (None, at)

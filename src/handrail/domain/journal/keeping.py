@@ -1,7 +1,7 @@
 """Keeping the journal: a task begins with a snapshot, gets its notes, and ends with exactly what it changed.
 
-Looking at the working copy takes time and is done before anything is decided (`look_after`); what is recorded then is
-one event. Claims of the agent and evidence are kept apart, and where they disagree the verification says so.
+Looking at the working copy takes time and happens before anything is decided (`look_after`); after that a single event
+is recorded. The agent's claims and the evidence are kept apart, and where they disagree the verification says so.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from handrail.domain.journal.changes import Changes
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.journal.scope import overlap, verification
 from handrail.domain.journal.tracking import OtherTask, Snapshot, Tracker
-from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.checkpoint import Checkpoint, next_checkpoint
 from handrail.domain.work.editing import PlanEdit, tally_of, tasks_named
 from handrail.domain.work.laying import lay_plan
-from handrail.domain.work.moving import blocked, check_parts, move_task
+from handrail.domain.work.moving import blocked, check_open, check_parts, move_task
 from handrail.domain.work.planning import PlanTask
 from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
-from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.errors import IllegalTransition, InvalidPlan, WorkflowClosed
-from handrail.kernel.ledger import Actor
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import IllegalTransition, InvalidPlan
+from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.query import Query, where
 from handrail.kernel.records import Record, UnitOfWork
 
-LOOKING = Actor("handrail", "auto")
-"""Who looks before somebody writes; leaves no event."""
+LOOKING = HANDRAIL
+"""The actor for looking at the working copy before the real caller writes; it records no event."""
 PROMISED = {"decision": 3, "error": 3, "progress": 5}
-"""Notes of a kind that a task may have before the reply says that there are many."""
+"""How many notes of a kind a task may have before the reply remarks that there are many."""
 NOTE_NAMES = {"decision": "decisions", "error": "issues", "progress": "milestones"}
 SUMMARY = 4000
 NEIGHBOURS = 20
-"""Other tasks in the same working copy that are looked at."""
+"""How many other tasks in the same working copy are considered."""
 SHOWN_FILES = 100
 KEPT_FILES = 500
-"""Paths that a checkpoint and a task's outcome carry; the journal entry has all of them."""
+"""How many paths a checkpoint and a task's outcome carry; the journal entry has all of them."""
 
 
 class Beginning(NamedTuple):
-    """The working copy as a task finds it."""
+    """The working copy as it is when a task begins."""
 
     snapshot: Snapshot
 
@@ -57,7 +57,7 @@ class Intent(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A task that is about to end: its entry, and the other tasks whose work fell into its time."""
+    """A task that is about to end: its entry, and the other tasks that were open at the same time."""
 
     directory: str | None
     entry: JournalEntry | None
@@ -65,7 +65,7 @@ class Standing(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """What was found when the work was looked at again; nothing where it never was before."""
+    """What a second look at the working copy found; empty if there was no first one."""
 
     after: Snapshot | None
     changes: Changes | None
@@ -73,7 +73,7 @@ class Ending(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What the agent says of its work."""
+    """What the agent says about its work."""
 
     status: str
     outcome: dict[str, Any]
@@ -100,20 +100,11 @@ class ShownFiles(NamedTuple):
 # -- beginning --------------------------------------------------------------------------------------------------------
 
 
-def check_start(workflow: Workflow) -> None:
-    if workflow.status in CLOSED:
-        raise WorkflowClosed(
-            f"workflow {workflow.id} is {workflow.status}; no task is started in it any more",
-            hint="start_workflow begins a new one",
-            status=workflow.status,
-        )
-
-
 def begin(
     unit: UnitOfWork, workflow: Workflow, beginning: Beginning, work: Intent, parent: Task | None
 ) -> tuple[Task, list[str]]:
-    """A task in progress, with what was found; one that the plan has under this name is taken up."""
-    check_start(workflow)
+    """Starts a task and records the snapshot it begins with. Takes up the plan's task of this name if there is one."""
+    check_open(workflow, starting=False)  # a paused workflow only gives a warning
     edit = PlanEdit(unit, workflow)
     task, warnings = _taken_up(unit, edit, work, parent)
     started = edit.change(
@@ -131,7 +122,7 @@ def begin(
     entry = _entry(unit, started, beginning.snapshot, work)
     notes: list[Record] = []
     if unit.get(JournalEntry, started.id) is not None:
-        again = _checkpoint(unit, started, "progress", f"Taken up again: {work.goal}", {"taken_up": True}, [])
+        again = next_checkpoint(unit, started, "progress", f"Taken up again: {work.goal}"[:SUMMARY], {"taken_up": True})
         edit.change(started, checkpoints=again.sequence)
         notes.append(again)
     if entry.started_at != edit.now and entry.directory != beginning.snapshot.root:
@@ -142,8 +133,8 @@ def begin(
 
 
 def _entry(unit: UnitOfWork, task: Task, found: Snapshot, work: Intent) -> JournalEntry:
-    """The entry of a task that is begun. One that was begun before goes on from how it was first found: what it has
-    changed since is its work too."""
+    """The entry of a task that begins. One that was begun before keeps its first snapshot: what it has changed since is
+    its work too."""
     before = unit.get(JournalEntry, task.id)
     if before is not None:
         return msgspec.structs.replace(
@@ -151,6 +142,7 @@ def _entry(unit: UnitOfWork, task: Task, found: Snapshot, work: Intent) -> Journ
             areas=work.areas or before.areas,
             plan_step=work.plan_step or before.plan_step,
             after=None,
+            report=None,
             completed_at=None,
         )
     return JournalEntry(
@@ -168,8 +160,8 @@ def _entry(unit: UnitOfWork, task: Task, found: Snapshot, work: Intent) -> Journ
 
 
 def to_take_up(unit: UnitOfWork, workflow_id: str, name: str) -> Task | None:
-    """The task of this name that starting one by it means: there already, and not over, nor under way with a journal of
-    its own. One that was begun by its claim has none yet."""
+    """The existing task that `start_task` with this name means: not finished, and not already under way with a journal
+    entry. A task that was begun by claiming it has no entry yet."""
     known = tasks_named(unit, workflow_id, [name]).get(name)
     if known is None or known.status in (*REPLACEABLE, "planning", "paused"):
         return known
@@ -207,7 +199,7 @@ def _free_name(unit: UnitOfWork, workflow_id: str, name: str) -> str:
 
 
 def _crowding(unit: UnitOfWork, directory: str, started: Task, areas: list[str]) -> list[str]:
-    """A word on every other open task in this working copy that means to touch the same areas."""
+    """A warning for every other open task in this working copy that declares the same areas."""
     found = []
     for other in _open_in(unit, directory):
         shared = list(dict.fromkeys(met.area for met in overlap(areas, other.areas)))
@@ -228,14 +220,14 @@ def _open_in(unit: UnitOfWork, directory: str) -> list[JournalEntry]:
 def note(
     unit: UnitOfWork, task: Task, kind: str, summary: str, detail: dict[str, Any], *, review: str | None = None
 ) -> tuple[Checkpoint, list[str]]:
-    """A checkpoint on an open task, with a question to a person beside it where one is asked for."""
+    """Records a checkpoint on an open task and, with `review`, a question to a person."""
     if task.is_finished:
         raise IllegalTransition(
             f'task "{task.name}" is {task.status}; notes belong to open tasks',
             hint="start_task begins the next one",
             status=task.status,
         )
-    checkpoint = _checkpoint(unit, task, kind, summary, detail, [])
+    checkpoint = next_checkpoint(unit, task, kind, summary[:SUMMARY], detail)
     counted = msgspec.structs.replace(task, checkpoints=checkpoint.sequence, updated_at=checkpoint.created_at)
     gates = [ask_for_review(unit, task, review)] if review is not None else []
     unit.record("checkpoint.added", checkpoint, counted, *gates)
@@ -243,35 +235,24 @@ def note(
 
 
 def _many(unit: UnitOfWork, task: Task, kind: str) -> list[str]:
-    """A warning once a task has more notes of a kind than was promised to its reader."""
+    """A warning once a task has more notes of a kind than its readers were promised."""
     count = unit.count(Checkpoint, where(task_id=task.id, type=kind)) + 1
     if count <= PROMISED[kind]:
         return []
     return [f"this task has {count} {NOTE_NAMES[kind]}; {PROMISED[kind]} are enough for most: kept all the same"]
 
 
-def _checkpoint(
-    unit: UnitOfWork, task: Task, kind: str, summary: str, detail: dict[str, Any], files: list[str]
-) -> Checkpoint:
-    return Checkpoint(
-        id=unit.new_id("cp"),
-        workflow_id=task.workflow_id,
-        task_id=task.id,
-        sequence=task.checkpoints + 1,
-        type=kind,
-        summary=summary[:SUMMARY],
-        detail=detail,
-        files_changed=files,
-        created_at=unit.now_ms(),
-    )
-
-
 # -- ending -----------------------------------------------------------------------------------------------------------
 
 
-def check_completion(unit: UnitOfWork, task: Task) -> Standing:
-    """What is known of a task that is about to end; refused where it cannot."""
-    TASK_MACHINE.check(f'task "{task.name}"', task.status, "completed")
+def ends_as(claimed: str) -> str:
+    """The task state for what the agent claims: success, partial_success or failed."""
+    return "failed" if claimed == "failed" else "completed"
+
+
+def check_ending(unit: UnitOfWork, task: Task, status: str) -> Standing:
+    """What is known about a task that is about to complete or fail; refuses if it cannot."""
+    TASK_MACHINE.check(f'task "{task.name}"', task.status, status)
     check_parts(unit, task)
     entry = unit.get(JournalEntry, task.id)
     if entry is None:
@@ -283,7 +264,7 @@ def check_completion(unit: UnitOfWork, task: Task) -> Standing:
 
 
 def _is_kin(unit: UnitOfWork, task: Task, other_id: str) -> bool:
-    """True for the task itself, what it is part of and what is part of it: their work is one work."""
+    """True for the task itself, its ancestors and its subtasks: their work counts as one."""
     return other_id in _line(unit, task) or task.id in _line(unit, unit.get(Task, other_id))
 
 
@@ -297,7 +278,7 @@ def _line(unit: UnitOfWork, task: Task | None) -> list[str]:
 
 
 def look_after(tracker: Tracker, standing: Standing, checks: list[dict[str, Any]] | None) -> Ending:
-    """Looks at the working copy again and compares. `checks` is None where nobody asked for them."""
+    """Looks at the working copy again and compares. `checks` is None if none were requested."""
     if standing.entry is None:
         return Ending(None, None, checks)
     before = snapshot_of(standing.entry.before)
@@ -314,13 +295,13 @@ def look_after(tracker: Tracker, standing: Standing, checks: list[dict[str, Any]
 
 
 def open_entry(unit: UnitOfWork, task: Task) -> JournalEntry | None:
-    """The entry of a task whose work goes on."""
+    """The entry of a task that is still under way."""
     entry = unit.get(JournalEntry, task.id)
     return entry if entry is not None and entry.completed_at is None and task.status in RUNNING else None
 
 
 def changed_so_far(tracker: Tracker, entry: JournalEntry) -> list[str]:
-    """What a task that is not at its end has changed until now."""
+    """What a task that is still under way has changed so far."""
     before = snapshot_of(entry.before)
     now = tracker.snapshot(entry.directory, like=before)
     try:
@@ -330,8 +311,9 @@ def changed_so_far(tracker: Tracker, entry: JournalEntry) -> list[str]:
 
 
 def complete(unit: UnitOfWork, task: Task, ending: Ending, claims: Claims) -> Completed:
-    """The task in its last state, with its report, recorded."""
-    standing = check_completion(unit, task)
+    """Records the task's final state and its report."""
+    status = ends_as(claims.status)
+    standing = check_ending(unit, task, status)
     entry, now = standing.entry, unit.now_ms()
     report = _report(ending, claims)
     paths = [change["path"] for change in report["files"]]
@@ -340,12 +322,12 @@ def complete(unit: UnitOfWork, task: Task, ending: Ending, claims: Claims) -> Co
     found["warnings"] = [*found["warnings"], *_doubts(ending, claims, journalled=entry is not None)]
     report["verification"] = found
     summary = claims.outcome["summary"]
-    failed = claims.status == "failed"
+    failed = status == "failed"
     detail = {"status": claims.status, **claims.outcome, "metadata": claims.metadata}
     detail |= {"files_changed": shown_files(report, KEPT_FILES).files, "verification": found}
     detail |= {"checks": report["checks"]} if report["checks"] else {}
-    kind, status = ("error", "failed") if failed else ("complete", "completed")
-    checkpoint = _checkpoint(unit, task, kind, summary, {"status": claims.status}, paths[:KEPT_FILES])
+    kind = "error" if failed else "complete"
+    checkpoint = next_checkpoint(unit, task, kind, summary[:SUMMARY], {"status": claims.status}, paths[:KEPT_FILES])
     beside: list[Record] = [checkpoint]
     if entry is not None:
         after = msgspec.to_builtins(ending.after) if ending.after is not None else None
@@ -383,13 +365,12 @@ def _report(ending: Ending, claims: Claims) -> dict[str, Any]:
         "partial": changes.get("partial", False),
         "overlaps": changes.get("overlaps", []),
         "commits": changes.get("commits", []),
-        "basis": changes.get("basis"),
         "checks": [*claims.checks, *(ending.checks or ())],
     }
 
 
 def _doubts(ending: Ending, claims: Claims, *, journalled: bool) -> list[str]:
-    """What a reader should know before believing: no snapshot, a partial look, claims that the evidence denies."""
+    """Reasons for doubt: no snapshot, a partial look, claims that the evidence contradicts."""
     found = list(ending.changes.warnings) if ending.changes is not None else []
     if not journalled:
         found.append("no snapshot was taken when this task began, so its changes are not known; start_task takes one")
@@ -406,7 +387,7 @@ def _doubts(ending: Ending, claims: Claims, *, journalled: bool) -> list[str]:
 
 
 def shown_files(report: dict[str, Any], most: int = SHOWN_FILES) -> ShownFiles:
-    """The changed files by kind, `most` of them in all."""
+    """The changed files by kind, at most `most` in all."""
     files: dict[str, list[str]] = {"added": [], "modified": [], "deleted": []}
     for change in report["files"][:most]:
         files[change["change"]].append(change["path"])

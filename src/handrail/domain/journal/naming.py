@@ -1,6 +1,6 @@
-"""When a word names a part of a path: whole words of one segment, in any usual spelling, in singular or plural, or by
-an abbreviation of a closed table. Never by substring, never by likeness: `api` does not name `capital`, nor `auth`
-`author`.
+"""When a word names a part of a path: it matches whole words of one segment, in any usual spelling, in singular or
+plural, or by an abbreviation from a fixed table. Never by substring or similarity: `api` does not name `capital`, nor
+`auth` `author`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ ABBREVIATIONS: tuple[tuple[str, ...], ...] = (
     ("repo", "repository"),
     ("util", "utility", "helper"),
 )
-"""Words of a row stand for each other, in singular and plural. What is not in the table is not guessed."""
+"""Words in a row stand for each other, in singular and plural. Nothing outside the table is guessed."""
 
 _ROW_OF = {word: number for number, row in enumerate(ABBREVIATIONS) for word in row}
 MOST_LETTERS = 256
-"""Longer texts have no words: no file system has such names, and nobody declares such areas."""
+"""A longer text counts as having no words: no file system allows such names, and nobody declares such areas."""
 
 _SHORTEST_SINGULAR = 3
 _HISSING = ("s", "x", "z", "ch", "sh", "o")
 
 
 class Words:
-    """A text as words. `tied[i]` says that word i follows the one before without a separator, as in `GitHub`."""
+    """A text as words. `tied[i]` says that word i follows the previous one without a separator, as in `GitHub`."""
 
     __slots__ = ("tied", "words")
 
@@ -58,7 +58,7 @@ class Words:
                 self.tied.append(number > 0)
 
     def whole(self) -> list[str]:
-        """The words with those that were tied together made one: `GitHub client` → github, client."""
+        """The words, with tied ones joined: `GitHub client` → github, client."""
         joined: list[str] = []
         for word, tied in zip(self.words, self.tied, strict=True):
             if tied:
@@ -68,7 +68,7 @@ class Words:
         return joined
 
     def has(self, wanted: Sequence[Spellings]) -> bool:
-        """Whether the wanted words stand here side by side."""
+        """Whether the wanted words occur here side by side."""
         return bool(wanted) and any(self._has_at(start, wanted) for start in range(len(self.words)))
 
     def _has_at(self, start: int, wanted: Sequence[Spellings]) -> bool:
@@ -81,7 +81,7 @@ class Words:
         return True
 
     def _taken(self, at: int, wanted: Spellings) -> int:
-        """How many words from `at` on are the wanted one: several only where they are tied together."""
+        """How many words starting at `at` form the wanted one: more than one only if they are tied."""
         letters = ""
         for end in range(at, len(self.words)):
             if (end > at and not self.tied[end]) or len(letters) > wanted.longest:
@@ -93,7 +93,7 @@ class Words:
 
 
 class Spellings:
-    """Every folded form in which one word is recognised: itself, singular and plural, and its row of the table."""
+    """Every case-folded form in which a word is recognised: itself, singular and plural, and its row in the table."""
 
     __slots__ = ("forms", "longest")
 
@@ -108,7 +108,7 @@ class Spellings:
 
 
 def _singulars(word: str) -> list[str]:
-    """What the word may be the plural of, by the regular English endings."""
+    """The words it may be the plural of, by regular English endings."""
     found = []
     if word.endswith("ies"):
         found.append(word[:-3] + "y")
@@ -131,7 +131,7 @@ def _plurals(word: str) -> list[str]:
 
 
 def _has_plural(word: str) -> bool:
-    """Shorter words are letters that happen to stand before an s."""
+    """Whether the word is long enough to have a plural: anything shorter is letters that happen to precede an s."""
     return len(word) >= _SHORTEST_SINGULAR or word in _ROW_OF
 
 
@@ -140,7 +140,7 @@ def _folded(word: str) -> str:
 
 
 def _runs(text: str) -> Iterator[str]:
-    """The longest runs of letters, digits and the marks on them."""
+    """The longest runs of letters, digits and their combining marks."""
     start = -1
     for at, letter in enumerate(text):
         if letter.isalnum() or unicodedata.category(letter)[0] == "M":

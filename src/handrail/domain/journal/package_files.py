@@ -32,6 +32,6 @@ _PATTERN = re.compile(
 
 
 def is_package_file(path: str) -> bool:
-    """Whether a file of this name lists packages or locks their versions. Capitals do not matter."""
+    """Whether a file of this name lists packages or locks their versions. Case-insensitive."""
     name = path.rpartition("/")[2].casefold()
     return name in _NAMES or _PATTERN.fullmatch(name) is not None

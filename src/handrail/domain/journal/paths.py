@@ -1,8 +1,8 @@
 """File names as JSON-safe text, and back, without loss. Not for display: nothing is shortened or prettified.
 
-A name is bytes. Almost all are UTF-8 and stand as they are, spaces, newlines and all: JSON can carry them. A name that
-is not UTF-8, or that begins with a double quote, stands in double quotes with backslash escapes, the way git prints
-such names: `"caf\\351.txt"`.
+A name is bytes. Almost all are UTF-8 and are used as they are, spaces, newlines and all: JSON can carry them. A name
+that is not UTF-8, or that begins with a double quote, is put in double quotes with backslash escapes, the way git
+prints such names: `"caf\\351.txt"`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3}|[\\\"])")
 
 
 def path_text(name: bytes) -> str:
-    """The text that stands for a name."""
+    """The text that represents a name."""
     text = name.decode("utf-8", "surrogateescape")
     if not text.startswith('"') and text.isascii():
         return text
@@ -24,7 +24,7 @@ def path_text(name: bytes) -> str:
 
 
 def path_bytes(text: str) -> bytes:
-    """The name that a text stands for."""
+    """The name that a text represents."""
     if len(text) < 2 or not text.startswith('"') or not text.endswith('"'):
         return text.encode("utf-8", "surrogateescape")
     return _ESCAPED.sub(_unquoted, text[1:-1].encode("utf-8", "surrogateescape"))

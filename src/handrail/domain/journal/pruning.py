@@ -1,6 +1,6 @@
-"""Which snapshots are still worth their room: those of open tasks, and of the newest finished ones.
+"""Which snapshots are still worth their space: those of open tasks, and of the newest finished ones.
 
-Only what patches need is given up; journal entries and their reports stay. When to prune is the caller's to say.
+Pruning only deletes what patches need; journal entries and their reports stay. The caller decides when to prune.
 """
 
 from __future__ import annotations
@@ -11,46 +11,44 @@ from typing import NamedTuple
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.journal.keeping import snapshot_of
 from handrail.domain.journal.tracking import Snapshot, Tracker
-from handrail.domain.work.editing import CHUNK
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.query import Query
+from handrail.kernel.clock import DAY_MS
+from handrail.kernel.query import CHUNK, Query
 from handrail.kernel.records import UnitOfWork
-
-DAY_MS = 86_400_000
 
 
 class Keeping(NamedTuple):
-    """How long patches can be had."""
+    """How long patches stay available."""
 
     days: int
     tasks: int
-    """Finished tasks, the newest, whose snapshots are kept at most."""
+    """The most finished tasks whose snapshots are kept; the newest ones."""
 
 
 class Worth(NamedTuple):
     """What is kept and what is not."""
 
     oldest_ms: int
-    """Snapshots from before are given up, whoever took them, unless they are kept."""
+    """Older snapshots are deleted, regardless of who took them, unless they are in `kept`."""
     kept: frozenset[str]
     open_tasks: int
     finished_tasks: int
-    """Those whose snapshots are kept."""
+    """How many finished tasks keep their snapshots."""
     beyond: tuple[Snapshot, ...]
-    """Of finished tasks that are young enough but too many."""
+    """Snapshots of finished tasks that are recent enough but exceed the number kept."""
 
 
 class Pruned(NamedTuple):
-    """What came of it."""
+    """The result of pruning."""
 
     freed: int
     left: int
-    """Bytes, both."""
+    """Both in bytes."""
 
 
 def worth_keeping(unit: UnitOfWork, rule: Keeping) -> Worth:
-    """What the journal still needs of its snapshots."""
+    """Which snapshots the journal still needs."""
     oldest = unit.now_ms() - rule.days * DAY_MS
     unfinished = Query((("completed_at", None),))
     under_way = [entry for entry in _pages(unit, unfinished, 0) if _is_open(unit, entry)]
@@ -62,7 +60,7 @@ def worth_keeping(unit: UnitOfWork, rule: Keeping) -> Worth:
 
 
 def prune(tracker: Tracker, worth: Worth) -> Pruned:
-    """Gives up what is not worth keeping."""
+    """Deletes what is not worth keeping."""
     before = tracker.disk_use()
     for snapshot in worth.beyond:
         tracker.forget(snapshot)
@@ -78,7 +76,8 @@ def _pages(unit: UnitOfWork, query: Query, offset: int) -> Iterable[JournalEntry
 
 
 def _is_open(unit: UnitOfWork, entry: JournalEntry) -> bool:
-    """Whether its end may still come: it may have been ended by other means than the journal's."""
+    """Whether its task can still end. An entry without an end is not enough: its task may have ended outside the
+    journal."""
     task, workflow = unit.get(Task, entry.id), unit.get(Workflow, entry.workflow_id)
     return task is not None and not task.is_finished and workflow is not None and workflow.status not in CLOSED
 

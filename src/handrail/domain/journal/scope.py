@@ -1,16 +1,16 @@
-"""Does a changed file lie in the areas that a task declared? Pure, and always with the reason.
+"""Is a changed file within the areas that a task declared? Pure, and always answered with a reason.
 
-An area is read by its look alone, the first that fits:
+How an area is read depends only on what it looks like; the first rule that fits applies:
 
-* path       has `* ? [`, or a slash before its end: a glob of .gitignore from the root, or a path and all below it;
-             `**/x` and a glob without a slash hold at any depth
+* path       has `* ? [`, or a slash before its end: a .gitignore glob from the root, or a path and all below it;
+             `**/x` and a glob without a slash match at any depth
 * directory  ends with a slash: a directory of that name at any depth
 * name       has a dot: a file or directory of exactly that name at any depth
-* words      anything else: its words stand side by side in a directory's name or in a file's, whose last extension
-             does not count
+* words      anything else: its words occur side by side in the name of a directory or of a file, not counting the
+             file's last extension
 
-`!` in front takes back what earlier areas gave: the last area that fits decides. Blank areas are none. Where nothing
-is declared, or only what is taken back, everything else is in scope.
+A leading `!` takes back what earlier areas gave: the last area that matches decides. Blank areas are ignored. If no
+area is declared, or all of them only take back, everything else is in scope.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from handrail.domain.journal.paths import path_bytes
 
 Rule = Literal["undeclared", "everything", "path", "directory", "name", "words", "packages", "none"]
 
+_WARNING = re.compile(r"⚠️ \d+ file\(s\) modified outside declared scope \((.*)\)", re.DOTALL)
 _EVERYTHING = frozenset({"", ".", "/", "*", "**", "*/", "**/", "**/*", "/*", "/**"})
 
 
@@ -39,7 +40,7 @@ class Verdict(msgspec.Struct, frozen=True):
     path: str
     in_scope: bool
     rule: Rule
-    """How the deciding area was read."""
+    """How the area that decided was read."""
     area: str | None
     """The area that decided, as it was declared."""
     reason: str
@@ -55,7 +56,7 @@ class Overlap(msgspec.Struct, frozen=True):
 
 
 class Place:
-    """A changed path as the text of `paths.py`, taken apart once for all areas."""
+    """A changed path in the text form of `paths.py`, split once for all areas."""
 
     def __init__(self, path: str) -> None:
         self.path = _normal(path_bytes(path).decode("utf-8", "surrogateescape") if path.startswith('"') else path)
@@ -63,8 +64,8 @@ class Place:
 
     @cached_property
     def names(self) -> list[tuple[str, Words]]:
-        """The names in it that words can be found in. `auth.test.ts` is `auth` and `test`, and not `ts`; the dot of a
-        hidden file begins no extension."""
+        """The names in the path that words are looked for in. `auth.test.ts` has `auth` and `test`, but not `ts`; the
+        leading dot of a hidden file does not start an extension."""
         *folders, name = self.segments
         stem, *rest = name.lstrip(".").split(".")
         found = [(folder, Words(folder)) for folder in folders]
@@ -88,7 +89,7 @@ class Area:
         self._words: list[list[Spellings]] = []
         inner = self.text.rstrip("/")
         self.floats = False
-        """A glob that holds at any depth, and does not say where."""
+        """True for a glob without a slash, which matches at any depth."""
         if not given:
             self.rule = "none"
         elif self.text in _EVERYTHING:
@@ -109,7 +110,7 @@ class Area:
 
     @property
     def names_file(self) -> bool:
-        """Whether it most likely names one file, below which nothing lies: no wildcard, and an extension at its end."""
+        """Whether it most likely names a single file, with nothing below it: no wildcard, and an extension."""
         last = self.text.rpartition("/")[2]
         return self.rule in ("path", "name") and WILDCARDS.isdisjoint(self.text) and "." in last.lstrip(".")
 
@@ -131,16 +132,16 @@ class Area:
         return False
 
     def name_in(self, place: Place) -> str | None:
-        """The name in the path that the area's words are found in."""
+        """The name in the path that contains the area's words."""
         return next((name for name, words in place.names if any(map(words.has, self._words))), None)
 
     def _is_above(self, path: str) -> bool:
-        """Letter by letter, because `app/[id]` is a directory's name before it is a pattern."""
+        """Compares literally, because `app/[id]` is a directory's name before it is a pattern."""
         plain = self.text.strip("/")
         return path.startswith(f"{plain}/") or (path == plain and not self.text.endswith("/"))
 
     def sample(self) -> str | None:
-        """A path that the area covers, to compare it with others; None where none can be made up."""
+        """A path that the area covers, for comparing it with other areas; None if none can be constructed."""
         text = self.text.strip("/")
         if self.rule in ("words", "directory"):
             return f"{text}/_"
@@ -150,7 +151,7 @@ class Area:
 
 
 def read_areas(areas: Iterable[str]) -> list[Area]:
-    """The areas that say something, in order."""
+    """The areas that are not blank, in order."""
     return [area for area in map(Area, areas) if area.rule != "none"]
 
 
@@ -172,7 +173,7 @@ def judge(path: str, areas: Sequence[Area], *, packages_changed: bool = False) -
 
 
 def verification(files: Iterable[str], areas: Sequence[str], packages_changed: bool) -> dict[str, Any]:
-    """What `complete_task` says about scope. Each file outside is named once, in the order given."""
+    """What `complete_task` says about scope. Each file outside it is listed once, in the order given."""
     declared = read_areas(areas)
     verdicts = (judge(path, declared, packages_changed=packages_changed) for path in dict.fromkeys(files))
     unexpected = [verdict.path for verdict in verdicts if not verdict.in_scope]
@@ -185,17 +186,18 @@ def verification(files: Iterable[str], areas: Sequence[str], packages_changed: b
     }
 
 
-def touched_by_both(files: Iterable[str], areas: Sequence[str], others: Sequence[str]) -> list[str]:
-    """The files that lie in the declared scope of two tasks. A task that declares nothing claims nothing."""
-    one, other = read_areas(areas), read_areas(others)
-    return [path for path in dict.fromkeys(files) if _claimed(path, one) and _claimed(path, other)]
+def areas_warned_of(warning: str) -> str | None:
+    """The declared areas named in a warning from `verification`, for callers that reword it for people; None if the
+    warning is about something else."""
+    found = _WARNING.fullmatch(warning)
+    return None if found is None else found[1]
 
 
 def overlap(areas: Sequence[str], others: Sequence[str]) -> list[Overlap]:
-    """The areas of two tasks that get in each other's way, before a file is touched.
+    """The areas of two tasks that overlap, found before a file is touched.
 
-    What is found is certain: `path` lies in both. What is not found may still happen: two globs may meet in paths
-    nobody thinks of, and any two words may name one file. A task that declares nothing claims nothing.
+    What is found is certain: `path` lies in both. What is not found may still happen: two globs can overlap in paths
+    nobody thinks of, and any two words can name the same file. A task that declares nothing claims nothing.
     """
     one, other = read_areas(areas), read_areas(others)
     found: list[Overlap] = []
@@ -210,13 +212,8 @@ def overlap(areas: Sequence[str], others: Sequence[str]) -> list[Overlap]:
     return found
 
 
-def areas_overlap(areas: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Those of the areas that get in the way of another task's, each once."""
-    return list(dict.fromkeys(found.area for found in overlap(areas, others)))
-
-
 def _meeting_points(mine: Area, theirs: Area) -> list[str]:
-    """Paths that may lie in both areas: a sample of each, and a floating name put below the other."""
+    """Paths that may lie in both areas: a sample of each, and a glob that floats placed below the other area."""
     here, there = mine.sample(), theirs.sample()
     points = [path for path in (here, there) if path]
     for outer, holder, floating, area in ((here, mine, there, theirs), (there, theirs, here, mine)):
@@ -235,7 +232,7 @@ def _both_cover(mine: Area, theirs: Area, path: str) -> bool:
 
 
 def _normal(text: str) -> str:
-    """Composed letters, slashes, no `./` in front."""
+    """Unicode composed (NFC), forward slashes, no leading `./`."""
     text = unicodedata.normalize("NFC", text).replace("\\", "/")
     while text.startswith("./"):
         text = text[2:].lstrip("/")
@@ -256,7 +253,8 @@ def _why(area: Area, place: Place) -> str:
 
 
 def _why_not(areas: Sequence[Area], place: Place) -> str:
-    """What the areas miss, with the two mistakes people make: part of a word, and a path from somewhere below."""
+    """Why no area covers it. Recognises two common mistakes: part of a word, and a path that does not start at the
+    root."""
     for area in areas:
         plain = area.text.strip("/")
         if area.rule == "words" and area.text.casefold() in place.path.casefold():

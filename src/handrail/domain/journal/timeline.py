@@ -1,7 +1,7 @@
 """What happened in a workflow or a task, moment by moment, from its records. Reads a bounded number of them.
 
-Every note and every end is a moment, whichever vocabulary made it, and so are a task's first and last beginning; those
-of attempts in between are in the ledger only. How moments are drawn is the surfaces'.
+Every note and every end is a moment, whichever toolset made it, and so are a task's first and last start; the starts of
+attempts in between are only in the ledger. The surfaces decide how moments are drawn.
 """
 
 from __future__ import annotations
@@ -11,24 +11,22 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.gate import Gate, gates_of
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES, Checkpoint
-from handrail.domain.work.editing import CHUNK
 from handrail.domain.work.task import TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.query import CHUNK, Query
+from handrail.kernel.records import UnitOfWork, found_by
 
 MomentKind = Literal[
     "created", "began", "milestone", "note", "decision", "issue", "ended", "asked", "answered", "closed"
 ]
 PARTS = 400
-"""Subtasks of a task, at any depth, that its timeline looks into."""
+"""How many subtasks of a task, at any depth, its timeline includes."""
 _BEGUN = tuple(state for state in TASK_MACHINE.states if state != "pending")
-_END_NOTES = ("complete", "error")
 _SAME_TEXT = 200
-"""Characters by which the end of a task and the note of it are known to be one."""
+"""How many characters are compared to tell that a task's end and a note describe the same thing."""
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -43,18 +41,18 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str | None = None
     """The note's or question's own id."""
     status: str | None = None
-    """Of an end: success, partial_success, failed, completed, skipped. Of a note: its type."""
+    """For an end: success, partial_success, failed, completed, skipped. For a note: its type."""
     progress: float | None = None
     category: str | None = None
-    """Of a decision its category, of an issue its type."""
+    """The category of a decision, the type of an issue."""
     duration_ms: int | None = None
     by: str | None = None
     detail: dict[str, Any] = {}
-    """What the note says in parts."""
+    """The note's structured parts."""
     files: list[dict[str, Any]] = []
-    """Of an end: what the task changed, where that is known."""
+    """For an end: what the task changed, if known."""
     unexpected: list[str] = []
-    """Those of them that lie outside the areas it was begun with."""
+    """Those of the files that lie outside the areas the task declared."""
     warnings: list[str] = []
 
 
@@ -88,7 +86,7 @@ def workflow_timeline(unit: UnitOfWork, workflow: Workflow, limit: int) -> Timel
         for task in unit.select(Task, Query((own, ("status", state)), ("-updated_at", "-id"), limit))
     ]
     entries = unit.select(JournalEntry, Query((own,), ("-started_at", "-id"), limit))
-    found = _completed(unit, moved, entries, newest, _gates(unit, workflow, limit))
+    found = _completed(unit, moved, entries, newest, gates_of(unit, workflow.id, ("-created_at", "-id"), limit))
     moments = [*_of_workflow(workflow), *_moments(found)]
     return _newest(moments, limit)
 
@@ -100,7 +98,7 @@ def task_timeline(unit: UnitOfWork, task: Task, limit: int) -> Timeline:
     notes = unit.select(Checkpoint, Query((("task_id", keys),), ("-created_at", "-id"), limit))
     workflow = unit.get(Workflow, task.workflow_id)
     assert workflow is not None, "a task belongs to a workflow"
-    gates = [gate for gate in _gates(unit, workflow, limit) if gate.task_id in keys]
+    gates = [gate for gate in gates_of(unit, workflow.id, ("-created_at", "-id"), limit) if gate.task_id in keys]
     return _newest(_moments(_completed(unit, family, [], notes, gates)), limit)
 
 
@@ -115,16 +113,6 @@ def _parts(unit: UnitOfWork, task: Task) -> list[Task]:
     return found
 
 
-def _gates(unit: UnitOfWork, workflow: Workflow, limit: int) -> list[Gate]:
-    return [
-        gate
-        for state in GATE_MACHINE.states
-        for gate in unit.select(
-            Gate, Query((("workflow_id", workflow.id), ("status", state)), ("-created_at", "-id"), limit)
-        )
-    ]
-
-
 def _completed(
     unit: UnitOfWork,
     tasks: Iterable[Task],
@@ -132,7 +120,7 @@ def _completed(
     checkpoints: list[Checkpoint],
     gates: list[Gate],
 ) -> _Records:
-    """These records, with the tasks and entries that they speak of."""
+    """These records, together with the tasks and entries they refer to."""
     known = {task.id: task for task in tasks}
     found = {entry.id: entry for entry in entries}
     named = {note.task_id for note in checkpoints} | {gate.task_id for gate in gates if gate.task_id} | set(found)
@@ -141,9 +129,7 @@ def _completed(
         if task is not None:
             known[key] = task
     missing = sorted(set(known) - set(found))
-    for start in range(0, len(missing), CHUNK):
-        wanted = Query((("id", tuple(missing[start : start + CHUNK])),))
-        found |= {entry.id: entry for entry in unit.select(JournalEntry, wanted)}
+    found |= {entry.id: entry for entry in found_by(unit, JournalEntry, "id", missing)}
     return _Records(known, found, checkpoints, gates)
 
 
@@ -153,7 +139,7 @@ def _newest(moments: Iterable[Moment], limit: int) -> Timeline:
 
 
 _ORDER = {kind: number for number, kind in enumerate(get_args(MomentKind))}
-"""What comes first of what happened in the same millisecond."""
+"""The order of moments within the same millisecond."""
 
 
 # -- moments ----------------------------------------------------------------------------------------------------------
@@ -168,7 +154,7 @@ def _of_workflow(workflow: Workflow) -> Iterator[Moment]:
 def _moments(found: _Records) -> Iterator[Moment]:
     ends: dict[str, list[Checkpoint]] = {}
     for note in sorted(found.checkpoints, key=lambda one: (one.created_at, one.sequence)):
-        if _is_end(note):
+        if note.is_end:
             ends.setdefault(note.task_id, []).append(note)
         else:
             yield _note(found, note)
@@ -178,10 +164,6 @@ def _moments(found: _Records) -> Iterator[Moment]:
         yield from _ends(task, entry, ends.get(task.id, []))
     for gate in found.gates:
         yield from _question(found, gate)
-
-
-def _is_end(note: Checkpoint) -> bool:
-    return note.type in _END_NOTES and set(note.detail) == {"status"}
 
 
 def _beginnings(task: Task, entry: JournalEntry | None) -> Iterator[Moment]:
@@ -204,7 +186,7 @@ def _beginnings(task: Task, entry: JournalEntry | None) -> Iterator[Moment]:
 
 
 def _ends(task: Task, entry: JournalEntry | None, notes: Sequence[Checkpoint]) -> Iterator[Moment]:
-    """The ends of its attempts as notes tell them, and one that no note tells of."""
+    """The ends of its attempts that have notes, and the last end if it has none."""
     ended = entry if entry is not None and entry.completed_at is not None else None
     for number, note in enumerate(notes, start=1):
         of_it = ended if number == len(notes) else None

@@ -1,1 +1,1 @@
-"""What is known beside the work itself: facts as triples, plans that worked, what led to what. No store."""
+"""What is known beyond the work itself: facts as triples, plans that worked, what led to what. No store."""

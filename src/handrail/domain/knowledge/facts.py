@@ -1,4 +1,4 @@
-"""Facts: said once, kept once, found by any of their parts. One unit of work each."""
+"""Facts: each is stored once, however often it is stated, and found by any of its parts. One unit of work each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.kernel.records import UnitOfWork
 
 THOUSAND = 1000
 PROVENANCE = 2_000
-"""Bytes of what is said of a fact's origin."""
+"""The most bytes of a fact's provenance."""
 ORDERS: dict[str, tuple[str, ...]] = {
     "subject": ("subject", "predicate", "object"),
     "confidence": ("-confidence", "subject", "predicate", "object"),
@@ -25,7 +25,7 @@ Order = Literal["subject", "confidence", "newest"]
 
 
 class Said(NamedTuple):
-    """A fact as somebody says it."""
+    """A fact as it was stated."""
 
     subject: str
     predicate: str
@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
 
 class Inserted(NamedTuple):
-    """What became of several facts."""
+    """The result of inserting facts."""
 
     inserted: int
     updated: int
@@ -44,7 +44,7 @@ class Inserted(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Which facts; what is None may be anything."""
+    """Which facts are wanted; None matches anything."""
 
     subject: str | None = None
     predicate: str | None = None
@@ -53,15 +53,15 @@ class Pattern(NamedTuple):
 
 
 def fact_id(repository: str | None, subject: str, predicate: str, said: str) -> str:
-    """The id of what is said: the same for the same words, in one repository."""
-    import hashlib  # noqa: PLC0415 - no start pays for it
+    """The id of a statement: the same for the same words in the same repository."""
+    import hashlib  # noqa: PLC0415 - keeps it out of every start
 
     words = msgspec.json.encode([repository, subject, predicate, said])
     return f"fact_{hashlib.sha256(words).hexdigest()[:24]}"
 
 
 def insert(unit: UnitOfWork, repository: str | None, facts: Sequence[Said]) -> Inserted:
-    """Keeps facts. What is known already takes its latest source, confidence and origin."""
+    """Stores facts. One that is already known is updated to its latest source, confidence and provenance."""
     wanted = {fact_id(repository, one.subject, one.predicate, one.object): one for one in facts}
     puts: list[Fact] = []
     new = 0
@@ -97,7 +97,7 @@ def insert(unit: UnitOfWork, repository: str | None, facts: Sequence[Said]) -> I
 def find(
     unit: UnitOfWork, repository: str | None, pattern: Pattern, order: Order, limit: int, offset: int
 ) -> tuple[list[Fact], int]:
-    """A page of the facts that fit, and how many there are in all."""
+    """A page of the facts that match, and how many match in all."""
     conditions: list[tuple[str, Any]] = [
         (name, value) for name in ("subject", "predicate", "object") if (value := getattr(pattern, name)) is not None
     ]

@@ -1,4 +1,4 @@
-"""Facts as they are kept: subject, predicate, object, and on whose word. No behaviour."""
+"""Facts as they are stored: subject, predicate, object, and source. No behaviour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STREAM = "facts"
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One fact. Its id is made of what it says, so that saying it again is no second fact."""
+    """One fact. Its id is derived from what it says, so that stating it again does not make a second one."""
 
     id: str
     subject: str

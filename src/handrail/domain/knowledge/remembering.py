@@ -1,8 +1,8 @@
-"""What was done before, as far as it can be taken up again: finished workflows with their tasks, and plans that facts
-describe. Reads only, and never more than a bounded part of the store.
+"""What was done before, as far as it can be reused: finished workflows with their tasks, and plans that facts describe.
+Reads only, and never more than a bounded part of the store.
 
-Facts describe a plan in three ways: (plan, includes, task), (task, depends_on, other task), and of a task its `label`,
-`complexity` and `duration` in milliseconds. A task may be written `task:name`; it is the same task.
+Facts describe a plan in three ways: (plan, includes, task), (task, depends_on, other task), and a task's `label`,
+`complexity` and `duration` in milliseconds. A task may also be written `task:name`; that is the same task.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from handrail.domain.knowledge.records import Fact
 from handrail.domain.knowledge.suggesting import PastPlan, PastTask
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.planning import COMPLEXITIES
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 WORKFLOWS = 300
-"""Finished workflows that are looked at, the newest."""
+"""How many finished workflows are considered; the newest ones."""
 TASKS = 300
-"""Tasks of one of them."""
+"""How many tasks of each."""
 FACTS = 5_000
-"""Facts that say what belongs to a plan."""
+"""How many facts that say what belongs to a plan."""
 TROUBLES = 200
 TEXT = 2_000
 INCLUDES, DEPENDS_ON = "includes", "depends_on"
@@ -50,7 +51,7 @@ def finished_workflows(unit: UnitOfWork, repository: str | None) -> list[PastPla
 
 
 def tasks_of_workflow(unit: UnitOfWork, workflow_id: str) -> list[PastTask]:
-    """Its tasks as they were done, in their order."""
+    """Its tasks as they were done, in order."""
     tasks = unit.select(Task, Query((("workflow_id", workflow_id),), ("sequence",), TASKS))
     names = {task.id: task.name for task in tasks}
     needs: dict[str, list[str]] = {task.id: [] for task in tasks}
@@ -70,7 +71,7 @@ def tasks_of_workflow(unit: UnitOfWork, workflow_id: str) -> list[PastTask]:
             complexity=task.estimated_complexity,
             files=tuple(task.files_likely_affected),
             was_skipped=task.status == "skipped",
-            took_ms=_took(task),
+            took_ms=task.took_ms,
             attempts=task.attempts,
             trouble=tuple(trouble.get(task.id, ())),
         )
@@ -78,17 +79,11 @@ def tasks_of_workflow(unit: UnitOfWork, workflow_id: str) -> list[PastTask]:
     ]
 
 
-def _took(task: Task) -> int | None:
-    if task.started_at is None or task.finished_at is None:
-        return None
-    return max(0, task.finished_at - task.started_at)
-
-
 # -- plans that facts describe ----------------------------------------------------------------------------------------
 
 
 def described_plans(unit: UnitOfWork, repository: str | None) -> dict[str, PastPlan]:
-    """Every plan of which facts say what it includes, by the name it has there."""
+    """Every plan that facts list the contents of, by its name in those facts."""
     query = Query((("predicate", INCLUDES), ("repository_path", repository)), ("subject", "object"), FACTS)
     facts = unit.select(Fact, query)
     members: dict[str, list[Fact]] = {}
@@ -126,7 +121,7 @@ def _described(name: str, facts: Sequence[Fact]) -> PastTask:
         name=name,
         description=told.get("label", ""),
         depends_on=tuple(_plain(fact.object) for fact in facts if fact.predicate == DEPENDS_ON),
-        complexity=complexity if complexity in ("low", "medium", "high") else None,
+        complexity=complexity if complexity in COMPLEXITIES else None,
         took_ms=int(duration) if duration.isdecimal() and len(duration) < 16 else None,
     )
 

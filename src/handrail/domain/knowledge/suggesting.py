@@ -1,6 +1,5 @@
-"""A plan made of what was done before: fragments of finished workflows and of plans that facts describe, for a goal
-that is about the same. Pure: what was done comes in, ranked fragments come out, the same for the same. Where it is read
-from is `remembering.py`.
+"""A plan made of what was done before: fragments of finished workflows and of plans that facts describe, for a similar
+goal. Pure and deterministic: what was done goes in, ranked fragments come out. `remembering.py` does the reading.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from handrail.domain.work.foreseeing import Step, in_order
 from handrail.domain.work.planning import find_cycle
 
 COMMON = 5
-"""Words in common that are named."""
+"""How many of the words in common are listed."""
 
 
 class PastTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,11 +29,11 @@ class PastTask(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: int | None = None
     attempts: int = 0
     trouble: tuple[str, ...] = ()
-    """What went wrong, in its own words."""
+    """What went wrong, in the task's own words."""
 
 
 class PastPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was done, or that facts say how to do."""
+    """A plan that was carried out, or that facts describe."""
 
     id: str
     name: str
@@ -44,11 +43,11 @@ class PastPlan(msgspec.Struct, frozen=True, kw_only=True):
     """`workflow` or `facts`."""
     at: int
     sources: tuple[str, ...] = ()
-    """By which names somebody may prefer it."""
+    """The names by which a caller may prefer it."""
 
 
 class Ranked(NamedTuple):
-    """A past plan that is about the same, how much so, and by which words."""
+    """A past plan with a similar subject, how similar, and by which words."""
 
     plan: PastPlan
     score: float
@@ -57,19 +56,19 @@ class Ranked(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """Tasks in an order in which they can be done; each waits for others of the fragment only."""
+    """Tasks in an order in which they can be done; each waits only for others in the fragment."""
 
     tasks: list[PastTask]
     skipped: list[str]
     excluded: list[str]
     unknown: list[str]
-    """What tasks waited for and the plan did not have."""
+    """What tasks waited for that was not in the plan."""
     circles: list[str]
-    """Dependencies that were left out because they closed a circle."""
+    """Dependencies that were left out because they closed a cycle."""
 
 
 def ranked(goal: str, plans: Sequence[PastPlan], preferred: Collection[str], limit: int) -> list[Ranked]:
-    """The plans that are most about the goal, preferred ones first."""
+    """The plans most similar to the goal, preferred ones first."""
     runs = [PastRun(spec_name=plan.name, request=plan.text) for plan in plans]
     by_run = {id(run): plan for run, plan in zip(runs, plans, strict=True)}
     asked = set(terms(goal))
@@ -80,12 +79,12 @@ def ranked(goal: str, plans: Sequence[PastPlan], preferred: Collection[str], lim
         common = sorted(asked & set(terms(f"{plan.name} {plan.text}")))[:COMMON]
         is_preferred = not wanted.isdisjoint((plan.id, plan.name, *plan.sources))
         found.append(Ranked(plan, similar.score, tuple(common), is_preferred))
-    found.sort(key=lambda one: not one.is_preferred)  # the order of likeness stays within each half
+    found.sort(key=lambda one: not one.is_preferred)  # a stable sort: each half stays ordered by similarity
     return found[:limit]
 
 
 def fragment_of(tasks: Sequence[PastTask], exclude: Collection[str]) -> Fragment:
-    """The tasks that are worth doing again. What waited for one that is left out waits for what that one waited for."""
+    """The tasks that are worth doing again. Whatever waited for an omitted task waits for that task's dependencies."""
     left_out = {name.casefold() for name in exclude}
     by_name = {task.name: task for task in tasks}
     skipped = [task.name for task in tasks if task.was_skipped]
@@ -100,7 +99,7 @@ def fragment_of(tasks: Sequence[PastTask], exclude: Collection[str]) -> Fragment
 
 
 def _needs(name: str, by_name: Mapping[str, PastTask], gone: Collection[str]) -> list[str]:
-    """What a task waits for once some are gone."""
+    """What a task waits for once some tasks are omitted."""
     found: dict[str, None] = {}
     seen = {name}
     pending = list(by_name[name].depends_on)
@@ -117,7 +116,7 @@ def _needs(name: str, by_name: Mapping[str, PastTask], gone: Collection[str]) ->
 
 
 def _without_circles(needs: dict[str, list[str]]) -> list[str]:
-    """Takes out one dependency of each circle, and names them."""
+    """Removes one dependency of each cycle, and names those removed."""
     taken = []
     while circle := find_cycle(needs):
         waiting, need = circle[-2], circle[-1]
@@ -127,7 +126,7 @@ def _without_circles(needs: dict[str, list[str]]) -> list[str]:
 
 
 def seen_in(fragments: Sequence[Sequence[PastTask]]) -> dict[str, int]:
-    """In how many of several plans a task of each name was done; names count without regard to case."""
+    """In how many plans a task of each name was done; case does not matter."""
     counts: dict[str, int] = {}
     for tasks in fragments:
         for name in {task.name.casefold() for task in tasks if not task.was_skipped}:

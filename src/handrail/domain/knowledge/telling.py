@@ -1,14 +1,14 @@
-"""An event in one sentence, for somebody who asks how it came to this. Pure."""
+"""An event in one sentence, as part of explaining an outcome. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from handrail.domain.knowledge.tracing import LAYING, Trace
 from handrail.domain.registry.envelopes import line_of
 from handrail.kernel.ledger import Event
+from handrail.kernel.shortening import on_one_line, shortened
 
 SENTENCE = 200
 QUOTED = 90
@@ -27,6 +27,7 @@ _VERBS = {
     "task.claimed": "was claimed",
     "task.released": "was given back",
     "workflow.created": "The workflow was created",
+    "workflow.imported": "The plan was imported",
     "workflow.planned": "The plan was laid",
     "workflow.extended": "Tasks were added to the plan",
     "workflow.replanned": "The plan was changed",
@@ -38,22 +39,22 @@ _VERBS = {
 }
 
 Named = Callable[[str], str]
-"""The name of a task with this id."""
+"""Gives the name of the task with an id."""
 
 
 def sentence_of(event: Event, task_id: str | None, named: Named) -> str:
-    """What happened, by whom, and in whose words."""
+    """What happened, who did it, and what they said about it."""
     verb = _VERBS.get(event.kind)
     if verb is not None and event.kind.startswith("task."):
         said = f'"{_cut(named(task_id or ""), NAME)}" {verb}'
     elif verb is not None:
         said = verb
     elif event.kind == "checkpoint.added":
-        row = _row(event, "checkpoint")
+        row = next(event.rows("checkpoint"), {})
         about = f' on "{_cut(named(task_id), NAME)}"' if task_id else ""
         said = f"{str(row.get('type', 'note')).capitalize()} noted{about}"
     elif event.kind in ("gate.opened", "gate.answered"):
-        row = _row(event, "gate")
+        row = next(event.rows("gate"), {})
         said = "A person was asked" if event.kind == "gate.opened" else f"The answer was {row.get('answer')!r}"
     else:
         return _cut(line_of(event), SENTENCE)
@@ -91,7 +92,7 @@ def _sort(event: Event) -> str:
     if event.kind in ("task.failed", "workflow.failed"):
         return "failure"
     if event.kind == "checkpoint.added":
-        kind = str(_row(event, "checkpoint").get("type"))
+        kind = str(next(event.rows("checkpoint"), {}).get("type"))
         return kind if kind in ("error", "decision") else "note"
     if event.kind == "gate.answered":
         return "answer"
@@ -101,7 +102,7 @@ def _sort(event: Event) -> str:
 
 
 def _words(event: Event) -> str:
-    """What whoever did it said about it."""
+    """What the actor said about it."""
     if isinstance(reason := event.data.get("reason"), str) and reason:
         return _cut(reason, QUOTED)
     names = {
@@ -110,18 +111,12 @@ def _words(event: Event) -> str:
         "gate": ("feedback", "question") if event.kind == "gate.answered" else ("question",),
     }
     for table, columns in names.items():
-        for change in event.changes:
-            row = change.after if change.table == table else None
+        for row in event.rows(table):
             for column in columns:
-                if row and isinstance(text := row.get(column), str) and text:
+                if isinstance(text := row.get(column), str) and text:
                     return _cut(text, QUOTED)
     return ""
 
 
-def _row(event: Event, table: str) -> Mapping[str, Any]:
-    return next((change.after for change in event.changes if change.table == table and change.after is not None), {})
-
-
 def _cut(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shortened(on_one_line(text), most)

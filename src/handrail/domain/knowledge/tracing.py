@@ -1,8 +1,8 @@
-"""What led to an outcome: events of the ledger, each with those that came before it and made it possible. Reads only.
+"""What led to an outcome: events in the ledger, each with the earlier ones that made it possible. Reads only.
 
-A task's event comes from the turn before it, its first start from what it waited for, a retry from the failure, an
-answer from its question, a new plan from what had failed, the end of a workflow from what ended in it. Notes of mere
-progress are passed over. Only what the ledger says is told: nothing is guessed from times or words.
+A task's event follows from its previous turning point, its first start from what it waited for, a retry from the
+failure, an answer from its question, a new plan from what had failed, the end of a workflow from what ended in it.
+Notes of mere progress are skipped. Only what the ledger says counts: nothing is guessed from times or wording.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 LOOKED_AT = 10_000
-"""Events of a workflow that are looked at, the nearest before its outcome."""
+"""How many events of a workflow are examined; the last ones before its outcome."""
 MESSAGES = 500
-"""The newest messages that are looked through for those about its tasks."""
+"""How many of the newest messages are searched for those about its tasks."""
 PAGE = 1_000
 SIDE = 6
-"""Causes of one event beside each other: a plan may have thousands of tasks that ended before it did."""
+"""How many direct causes of one event are named: a plan may have thousands of tasks that ended before it did."""
 MOST = 60
-"""Events in one answer."""
+"""The most events in one answer."""
 PARTS = 200
 
 FINISHING = ("task.completed", "task.skipped")
 STARTING = ("task.planning", "task.in_progress", "task.claimed")
-LAYING = ("workflow.planned", "workflow.extended", "workflow.replanned")
+LAYING = ("workflow.planned", "workflow.imported", "workflow.extended", "workflow.replanned")
 _PASSED_OVER = ("task.claim_resumed", "task.placed", "task.claim_ended", "message.read", "message.acknowledged")
 _TELLING = ("decision", "error", "recovery", "replan")
-"""Types of notes that turn something; the others only tell how far it is."""
+"""Types of notes that change the course of the work; the others only report progress."""
 
 
 class Link(NamedTuple):
@@ -49,7 +49,7 @@ class Link(NamedTuple):
 
 
 class Ancestor(NamedTuple):
-    """An event that led to the outcome, and how many steps before it."""
+    """An event that led to the outcome, and how many steps back it is."""
 
     event: Event
     task_id: str | None
@@ -65,11 +65,11 @@ class Trace(NamedTuple):
     """In the order they happened."""
     links: list[Link]
     is_whole: bool
-    """False where more lies behind it: deeper, or further back than was looked."""
+    """False if there is more: deeper, or further back than was examined."""
 
 
 def trace(unit: UnitOfWork, outcome_id: str, max_depth: int) -> Trace:
-    """The outcome with that id, and what led to it, no further back than so many steps."""
+    """The outcome with that id, and what led to it, at most `max_depth` steps back."""
     outcome = find_outcome(unit, outcome_id)
     past = _Past(unit, outcome)
     depth_of = {outcome.position: 0}
@@ -98,7 +98,7 @@ def trace(unit: UnitOfWork, outcome_id: str, max_depth: int) -> Trace:
 
 
 def find_outcome(unit: UnitOfWork, outcome_id: str) -> Event:
-    """The event that made a task, workflow or gate what it is; or the event at a place of the ledger."""
+    """The event that put a task, workflow or gate into its current state; or the event at a position in the ledger."""
     if (workflow := unit.get(Workflow, outcome_id)) is not None:
         return _newest(unit, workflow.stream, lambda event: event.kind.startswith(("workflow.", "pipeline.")))
     if (task := unit.get(Task, outcome_id)) is not None:
@@ -117,7 +117,7 @@ def find_outcome(unit: UnitOfWork, outcome_id: str) -> Event:
 
 
 def _newest(unit: UnitOfWork, stream: str, fits: Callable[[Event], bool]) -> Event:
-    """The newest event of a stream that fits; where none does, its first: that is how it came to be."""
+    """The newest matching event of a stream; if none matches, the first, which created it."""
     for event in _back(unit, stream, unit.head_seq(stream)):
         if fits(event):
             return event
@@ -125,7 +125,7 @@ def _newest(unit: UnitOfWork, stream: str, fits: Callable[[Event], bool]) -> Eve
 
 
 def _back(unit: UnitOfWork, stream: str, upto: int) -> Iterator[Event]:
-    """The events of a stream up to a number, the newest first, no more than are looked at."""
+    """The events of a stream up to a number, newest first, at most `LOOKED_AT` of them."""
     lowest = max(0, upto - LOOKED_AT)
     while upto > lowest:
         after = max(lowest, upto - PAGE)
@@ -145,7 +145,7 @@ def _touches(event: Event, table: str, key: str) -> bool:
 
 
 class _Past:
-    """The turns that came before an outcome, found by what they are about."""
+    """The turning points before an outcome, indexed by what they are about."""
 
     def __init__(self, unit: UnitOfWork, outcome: Event) -> None:
         self._unit = unit
@@ -174,14 +174,14 @@ class _Past:
             for change in event.changes:
                 if change.table == "task" and change.before is None:
                     self._laid[change.key] = event
-                elif change.table == "task" and "status" in (change.after or {}):  # taken up again by the new plan
+                elif change.table == "task" and "status" in (change.after or {}):  # reopened by the new plan
                     self._about.setdefault(change.key, []).append(event)
 
     def task_of(self, event: Event) -> str | None:
         return self._tasks[event.position] if event.position in self._tasks else task_of(event)
 
     def causes(self, effect: Event) -> list[tuple[Event, str]]:
-        """What made an event possible, the nearest first, each once."""
+        """What made an event possible, nearest first, each once."""
         task = self.task_of(effect)
         found = self._of_task(effect, task) if task is not None else self._of_workflow(effect)
         once: dict[int, tuple[Event, str]] = {}
@@ -207,7 +207,7 @@ class _Past:
             yield laid, "planned it"
 
     def _readied(self, effect: Event, task_id: str) -> Iterator[tuple[Event, str]]:
-        """The ends of what a task waited for."""
+        """The events that ended what a task waited for."""
         task = self._unit.get(Task, task_id)
         needs = needed_tasks(self._unit, task) if task is not None else ()
         ended = [one for need in needs if (one := self._ended(need.id, effect)) is not None]
@@ -235,7 +235,7 @@ class _Past:
             yield from self._of_rows(effect)
 
     def _of_rows(self, effect: Event) -> Iterator[tuple[Event, str]]:
-        """For whatever is no workflow's: the last change of the same rows."""
+        """For an event outside any workflow: the last change to the same rows."""
         rows = {(change.table, change.key) for change in effect.changes}
         for event in reversed(_before(self._events, effect)):
             if event.stream == effect.stream and rows & {(change.table, change.key) for change in event.changes}:
@@ -243,7 +243,7 @@ class _Past:
                 return
 
     def _last_turns(self, effect: Event, kinds: Sequence[str]) -> list[Event]:
-        """Of every task, its last turn before an event, where that is one of these."""
+        """Each task's last turning point before an event, if it is of one of these kinds."""
         last = (_before(events, effect)[-1:] for events in self._about.values())
         return [event for found in last for event in found if event.kind in kinds]
 
@@ -259,8 +259,7 @@ def _is_turn(event: Event) -> bool:
         return False
     if event.kind != "checkpoint.added":
         return True
-    rows = (change.after for change in event.changes if change.table == "checkpoint" and change.after is not None)
-    return any(row.get("type") in _TELLING for row in rows)
+    return any(row.get("type") in _TELLING for row in event.rows("checkpoint"))
 
 
 def _before(events: Sequence[Event], effect: Event) -> Sequence[Event]:
@@ -272,7 +271,7 @@ def _nearest(events: Sequence[Event]) -> list[Event]:
 
 
 def _why(cause: Event, effect: Event) -> str:
-    """What a turn was to the next one of the same thing."""
+    """How a turning point relates to the next one of the same thing."""
     if cause.kind == "task.failed" and effect.kind in ("task.pending", "task.in_progress", "task.replanned"):
         return "failed, and was taken up again"
     if cause.kind in LAYING and effect.kind.startswith("task."):

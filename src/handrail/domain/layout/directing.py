@@ -1,6 +1,6 @@
-"""Edges as a drawing needs them: all in one direction, and none that a longer way already says.
+"""Edges as a drawing needs them: all in one direction, and none that a longer path already implies.
 
-Vertices are numbers from 0; their order is the order in which ties are settled.
+Vertices are numbers from 0, and ties are broken in favour of the smaller number.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ Edge = tuple[int, int]
 
 
 def in_order(count: int, edges: Iterable[Edge]) -> list[int]:
-    """The vertices, each after those that lead to it; the smallest first where there is a choice.
+    """The vertices in topological order; if there is a choice, the smallest first.
 
-    A plan has no cycle. Should one come along, it is entered at its smallest vertex, so that there always is an order.
+    A plan has no cycle. Should there be one, it is entered at its smallest vertex, so that there always is an order.
     """
     leads_to: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
@@ -45,7 +45,7 @@ def in_order(count: int, edges: Iterable[Edge]) -> list[int]:
 
 
 def places_in(order: Sequence[int]) -> list[int]:
-    """Where each vertex stands in an order."""
+    """The index of each vertex in an order."""
     places = [0] * len(order)
     for place, vertex in enumerate(order):
         places[vertex] = place
@@ -58,7 +58,7 @@ def is_acyclic(count: int, edges: Sequence[Edge]) -> bool:
 
 
 def reduced(count: int, edges: Iterable[Edge]) -> list[Edge]:
-    """The edges without those that a longer way implies, sorted. An edge against the order closes a cycle: it stays."""
+    """The edges, sorted, without those that a longer path implies. Edges against the order close cycles, and stay."""
     given = sorted({edge for edge in edges if edge[0] != edge[1]})
     order = in_order(count, given)
     place = places_in(order)
@@ -69,7 +69,7 @@ def reduced(count: int, edges: Iterable[Edge]) -> list[Edge]:
             leads_to[source].append(target)
         else:
             kept.append((source, target))
-    reach = [0] * count  # the vertices behind each vertex, as the bits of a number
+    reach = [0] * count  # the vertices reachable from each vertex, as bits of a number
     for vertex in reversed(order):
         behind = 0
         for target in sorted(leads_to[vertex], key=place.__getitem__):
@@ -81,13 +81,13 @@ def reduced(count: int, edges: Iterable[Edge]) -> list[Edge]:
 
 
 def forward(count: int, edges: Sequence[Edge]) -> list[Edge]:
-    """The edges one by one, those against the order turned around."""
+    """The edges, with those against the order reversed."""
     place = places_in(in_order(count, edges))
     return [edge if place[edge[0]] < place[edge[1]] else (edge[1], edge[0]) for edge in edges]
 
 
 def parts(count: int, edges: Iterable[Edge]) -> list[list[int]]:
-    """The vertices that hang together, smallest first, in the order of their smallest."""
+    """The connected components, each sorted, in order of their smallest vertex."""
     beside: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
         beside[source].append(target)

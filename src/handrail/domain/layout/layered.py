@@ -1,8 +1,8 @@
-"""A layered drawing of a directed graph, from left to right: `lay_out` says where each box stands and how lines run.
+"""A layered drawing of a directed graph, from left to right: `lay_out` says where each box goes and how lines run.
 
-The same graph always gets the same drawing, in whatever order its boxes and edges are named: the order of ids settles
-all ties. Edges that a longer way implies are not drawn. It is made for plans, which have no cycles; a cycle is drawn
-too, with one line that runs back.
+The same graph always gets the same drawing, in whatever order its boxes and edges are given: ties are broken by id.
+Edges that a longer path implies are not drawn. It is made for plans, which have no cycles; a cycle is drawn too, with
+one line that runs backwards.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from handrail.domain.layout.ranking import balanced
 from handrail.domain.layout.routing import Column, Point, columns_of, route
 
 GAP = 14.0
-"""Between two boxes of a column."""
+"""Between two boxes in a column."""
 PART_GAP = 40.0
-"""Between drawings that nothing joins."""
+"""Between drawings that are not connected."""
 GRID_GAP = (24.0, GAP)
 
 
@@ -34,7 +34,7 @@ class Node(NamedTuple):
 
 
 class Route(NamedTuple):
-    """How the line of one edge runs."""
+    """The line of one edge."""
 
     source: str
     target: str
@@ -42,7 +42,7 @@ class Route(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A drawing. A place is the top left corner of a box."""
+    """A drawing. The position of a box is its top left corner."""
 
     width: float
     height: float
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 
 
 class _Drawing(NamedTuple):
-    """A part of the graph that hangs together, drawn by itself. Its boxes are named as in the whole graph."""
+    """One connected part of the graph, drawn by itself. Its boxes are numbered as in the whole graph."""
 
     size: Size
     spots: dict[int, Spot]
@@ -61,7 +61,7 @@ class _Drawing(NamedTuple):
 
 
 def lay_out(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> Layout:
-    """The drawing of a graph. Edges from or to what is no node, and from a node to itself, are left out."""
+    """The drawing of a graph. Ignores edges from or to unknown nodes, and from a node to itself."""
     boxes = sorted({node.id: node for node in nodes}.values())
     number = {box.id: index for index, box in enumerate(boxes)}
     known = [(number[source], number[target]) for source, target in edges if source in number and target in number]
@@ -95,7 +95,7 @@ def _size(box: Node) -> Size:
 
 
 def _drawings(boxes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[_Drawing], list[int]]:
-    """Each part of the graph as a drawing, the largest first; and the boxes that are joined to nothing."""
+    """Each connected part of the graph as a drawing, largest first; and the boxes without edges."""
     alone: list[int] = []
     drawings: list[_Drawing] = []
     found = parts(len(boxes), edges)

@@ -1,7 +1,7 @@
-"""A graph cut into columns: an edge over several columns bends in each one between, as if a thin box stood there.
+"""A graph cut into columns: an edge across several columns has a bend in each one in between, like a thin box.
 
-From here on everything lies between neighbouring columns. What orders and places boxes orders and places bends too, so
-lines get room of their own and never run through a box.
+From here on every line joins neighbouring columns. Bends are ordered and placed just like boxes, so lines get space of
+their own and never run through a box.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from itertools import pairwise
 from handrail.domain.layout.directing import Edge
 
 MOST_BENDS = 20_000
-"""Beyond this, long edges from (or to) the same vertex share their bends: they run as one line until they part."""
+"""With more bends than this, long edges from (or to) the same vertex share theirs, and run as one line until they
+part."""
 
 
 class Layered:
@@ -26,7 +27,7 @@ class Layered:
         self.after: list[list[int]] = [[] for _ in ranks]
         """Neighbours in the column to the right."""
         self.ways: list[list[int]] = []
-        """For each edge the vertices it passes, both ends included."""
+        """The vertices that each edge passes, including both ends."""
         name_bend = _bend_names(ranks, edges)
         named: dict[Edge, int] = {}
         joined: set[Edge] = set()
@@ -52,7 +53,7 @@ class Layered:
 
     @property
     def size(self) -> int:
-        """How many vertices there are, bends included."""
+        """How many vertices there are, including bends."""
         return len(self.rank)
 
     @property
@@ -64,7 +65,7 @@ class Layered:
 
 
 def _bend_names(ranks: Sequence[int], edges: Sequence[Edge]) -> Callable[[int], int]:
-    """What an edge's bends are named after: the edge itself, or the end they share where there are too many."""
+    """What identifies an edge's bends: the edge itself or, if there are too many bends, the end they share."""
     lengths = [ranks[target] - ranks[source] - 1 for source, target in edges]
     if sum(lengths) <= MOST_BENDS:
         return lambda number: number

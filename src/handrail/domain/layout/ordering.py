@@ -1,9 +1,9 @@
 """The order of each column, so that few lines cross: sweeps from side to side, swaps of neighbours, the best kept.
 
-One sweep puts each vertex where its neighbours in the column before stand on average, or in the middle of them. After
-it, neighbours in a column change places where that removes crossings; now and then also where it changes nothing,
-which leads out of dead ends. A small graph begins again from shuffled orders; then the best order is shaken, a stretch
-of each column turned around, and swept again. Chance is seeded: the same graph is always drawn the same way.
+A sweep puts each vertex at the mean, or the median, of its neighbours' places in the previous column. After that,
+adjacent vertices in a column are swapped if that removes crossings; now and then also if it makes no difference, which
+leads out of dead ends. For a small graph this is repeated from shuffled orders; then the best order is shaken, by
+reversing a stretch of each column, and swept again. Randomness is seeded: the same graph always gets the same drawing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ Columns = list[list[int]]
 
 _SWEEPS = 24
 _PATIENCE = 6
-"""Sweeps without a better order after which there will be none."""
+"""How many sweeps without an improvement before giving up."""
 _SHAKEN_PATIENCE = 3
 _RESTARTS = 2
 _SHAKES = 24
 _SHAKE_WORK = 12_000
-"""Vertices that all shakes may order together: graphs with many bends get few of them."""
+"""How many vertices all shakes may order in total, so that graphs with many bends get few shakes."""
 _ONE_START_ABOVE = 400
-"""Boxes in a graph that is not begun again."""
+"""A graph with more boxes than this is not tried from shuffled orders."""
 _SWEEP_WORK = 150_000
-"""Vertices that the sweeps of one start may visit together, but for the first four."""
+"""How many vertices the sweeps of one start may visit in total; the first four sweeps are always made."""
 _SEED = 1
 
 
@@ -52,7 +52,7 @@ def ordered(graph: Layered) -> tuple[Columns, int]:
 
 
 def _shaken(columns: Columns, chance: random.Random) -> Columns:
-    """The columns with up to a quarter of each turned around."""
+    """The columns, with up to a quarter of each reversed."""
     shaken = []
     for column in columns:
         start = chance.randrange(len(column))
@@ -62,7 +62,7 @@ def _shaken(columns: Columns, chance: random.Random) -> Columns:
 
 
 def _discovered(graph: Layered, *, from_left: bool) -> Columns:
-    """The columns in the order in which walks from one side come upon their vertices: what hangs together stays so."""
+    """The columns in the order in which walks from one side discover their vertices: connected ones stay together."""
     onward = graph.after if from_left else graph.before
     columns: Columns = [[] for _ in range(graph.columns)]
     seen = [False] * graph.size
@@ -78,7 +78,7 @@ def _discovered(graph: Layered, *, from_left: bool) -> Columns:
 
 
 class _Ordering:
-    """The best order found so far, and the one that is being worked on."""
+    """The best order found so far, and the one being worked on."""
 
     def __init__(self, graph: Layered) -> None:
         self._before, self._after = graph.before, graph.after
@@ -118,7 +118,7 @@ class _Ordering:
             place[vertex] = number
 
     def _count(self) -> int:
-        """Crossings between neighbouring columns: pairs of lines whose ends stand in opposite orders."""
+        """Crossings between neighbouring columns: pairs of lines whose ends are in opposite orders."""
         place, found = self._place, 0
         for column in self._columns[:-1]:
             seen: list[int] = []
@@ -139,7 +139,7 @@ class _Ordering:
                 if neighbours[vertex]:
                     wanted[vertex] = self._wanted(neighbours[vertex], by_middle=by_middle)
             moved = sorted(wanted, key=wanted.__getitem__)
-            if len(moved) < len(column):  # a vertex that nothing pulls stays where it is
+            if len(moved) < len(column):  # a vertex without neighbours stays where it is
                 for place, vertex in enumerate(column):
                     if vertex not in wanted:
                         moved.insert(place, vertex)
@@ -158,7 +158,7 @@ class _Ordering:
         return places[half] if len(places) % 2 else (places[half - 1] + places[half]) / 2
 
     def _swap_neighbours(self, *, rounds: int, when_equal: bool) -> None:
-        stirred = [True] * len(self._columns)  # columns that may have something to swap again, since they or others did
+        stirred = [True] * len(self._columns)  # columns worth trying again, because they or their neighbours changed
         for _ in range(rounds):
             look_at, stirred = stirred, [False] * len(self._columns)
             for number, column in enumerate(self._columns):
@@ -170,7 +170,7 @@ class _Ordering:
                 return
 
     def _swap_in(self, column: list[int], *, when_equal: bool) -> bool:
-        """Lets vertices of one column pass each other; whether that removed a crossing."""
+        """Swaps adjacent vertices of one column; returns whether that removed a crossing."""
         place, before, after = self._place, self._before, self._after
         left = [[place[other] for other in before[vertex]] for vertex in column]
         right = [[place[other] for other in after[vertex]] for vertex in column]
@@ -194,8 +194,8 @@ class _Ordering:
 
 
 def _gain(upper: Sequence[int], lower: Sequence[int]) -> int:
-    """How many crossings fewer there are when two vertices change places; `upper` and `lower` are where their lines
-    end, sorted."""
+    """How many crossings swapping two vertices removes; `upper` and `lower` are the sorted places where their lines
+    end."""
     if len(upper) == 1 == len(lower):
         return (upper[0] > lower[0]) - (upper[0] < lower[0])
     gain = 0

@@ -1,7 +1,7 @@
-"""Drawings beside and below each other on one sheet, about as wide as a screen is.
+"""Arranges drawings on one sheet with about the proportions of a screen.
 
-Large ones first, in rows from left to right. Boxes that nothing is joined to become one grid: five hundred tasks that
-do not wait for each other are a page to look at, not a column to scroll.
+Large ones come first, in rows from left to right. Boxes without edges form a grid: five hundred independent tasks make
+a page to look at, not a column to scroll.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _ASPECT = 1.6
 
 
 def packed(sizes: Sequence[Size], gap: float) -> tuple[list[Spot], Size]:
-    """The top left corner of each drawing in the order given, and how large the sheet is."""
+    """The top left corner of each drawing, in the order given, and the size of the sheet."""
     if not sizes:
         return [], (0.0, 0.0)
     area = sum((width + gap) * (height + gap) for width, height in sizes)
     widest = max(width for width, _ in sizes) + gap
-    limit = max(math.sqrt(area * _ASPECT) + widest / 2, widest)  # half of one may stand out: rows are never quite full
+    limit = max(math.sqrt(area * _ASPECT) + widest / 2, widest)  # half a drawing more, as rows are never quite full
     spots: list[Spot] = []
     x = y = row = right = 0.0
     for width, height in sizes:
@@ -35,7 +35,7 @@ def packed(sizes: Sequence[Size], gap: float) -> tuple[list[Spot], Size]:
 
 
 def grid(sizes: Sequence[Size], gap: Size, least_wide: float) -> tuple[list[Spot], Size]:
-    """Boxes in rows of equal cells, at least as many in a row as fit into `least_wide`."""
+    """Places boxes in rows of equal cells, at least as many per row as fit into `least_wide`."""
     if not sizes:
         return [], (0.0, 0.0)
     wide, tall = max(width for width, _ in sizes), max(height for _, height in sizes)

@@ -1,10 +1,10 @@
-"""How high each vertex stands, once the order of its column is settled: level with its neighbours, as far as the
-others of the column leave room.
+"""The height of each vertex, once the order of its column is settled: level with its neighbours, as far as the rest of
+the column leaves room.
 
-Column by column, this is least squares under the condition that order and distances hold. Taking away from each wish
-the room that is needed above turns the condition into "never falling", and the answer is isotonic regression: where
-wishes fall, those vertices form a block and share the mean. Lines between two bends weigh most, so that long lines run
-straight.
+Column by column, this is least squares under the constraint that order and distances are kept. Subtracting from each
+desired height the space needed above it turns the constraint into "never decreasing", and the solution is isotonic
+regression: where desired heights decrease, those vertices form a block and share the mean. Lines between two bends
+weigh most, so that long lines run straight.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from handrail.domain.layout.layering import Layered
 from handrail.domain.layout.straightening import straighten
 
 BEND_HEIGHT = 6.0
-"""The room that a line takes where it passes a column."""
+"""The space that a line takes up where it passes a column."""
 BEND_GAP = 6.0
 _SWEEPS = 40
 _FEWEST_SWEEPS = 8
 _SWEEP_WORK = 400_000
-"""Vertices that all sweeps may visit together."""
+"""How many vertices all sweeps may visit in total."""
 _WEIGHTS = (1.0, 2.0, 8.0)
-"""Of a line with no, one and two bends at its ends."""
+"""The weights of lines with no, one and two bends at their ends."""
 _UNPULLED = 0.01
 
 Pulls = list[list[tuple[int, float]]]
 
 
 def heights_at(graph: Layered, columns: Sequence[Sequence[int]], tall: Sequence[float], gap: float) -> list[float]:
-    """The middle of each vertex, from 0 down. `tall` is how tall each box is, `gap` lies between two of them."""
+    """The middle of each vertex, from 0 downwards. `tall` is the height of each box, `gap` the space between two."""
     room = [_room(graph, column, tall, gap) for column in columns]
     longest = max(offsets[-1] for offsets in room)
     middle = [0.0] * graph.size
@@ -48,7 +48,7 @@ def heights_at(graph: Layered, columns: Sequence[Sequence[int]], tall: Sequence[
             _settle(columns[number], room[number], pulls, middle)
     straighten(graph, columns, room, middle)
     top = min(middle[vertex] - _height(graph, vertex, tall) / 2 for vertex in range(graph.size))
-    return [float(round(height - top)) for height in middle]  # whole: lines that are all but level are level
+    return [float(round(height - top)) for height in middle]  # rounded, so that almost level lines become level
 
 
 def _height(graph: Layered, vertex: int, tall: Sequence[float]) -> float:
@@ -56,7 +56,7 @@ def _height(graph: Layered, vertex: int, tall: Sequence[float]) -> float:
 
 
 def _room(graph: Layered, column: Sequence[int], tall: Sequence[float], gap: float) -> list[float]:
-    """How far below the first each vertex of a column stands at least."""
+    """The least distance of each vertex in a column below the first."""
     offsets = [0.0]
     for upper, lower in pairwise(column):
         between = BEND_GAP if graph.is_bend(upper) or graph.is_bend(lower) else gap
@@ -73,7 +73,7 @@ def _pulls(graph: Layered, neighbours: Sequence[Sequence[int]]) -> Pulls:
 
 
 def _settle(column: Sequence[int], room: Sequence[float], pulls: Pulls, middle: list[float]) -> None:
-    """Places one column among its neighbours."""
+    """Places the vertices of one column by their neighbours."""
     weights: list[float] = []
     sums: list[float] = []
     counts: list[int] = []

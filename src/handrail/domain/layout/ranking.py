@@ -1,9 +1,9 @@
-"""Which column each vertex stands in: right of all that lead to it, with short lines, and no column crowded without
-need.
+"""Which column each vertex goes in: to the right of all that lead to it, with short lines, and no column crowded
+needlessly.
 
-Everything begins as far left as it can, so that what comes early stands early. Then groups of vertices move: a vertex
-together with all that would be in its way. They move where that makes more lines shorter than longer. Where it makes
-no difference they move out of crowded columns.
+Everything starts as far left as possible, so that what comes early is on the left. Then groups of vertices move: a
+vertex together with all that would be in its way. A group moves if that makes more lines shorter than longer or, if it
+makes no difference, to leave a crowded column.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from collections.abc import Sequence
 from handrail.domain.layout.directing import Edge, in_order
 
 _ROUNDS = 6
-"""Rounds of moving in each direction. Most graphs rest after three."""
+"""Rounds of moves in each direction. Most graphs settle after three."""
 _WORK = 400_000
-"""Vertices that may be looked at for moves. Beyond it things stay where they are, which is right but not so fine."""
+"""How many vertices may be examined for moves. After that everything stays where it is, which is correct but less
+neat."""
 _ROOM = 12
-"""Boxes that a column may always hold."""
+"""How many boxes a column may always hold."""
 _CROWDED = 1.3
-"""How many times as many boxes as the mean make a column crowded."""
+"""A column is crowded if it has this many times the mean number of boxes."""
 
 
 def earliest(count: int, edges: Sequence[Edge]) -> list[int]:
-    """The longest way that leads to each vertex. The edges have no cycle."""
+    """The length of the longest path to each vertex. The edges must have no cycle."""
     leads_to: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
         leads_to[source].append(target)
@@ -36,7 +37,7 @@ def earliest(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def balanced(count: int, edges: Sequence[Edge]) -> list[int]:
-    """The columns, the first of them 0. The edges have no cycle."""
+    """The column of each vertex, from 0. The edges must have no cycle."""
     ranking = _Ranking(count, edges)
     order = in_order(count, edges)
     for _ in range(_ROUNDS):
@@ -71,7 +72,7 @@ class _Ranking:
         self._work = _WORK
 
     def shorten(self, vertex: int, *, rightwards: bool) -> bool:
-        """Moves a vertex with its group, as far as it can, where that makes lines shorter altogether."""
+        """Moves a vertex with its group as far as possible, if that makes lines shorter overall."""
         group, pull = self._group(vertex, rightwards=rightwards)
         if pull <= 0:
             return False
@@ -79,7 +80,7 @@ class _Ranking:
         return True
 
     def relieve(self, vertex: int) -> bool:
-        """Moves a vertex with its group to the right, out of crowded columns, where no line gets longer for it."""
+        """Moves a vertex with its group right, out of a crowded column, if that does not lengthen lines overall."""
         if self._held[self.ranks[vertex]] <= self._room:
             return False
         group, pull = self._group(vertex, rightwards=True)
@@ -94,7 +95,7 @@ class _Ranking:
         return best > 0
 
     def _group(self, vertex: int, *, rightwards: bool) -> tuple[list[int], int]:
-        """What has to move along by one column, and how many more of its lines get shorter than longer."""
+        """What has to move along, by one column, and how many more of its lines get shorter than longer."""
         if self._work <= 0:
             return [], -1
         onward, back = (self._after, self._before) if rightwards else (self._before, self._after)
@@ -112,7 +113,7 @@ class _Ranking:
         return group, pull
 
     def _way(self, group: Sequence[int], *, rightwards: bool) -> int:
-        """How far a group can move before it meets something or the end."""
+        """How far a group can move before it meets another vertex or the edge."""
         inside = set(group)
         ranks = self.ranks
         onward = self._after if rightwards else self._before
@@ -130,7 +131,7 @@ class _Ranking:
             self._held[self.ranks[member]] += 1
 
     def _more_crowded(self, group: Sequence[int], step: int) -> int:
-        """How much worse the crowd gets by a move: a column counts with the square of what it has beyond its room."""
+        """How much a move adds to crowding: each column counts with the square of its boxes beyond its room."""
         change: dict[int, int] = {}
         for member in group:
             rank = self.ranks[member]

@@ -1,7 +1,7 @@
-"""The columns' places from left to right, and the points that lines run through.
+"""The horizontal positions of columns, and the points that lines run through.
 
-A line is level while it passes a column and changes its height only between two columns, where no box stands. So it
-can be drawn as a soft curve and still touch no box that it does not belong to.
+A line is level while it passes a column and changes height only between columns, where there are no boxes. So it can be
+drawn as a smooth curve without touching a box it does not belong to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ Point = tuple[float, float]
 _NARROW = 48.0
 _WIDE = 112.0
 _PER_LINE = 1.5
-"""What each line adds to the distance of two columns, up to the widest: a crowd of steep lines is hard to follow."""
+"""How much each line adds to the distance between two columns, up to a maximum: many steep lines close together are
+hard to follow."""
 
 
 class Column(NamedTuple):
@@ -27,7 +28,7 @@ class Column(NamedTuple):
 
 
 def columns_of(graph: Layered, order: Sequence[Sequence[int]], wide: Sequence[float]) -> list[Column]:
-    """The columns beside each other, each as wide as its widest box."""
+    """The columns side by side, each as wide as its widest box."""
     found: list[Column] = []
     left = 0.0
     for column in order:
@@ -41,8 +42,8 @@ def columns_of(graph: Layered, order: Sequence[Sequence[int]], wide: Sequence[fl
 def route(
     graph: Layered, way: Sequence[int], columns: Sequence[Column], middle: Sequence[float], boxes: Sequence[Column]
 ) -> list[Point]:
-    """The points of one edge, from the right side of its source to the left side of its target. `boxes` are where the
-    boxes at its ends begin and end."""
+    """The points of one edge, from the right side of its source to the left side of its target. `boxes` are the
+    horizontal extents of the boxes at its ends."""
     points: list[Point] = []
     for vertex in way:
         column = columns[graph.rank[vertex]]
@@ -58,7 +59,7 @@ def route(
 
 
 def without_repeats(points: Sequence[Point]) -> list[Point]:
-    """The points without those that say nothing: twice the same, or in the middle of a level line."""
+    """The points without redundant ones: repeated, or in the middle of a level line."""
     found: list[Point] = []
     for point in points:
         if found and point == found[-1]:

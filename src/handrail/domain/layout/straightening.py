@@ -1,7 +1,7 @@
-"""Long lines made level: where the columns leave room, the bends of a line come to the same height.
+"""Makes long lines level: where the columns leave room, the bends of a line get the same height.
 
-Placing draws a long line as a flight of small steps, since that is what is shortest. An eye follows a level line with
-few steps more easily. No bend changes its place in a column, so nothing else moves and no crossing is made.
+Placing draws a long line as a staircase of small steps, because that is shortest; but a level line with few steps is
+easier to follow. Bends keep their order within the column, so nothing else moves and no crossing is added.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from handrail.domain.layout.layering import Layered
 
 _PASSES = 2
-"""What one line leaves free, another may use in the next pass."""
+"""More than one, because space that one line frees can be used by another in the next pass."""
 
 
 def straighten(
     graph: Layered, columns: Sequence[Sequence[int]], room: Sequence[Sequence[float]], middle: list[float]
 ) -> None:
-    """Changes the heights of bends in `middle`. `room` says how far below the first each vertex of a column stands at
-    least."""
+    """Changes the heights of bends in `middle`. `room` is the least distance of each vertex below the first of its
+    column."""
     place = {vertex: number for column in columns for number, vertex in enumerate(column)}
 
     def limits(vertex: int) -> tuple[float, float]:
-        """How far up and down a bend can go between its neighbours."""
+        """How far up and down a bend can move between its neighbours."""
         rank, number = graph.rank[vertex], place[vertex]
         column, least = columns[rank], room[rank]
         low, high = -math.inf, math.inf
@@ -49,8 +49,7 @@ def straighten(
 
 
 def _level(run: Sequence[int], low: float, high: float, way: Sequence[int], middle: list[float]) -> None:
-    """Brings bends to one height: level with the box at the end of the line where that is possible, else near to where
-    they are."""
+    """Brings bends to one height: level with the box at an end of the line if possible, else near where they are."""
     wishes = [middle[way[0]]] if run[0] == way[1] else []
     wishes += [middle[way[-1]]] if run[-1] == way[-2] else []
     mean = sum(middle[vertex] for vertex in run) / len(run)

@@ -1,1 +1,1 @@
-"""What people look at: read models of the store, one a screen. Pure reading; nothing is drawn and nothing changed."""
+"""What people look at: read models of the store, one per screen. Reads only; nothing is drawn and nothing changed."""

@@ -1,7 +1,7 @@
-"""The agents of a store for people: who is there, what each holds, and what it did last. Reads only.
+"""The agents of a store, for people: who is present, what each holds, and what it did last. Reads only.
 
-Being there and doing something are told apart: a heartbeat renews a lease and leaves no trace, so `last_action` is the
-newest event that changed anything, however fresh the heartbeat is.
+Presence and activity are distinguished: a heartbeat renews a lease and leaves no trace, so `last_action` is the newest
+event that changed anything, however recent the heartbeat is.
 """
 
 from __future__ import annotations
@@ -11,30 +11,29 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.identity import CrewRules
 from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
-from handrail.domain.crew.presence import LOOKED_AT, CrewRules, liveness, presence_of
+from handrail.domain.crew.presence import LOOKED_AT, liveness, presence_of
 from handrail.domain.overview.deeds import told
-from handrail.domain.overview.rows import found_by
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.envelopes import AGENT, CATEGORIES
-from handrail.domain.work.editing import CHUNK
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.workspace import Workspace
 from handrail.kernel.ledger import Event, Only
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.query import Query, chunks
+from handrail.kernel.records import UnitOfWork, found_by
 
 SHOWN = 100
 TASKS = 20
-"""Tasks of one agent that are named."""
+"""How many tasks of one agent are named."""
 ACTED = 1000
-"""Events of a workflow, the newest, that are looked through for who acted in it."""
+"""How many of a workflow's newest events are searched for agents that acted in it."""
 TIERS = ("ok", "late", "lost", "gone")
 _NO_WORK = ("agent.", "op.", "token.", "ledger.")
 _WORK = tuple(start for starts in CATEGORIES.values() for start in starts if start not in _NO_WORK)
-"""How the kinds of events begin that are somebody's doing, rather than their coming and going."""
+"""Prefixes of the kinds of events that are actual work, rather than agents coming and going."""
 
 
 class LastAction(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +46,7 @@ class LastAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that an agent holds, or held when it was last heard of."""
+    """A task that an agent holds, or held when it was last heard from."""
 
     id: str
     name: str
@@ -57,11 +56,11 @@ class HeldTask(msgspec.Struct, frozen=True, kw_only=True):
     since: int
     lease_expires_at: int
     lapsed: bool
-    """True once the claim has run out: whoever comes next may take it."""
+    """True once the claim has expired: any agent may take it."""
 
 
 class AgentWorkspace(msgspec.Struct, frozen=True, kw_only=True):
-    """The working copy an agent works in. One that nobody registered has a path only."""
+    """The working copy an agent works in. An unregistered one has only a path."""
 
     id: str | None
     branch: str | None
@@ -77,10 +76,10 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     """Its runtime."""
     role: str
     status: str
-    """working, idle or lost, by what is seen of it; gone as its tier is."""
+    """working, idle or lost, by the evidence; gone if its tier is."""
     tier: str
-    """ok (heard of within a heartbeat's time), late, lost (its presence has run out, and it has an unfinished task),
-    gone (it took its leave, or has nothing left to do: nobody waits for it)."""
+    """ok (heard from within one heartbeat interval), late, lost (its presence has expired and it has an unfinished
+    task), gone (it signed off, or has nothing left to do: nobody waits for it)."""
     heartbeat_at: int | None
     expires_at: int | None
     last_action: LastAction | None
@@ -89,26 +88,26 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     unread: int
     created_at: int
     unproven: int
-    """Writes in its name that did not come with its secret."""
+    """How many writes in its name came without its secret."""
 
 
 class Agents(msgspec.Struct, frozen=True, kw_only=True):
-    """Those who are there first, then those who are lost with work in hand, then the rest; newest first in each."""
+    """Agents that are present first, then those lost with work in hand, then the rest; newest first in each group."""
 
     agents: list[AgentRow]
     more: int
     heartbeat_ms: int
-    """How often an agent is expected to show that it is there."""
+    """How often an agent is expected to show that it is present."""
 
 
 def agents(unit: UnitOfWork, rules: CrewRules, workflow_id: str | None = None) -> Agents:
-    """The newest agents of the store, or those that had to do with a workflow."""
+    """The newest agents of the store, or those involved in a workflow."""
     if workflow_id is None:
         found = unit.select(Agent, Query((), ("-created_at", "-id"), LOOKED_AT))
     else:
         found = list(found_by(unit, Agent, "id", _involved(unit, workflow_id)))
         found.sort(key=lambda agent: (agent.created_at, agent.id), reverse=True)
-    list(found_by(unit, Lease, "id", (agent.id for agent in found)))  # seen once, so that none is asked for alone
+    list(found_by(unit, Lease, "id", (agent.id for agent in found)))  # read together, to avoid a query for each
     held = _held(unit, found)
     now = unit.now_ms()
     tiers = {agent.id: tier_of(presence_of(unit, agent.id), now, rules, holds=agent.id in held) for agent in found}
@@ -122,8 +121,8 @@ def agents(unit: UnitOfWork, rules: CrewRules, workflow_id: str | None = None) -
 
 
 def tier_of(presence: Lease, now_ms: int, rules: CrewRules, *, holds: bool) -> str:
-    """How sure it is that an agent is there, by its presence. Silence is a loss only where an unfinished task is left
-    behind: whoever has done its work may go without a word."""
+    """How certain an agent's presence is. Silence counts as lost only if the agent leaves an unfinished task: one that
+    has done its work may go without a word."""
     if presence.holder is None:
         return "gone"
     if not presence.holding.is_held(now_ms):
@@ -132,12 +131,12 @@ def tier_of(presence: Lease, now_ms: int, rules: CrewRules, *, holds: bool) -> s
 
 
 def _rank(tier: str, held: Sequence[HeldTask]) -> tuple[int, int]:
-    """Sorting keeps the order of those that are alike. Whoever is gone comes last, whatever it left behind."""
+    """The sort key; the sort is stable. Agents that are gone come last, whatever they left behind."""
     return TIERS.index(tier), 0 if held else 1
 
 
 def _involved(unit: UnitOfWork, workflow_id: str) -> list[str]:
-    """Who has or had a task of a workflow, drives its run, or acted in it lately."""
+    """The agents that have or had a task of a workflow, drive its run, or acted in it recently."""
     claimed = Query((("workflow_id", workflow_id), ("assigned_agent_id >", "")))
     keys = dict.fromkeys(key for (key,) in unit.count_by(Task, claimed, ("assigned_agent_id",)))
     run = unit.get(PipelineRun, workflow_id)
@@ -218,7 +217,7 @@ def _held(unit: UnitOfWork, found: Sequence[Agent]) -> dict[str, list[HeldTask]]
 
 
 def _last_actions(unit: UnitOfWork, shown: Sequence[Agent]) -> dict[str, LastAction]:
-    """What each did last: one look into the index of actors for each of a page of agents."""
+    """What each agent did last: one lookup in the index of actors per agent on the page."""
     newest: dict[str, Event] = {}
     for agent in shown:
         last = unit.last_event(agent.id)
@@ -235,13 +234,8 @@ def _last_actions(unit: UnitOfWork, shown: Sequence[Agent]) -> dict[str, LastAct
 
 def _unread(unit: UnitOfWork, shown: Sequence[Agent]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    keys = [agent.id for agent in shown]
-    for start in range(0, len(keys), CHUNK):
-        waiting = (
-            ("recipient_id", tuple(keys[start : start + CHUNK])),
-            ("status", "unread"),
-            ("expires_at >", unit.now_ms()),
-        )
+    for chunk in chunks(agent.id for agent in shown):
+        waiting = (("recipient_id", chunk), ("status", "unread"), ("expires_at >", unit.now_ms()))
         counts |= {key: count for (key,), count in unit.count_by(Message, Query(waiting), ("recipient_id",)).items()}
     return counts
 
@@ -249,7 +243,7 @@ def _unread(unit: UnitOfWork, shown: Sequence[Agent]) -> dict[str, int]:
 def _workspaces(
     unit: UnitOfWork, shown: Sequence[Agent], held: Mapping[str, list[HeldTask]]
 ) -> dict[str, AgentWorkspace]:
-    """Where each works: where it says it does, or where the task is done that it holds."""
+    """Where each agent works: where it says it does, or the workspace of the task it holds."""
     paths = {agent.id: agent.workspace_path for agent in shown if agent.workspace_path}
     by_path = {space.path: space for space in _active(found_by(unit, Workspace, "path", paths.values()))}
     tasks = {one.id: one for agent in shown for one in held.get(agent.id, ())[:1]}

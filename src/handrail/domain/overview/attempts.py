@@ -1,7 +1,7 @@
-"""Who tried a task, when, and how each try ended: folded from the newest events of its workflow. Pure.
+"""Who attempted a task, when, and how each attempt ended: folded from the newest events of its workflow. Pure.
 
-A try begins when the task's own count of them goes up, whichever vocabulary did it, and ends when the task comes out of
-the states in which somebody works on it. What lies further back than was looked at is left out.
+An attempt begins when the task's own counter goes up, whichever toolset caused that, and ends when the task leaves the
+states in which somebody works on it. Attempts older than the given events are left out.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from handrail.domain.work.task import RUNNING, Task
 from handrail.kernel.ledger import Event
 
 ERROR = 2000
-"""Characters of what went wrong in one try."""
+"""The most characters of an attempt's error."""
 RELEASED = "released"
 REPLACED = "taken over"
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try. What has no end yet is under way."""
+    """One attempt. Without an end it is under way."""
 
     number: int
     agent: str | None
-    """The agent's id; the page is shown its name."""
+    """The agent's id; the page shows its name."""
     started_at: int
     ended_at: int | None = None
     outcome: str | None = None
@@ -35,7 +35,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempts_in(task: Task, events: Iterable[Event]) -> list[Attempt]:
-    """The tries that these events, oldest first, tell of; where they tell of none, the last one as the task itself has
+    """The attempts recorded in these events, oldest first; if there are none, the last one as the task itself records
     it."""
     found: list[Attempt] = []
     for event in events:
@@ -60,12 +60,12 @@ def attempts_in(task: Task, events: Iterable[Event]) -> list[Attempt]:
 
 
 def _go_on(found: list[Attempt], event: Event, after: Mapping[str, Any]) -> None:
-    """Takes in one change of the task."""
+    """Folds in one change of the task."""
     number, status, agent = after.get("attempts"), after.get("status"), after.get("assigned_agent_id")
     if number:
         if found and found[-1].ended_at is None:
             found[-1] = _ended(found[-1], event, REPLACED)
-        found.append(Attempt(number=number, agent=agent or _doer(event), started_at=event.at_ms))
+        found.append(Attempt(number=number, agent=agent or event.actor, started_at=event.at_ms))
         return
     if not found or found[-1].ended_at is not None:
         return
@@ -78,7 +78,3 @@ def _go_on(found: list[Attempt], event: Event, after: Mapping[str, Any]) -> None
 
 def _ended(attempt: Attempt, event: Event, outcome: str, error: str | None = None) -> Attempt:
     return msgspec.structs.replace(attempt, ended_at=event.at_ms, outcome=outcome, error=error)
-
-
-def _doer(event: Event) -> str:
-    return event.actor

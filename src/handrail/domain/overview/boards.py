@@ -1,5 +1,4 @@
-"""What lies on the boards for everybody to read, board by board in the order of keys. What has run out is not there.
-Reads only."""
+"""What is on the boards, board by board in order of key, without expired entries. Reads only."""
 
 from __future__ import annotations
 
@@ -10,12 +9,13 @@ import msgspec
 
 from handrail.domain.board.entry import BoardEntry
 from handrail.domain.board.searching import Sought, search
-from handrail.domain.overview.rows import agent_names, cut
+from handrail.domain.overview.rows import agent_names
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import shortened
 
 SHOWN = 500
 VALUE_CHARS = 4000
-"""What one value takes in a list, as JSON."""
+"""The most characters of one value in a list, as JSON."""
 
 
 class EntryRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,9 +24,9 @@ class EntryRow(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     """Within its board."""
     id: str
-    """The key in full, with its board."""
+    """The full key, including its board."""
     value: Any
-    """Any JSON; where it is too long for a list, the beginning of it as a text."""
+    """Any JSON; if it is too long for a list, its beginning as a text."""
     cut: bool
     tags: list[str]
     version: int
@@ -37,7 +37,7 @@ class EntryRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One board, with what is shown of it."""
+    """One board, with the entries shown."""
 
     name: str
     entries: list[EntryRow]
@@ -48,13 +48,13 @@ class Boards(msgspec.Struct, frozen=True, kw_only=True):
 
     boards: list[BoardRow]
     more: int
-    """Entries that are not shown."""
+    """How many entries are not shown."""
     next: str | None
-    """The key to go on after; null at the end."""
+    """The key to continue after; null at the end."""
 
 
 def boards(unit: UnitOfWork, sought: Sought) -> Boards:
-    """The first entries that fit. One that is asked for by its key is shown whole."""
+    """The first matching entries. One that is asked for by key is shown in full."""
     found = search(unit, sought, SHOWN)
     names = agent_names(unit, (entry.set_by for entry in found.entries))
     by_board: dict[str, list[BoardEntry]] = {}
@@ -78,7 +78,7 @@ def _rows(entries: Sequence[BoardEntry], names: dict[str, str], *, whole: bool) 
             EntryRow(
                 key=entry.id.removeprefix(f"{entry.namespace}:"),
                 id=entry.id,
-                value=cut(text, VALUE_CHARS) if is_cut else value,
+                value=shortened(text, VALUE_CHARS) if is_cut else value,
                 cut=is_cut,
                 tags=entry.tags,
                 version=entry.version,

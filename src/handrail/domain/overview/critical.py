@@ -1,26 +1,23 @@
-"""The critical path of a plan: the chain of tasks that takes longest, and so says how long all of it takes at least.
+"""The critical path of a plan: the chain of tasks that takes longest, and so sets the least time the plan takes.
 
-A finished task counts with the time it took, any other with an estimate: its complexity, at the pace of what is
-finished here. Pure; the estimate is for comparing chains, not for promising a date.
+A finished task counts with the time it took, any other with the same estimate that a dry run uses (`work/steps.py`), so
+that the page and `plan_dry_run` name the same chain. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from handrail.domain.layout.directing import Edge, in_order
+from handrail.domain.work.steps import Pace, pace_of
 from handrail.domain.work.task import Task
 
-WEIGHTS: Mapping[str | None, float] = {"low": 1.0, "medium": 2.0, "high": 4.0, None: 2.0}
-"""How long tasks take in comparison, by their complexity."""
-PACE_MS = 5 * 60_000.0
-"""What a task of weight 1 takes where nothing is finished yet."""
 _LEAST_MS = 1.0
-"""No task takes no time: so a chain never skips a task that lies between two of it."""
+"""Every task takes some time, so that a chain never skips a task between two of its members."""
 
 
 def critical_path(tasks: Sequence[Task], edges: Sequence[Edge]) -> list[int]:
-    """Places in `tasks`, first to last. Of equally long chains it is the one that the plan names first."""
+    """Indexes into `tasks`, first to last. Of equally long chains, the one that comes first in the plan."""
     times = durations(tasks)
     before: list[list[int]] = [[] for _ in tasks]
     for source, target in edges:
@@ -29,7 +26,7 @@ def critical_path(tasks: Sequence[Task], edges: Sequence[Edge]) -> list[int]:
     came_from: list[int | None] = [None] * len(tasks)
     done = [False] * len(tasks)
     for place in in_order(len(tasks), edges):
-        known = [other for other in before[place] if done[other]]  # all of them, where there is no cycle
+        known = [other for other in before[place] if done[other]]  # all of them, unless there is a cycle
         longest = max(known, key=lambda other: (total[other], -other), default=None)
         came_from[place] = longest
         total[place] = times[place] + (total[longest] if longest is not None else 0.0)
@@ -48,21 +45,20 @@ def durations(tasks: Sequence[Task]) -> list[float]:
     for task in tasks:
         if task.parent_task_id is not None and task.finished_at is not None:
             parts_ended[task.parent_task_id] = max(parts_ended.get(task.parent_task_id, 0), task.finished_at)
-    worked = [_worked_ms(task, parts_ended.get(task.id, 0)) for task in tasks]
-    known = [(time, _weight(task)) for task, time in zip(tasks, worked, strict=True) if time is not None]
-    weights = sum(weight for time, weight in known if time > _LEAST_MS)
-    pace = sum(time for time, _ in known) / weights if weights else PACE_MS
-    return [time if time is not None else _weight(task) * pace for task, time in zip(tasks, worked, strict=True)]
+    pace = pace_of(tasks)
+    return [
+        _worked_ms(task, parts_ended.get(task.id, 0)) if task.is_finished else _expected_ms(task, pace)
+        for task in tasks
+    ]
 
 
-def _weight(task: Task) -> float:
-    return WEIGHTS.get(task.estimated_complexity, WEIGHTS[None])
+def _expected_ms(task: Task, pace: Pace) -> float:
+    """How long an unfinished task will probably take. One with open parts is done when they are."""
+    return _LEAST_MS if task.open_children else float(pace.of(task.estimated_complexity))
 
 
-def _worked_ms(task: Task, parts_ended: int) -> float | None:
-    """What a finished task took; its own part of it, where others were parts of it. None while it is not finished."""
-    if not task.is_finished:
-        return None
+def _worked_ms(task: Task, parts_ended: int) -> float:
+    """How long a finished task took; if it had parts, only its own share after they ended."""
     if task.status != "completed" or task.started_at is None or task.finished_at is None:
         return _LEAST_MS
     return max(_LEAST_MS, float(task.finished_at - max(task.started_at, parts_ended)))

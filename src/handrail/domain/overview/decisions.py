@@ -1,6 +1,6 @@
 """The decisions of a workflow: what was decided, why, what else was considered, what replaced it. Reads only.
 
-What a decision is, and which one replaces another, is the journal's (`journal/deciding.py`).
+`journal/deciding.py` defines what a decision is; `recovery/standing.py` says which one replaces another.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.journal.deciding import Decision, replaced_by
-from handrail.domain.overview.rows import agent_names, found_by
+from handrail.domain.journal.deciding import Decision
+from handrail.domain.overview.rows import agent_names
+from handrail.domain.recovery.standing import replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Only
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
 
 LOOKED_AT = 2000
-"""Decisions of a workflow, the newest, that are looked through."""
+"""How many of a workflow's newest decisions are examined."""
 SHOWN = 300
 
 
@@ -38,9 +39,9 @@ class DecisionRow(msgspec.Struct, frozen=True, kw_only=True):
     """accepted or superseded."""
     superseded_by: str | None
     supersedes: str | None
-    """The one that this replaces; of several the newest."""
+    """The decision that this one replaces; of several, the newest."""
     superseded: list[str]
-    """All that this one replaces."""
+    """All decisions that this one replaces."""
     tags: list[str]
     task_id: str
     task_name: str
@@ -50,14 +51,14 @@ class DecisionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decisions(msgspec.Struct, frozen=True, kw_only=True):
-    """Decisions, the newest first."""
+    """Decisions, newest first."""
 
     decisions: list[DecisionRow]
     more: int
 
 
 def decisions(unit: UnitOfWork, workflow: Workflow, search: str = "") -> Decisions:
-    """The decisions of a workflow in which these words stand; all of them where none are given."""
+    """The decisions of a workflow that contain these words; all of them if none are given."""
     made_in = (("workflow_id", workflow.id), ("type", "decision"))
     notes = unit.select(Checkpoint, Query(made_in, ("-created_at", "-id"), LOOKED_AT))
     found = _fitting(decision_rows(unit, workflow, notes), search)
@@ -66,7 +67,7 @@ def decisions(unit: UnitOfWork, workflow: Workflow, search: str = "") -> Decisio
 
 
 def task_decisions(unit: UnitOfWork, workflow: Workflow, task_id: str, limit: int = SHOWN) -> list[DecisionRow]:
-    """The decisions made in one task, the newest first; those that replaced one elsewhere are looked for too."""
+    """The decisions made in one task, newest first; also finds decisions elsewhere that replaced them."""
     made_in = (("workflow_id", workflow.id), ("type", "decision"))
     notes = unit.select(Checkpoint, Query(made_in, ("-created_at", "-id"), LOOKED_AT))
     if not any(note.task_id == task_id for note in notes):
@@ -115,7 +116,7 @@ def decision_rows(unit: UnitOfWork, workflow: Workflow, notes: Sequence[Checkpoi
 
 
 def authors_of(unit: UnitOfWork, workflow_id: str, keys: Iterable[str]) -> dict[str, str]:
-    """Who wrote these notes, by their ids, as far as the newest notes of the workflow tell."""
+    """Who wrote these notes, by note id, as far as the workflow's newest events show."""
     wanted = set(keys)
     found: dict[str, str] = {}
     for event in unit.newest(LOOKED_AT, Only(streams=(workflow_id,), kinds=("checkpoint.", "task."))):

@@ -1,8 +1,8 @@
-"""The ledger as a list for people: the newest page first, further back by position, only some by what they are about.
+"""The ledger as a list for people: the newest page first, older pages by position, filtered by what events are about.
 Reads only.
 
-Nothing secret is in it: of a secret the ledger has a hash, and that is left out here, as is what messages say, which is
-between the two who write. Long values are cut.
+It contains nothing secret: the ledger has only hashes of secrets, and these are left out here, as are the texts of
+messages, which are private to their two correspondents. Long values are cut.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from handrail.kernel.records import UnitOfWork
 SHOWN = 100
 MOST = 500
 CHANGES = 50
-"""Changes of rows that one event is shown with."""
+"""How many row changes are shown with one event."""
 PAGE = 500
 GROWS = 8
-"""How much further back is looked each time too little was found."""
+"""The factor by which the search goes further back each time too little was found."""
 OF_TASK = 5000
-"""The newest events of a workflow that are looked through for those about one of its tasks."""
+"""How many of a workflow's newest events are searched for those about one of its tasks."""
 _LEFT_OUT = {"agent": ("secret_hash",), "token": ("secret_hash",), "message": ("subject", "body")}
 
 
 class Wanted(NamedTuple):
-    """Which events."""
+    """Which events are wanted."""
 
     only: Only = Only()
     before: int | None = None
-    """Those at an earlier position."""
+    """Only events before this position."""
     after: int | None = None
-    """Those at a later position: the first of them."""
+    """Only events after this position, starting with the first."""
     limit: int = SHOWN
     changes: bool = False
-    """True to see what each did to rows."""
+    """True to include what each did to rows."""
     task: Task | None = None
-    """Only what is about this one, as its workflow tells it."""
+    """Only events about this task, from its workflow's stream."""
 
 
 class RowChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What an event made of one row: the columns that changed. Null for a row that is gone."""
+    """What an event did to one row: the columns that changed. Null for a deleted row."""
 
     table: str
     key: str
@@ -70,7 +70,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
     at: int
     text: str
-    """What was done, to what, in one line that names things; who did it is `actor_name`."""
+    """What was done, and to what, in one line with names; `actor_name` says who did it."""
     data: dict[str, Any]
     changes: list[RowChange] | UnsetType = UNSET
     changed: int | UnsetType = UNSET
@@ -78,16 +78,16 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Events(msgspec.Struct, frozen=True, kw_only=True):
-    """Events, the newest first."""
+    """Events, newest first."""
 
     events: list[EventRow]
     oldest: int | None
-    """Of the oldest event here: what is asked for next comes before it."""
+    """The position of the oldest event here; the next page comes before it."""
     newest: int | None
     more: int
-    """1 where there are more: older ones, or, of those after a position, later ones."""
+    """1 if there are more: older events or, when asked for those after a position, later ones."""
     position: int
-    """Of the newest event there is, whether it fits or not."""
+    """The position of the newest event in the ledger, whether it matches or not."""
 
 
 def events(unit: UnitOfWork, wanted: Wanted) -> Events:
@@ -112,21 +112,21 @@ def events(unit: UnitOfWork, wanted: Wanted) -> Events:
 
 
 def kinds_meant(given: Sequence[str]) -> tuple[str, ...]:
-    """How the kinds begin that somebody means who may have typed only a part: `task` or `tas` means `task.`. What no
-    event is called is refused: the whole ledger would be searched for it in vain."""
+    """The prefixes of kinds that somebody means who may have typed only a part: `task` or `tas` means `task.`. Refuses
+    what matches no kind, because the whole ledger would be searched for nothing."""
     meant: list[str] = []
     for part in given:
         word = part.casefold()
         fitting = [kind for kind in KINDS if kind.startswith(word)]
         if not fitting:
             families = dict.fromkeys(kind.partition(".")[0] for kind in KINDS)
-            raise InvalidParams(f"no event is called {part[:100]}", hint=f"kinds begin with {', '.join(families)}")
+            raise InvalidParams(f"there is no event kind {part[:100]}", hint=f"kinds begin with {', '.join(families)}")
         meant += [word] if "." in word else dict.fromkeys(f"{kind.partition('.')[0]}." for kind in fitting)
     return tuple(dict.fromkeys(meant))
 
 
 def _of_task(unit: UnitOfWork, wanted: Wanted, task: Task) -> list[Event]:
-    """What the newest events of its workflow say about a task, the oldest first."""
+    """The events about a task among the newest of its workflow, oldest first."""
     only = Only((task.workflow_id,), wanted.only.actors, wanted.only.kinds or ABOUT_TASKS)
     before = wanted.before if wanted.before is not None else unit.position() + 1
     after = wanted.after or 0
@@ -135,9 +135,9 @@ def _of_task(unit: UnitOfWork, wanted: Wanted, task: Task) -> list[Event]:
 
 
 def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> list[Event]:
-    """The newest so many before a position. The ledger is read forwards, so ever larger stretches before it are looked
-    through until one holds enough. There is no end to it but the ledger's: how far apart positions lie is the
-    engine's, and kinds are whole families, which have an index."""
+    """The newest `count` events before a position. The ledger can only be read forwards, so ever larger ranges before
+    the position are searched until one holds enough. Only the start of the ledger ends this: the gaps between positions
+    depend on the database engine, and kinds are whole families, which have an index."""
     span, position = count, min(position, unit.position() + 1)
     while True:
         low = max(0, position - 1 - span)

@@ -1,7 +1,7 @@
 """The events of a workflow folded into stretches of its tasks' lives: waits, attempts, pauses. Pure.
 
-Only what rows say before and after counts, not what an event is called: a task moves the same way whichever vocabulary
-moved it, and an event that takes another back moves it back.
+Only row values before and after count, not the kind of an event: a task moves the same way whichever toolset moved it,
+and an undo moves it back.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.work.task import AT_WORK
 from handrail.kernel.ledger import Change, Event
 
-AT_WORK = ("planning", "in_progress")
 _KEPT = ("name", "status", "unmet", "open_children", "assigned_agent_id", "attempts")
 """Columns of a task that decide which stretch it is in."""
 _ENDED_BY = {"task.released": "released", "task.replanned": "replanned", "ledger.undo": "taken back"}
 
 
 class Stretch(msgspec.Struct, kw_only=True):
-    """One stretch of one task. It is changed until its attempt is over."""
+    """One stretch of one task. It can change until its attempt is over."""
 
     task_id: str
     kind: str
@@ -35,21 +35,21 @@ class Stretch(msgspec.Struct, kw_only=True):
 
 
 class _Life(msgspec.Struct, kw_only=True):
-    """A task as far as it has been folded."""
+    """A task, as far as its events have been folded."""
 
     row: dict[str, Any]
     now: Stretch | None = None
     """The stretch it is in."""
     attempt: list[Stretch] = []
-    """The stretches of the attempt that is under way."""
+    """The stretches of the current attempt."""
 
 
 class Attempts:
-    """The lives of a workflow's tasks, as far as its events have been taken in."""
+    """The lives of a workflow's tasks, as far as its events have been folded."""
 
     def __init__(self, since: int) -> None:
         self._since = since
-        """What a task was before its first event here, it has been since then."""
+        """The time from which a task is taken to have been in the state it had before its first event here."""
         self._lives: dict[str, _Life] = {}
         self._stretches: list[Stretch] = []
         self._phase: str | None = None
@@ -66,16 +66,16 @@ class Attempts:
         return task_id in self._lives
 
     def name_of(self, task_id: str) -> str:
-        """What a task was called that is not in the plan any more."""
+        """The name of a task that is no longer in the plan."""
         life = self._lives.get(task_id)
         return str(life.row.get("name") or task_id) if life is not None else task_id
 
     def stretches(self) -> list[Stretch]:
-        """All of them; what was begun at the moment it could be has not waited."""
+        """All stretches, except waits of no length: those tasks began the moment they could."""
         return [one for one in self._stretches if one.kind != "queue" or one.since != one.until]
 
     def ended_at(self, at_ms: int) -> list[Stretch]:
-        """All of them, for a workflow that ended then: nothing goes on after it."""
+        """All stretches, for a workflow that ended at that time: nothing continues after it."""
         for life in self._lives.values():
             if life.now is not None:
                 life.now.until = max(at_ms, life.now.since)
@@ -111,7 +111,7 @@ class Attempts:
             self._open(life, event, change.key, kind)
 
     def _first_seen(self, event: Event, change: Change) -> _Life:
-        """A task that came with this change, or that was there before the first event."""
+        """A task that this change created, or that existed before the first event."""
         if change.before is None:
             return _Life(row={})
         life = _Life(row={name: value for name, value in change.before.items() if name in _KEPT})
@@ -138,7 +138,7 @@ class Attempts:
         self._stretches.append(stretch)
 
     def _go_on(self, life: _Life) -> None:
-        """The same stretch, of which more is known now: planning that became work, a claim that came later."""
+        """Continues the same stretch with what is known now: planning that became work, a claim that came later."""
         if life.now is None:
             return
         life.now.status = str(life.row.get("status") or life.now.status)
@@ -148,7 +148,7 @@ class Attempts:
             life.now.agent_id = life.row.get("assigned_agent_id") or life.now.agent_id
 
     def _step(self, life: _Life, event: Event) -> None:
-        """Ends a stretch within an attempt. Whoever begins is the one that a wait was for."""
+        """Ends a stretch within an attempt. A wait is credited to the agent that then begins."""
         assert life.now is not None
         life.now.until = event.at_ms
         if life.now.kind == "queue":
@@ -156,7 +156,7 @@ class Attempts:
         life.now = None
 
     def _close(self, life: _Life, event: Event, status: str, how: str) -> None:
-        """Ends an attempt: all of its stretches are told how it ended."""
+        """Ends an attempt, and records on all of its stretches how it ended."""
         if life.now is not None:
             life.now.until = event.at_ms
             life.now = None
@@ -167,7 +167,7 @@ class Attempts:
 
 
 def _kind(row: Mapping[str, Any]) -> str | None:
-    """Which stretch a task with these values is in; None for one that waits for others, failed or is over."""
+    """The kind of stretch a task with these values is in; None if it waits for others, failed or is over."""
     status = row.get("status")
     if status in AT_WORK:
         return "work"

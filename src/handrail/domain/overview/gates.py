@@ -1,5 +1,5 @@
-"""Questions to people as the page shows them: a row in the history of a workflow, and one with everything that was
-asked. What a document says now is handed in; nothing is read from disk and nothing answered here.
+"""Questions to people as the page shows them: rows in the history of a workflow, and single questions with everything
+they are about. The current text of documents is passed in; nothing is read from disk and nothing answered here.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.gate import GATE_MACHINE, Gate, gates_of
 from handrail.domain.overview.pipeline import phase_asked_at
-from handrail.domain.overview.rows import found_by
+from handrail.domain.overview.rows import task_names
 from handrail.domain.pipeline.answering import meanings
 from handrail.domain.pipeline.engine import Action
+from handrail.domain.pipeline.flow import NUMBER
 from handrail.domain.pipeline.gatekeeping import DECISION, check_shown
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import QUESTIONS
@@ -21,10 +22,10 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import IllegalTransition, NotFound
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
 
 SHOWN = 500
-"""Questions of one workflow that are listed: the newest."""
+"""How many questions of one workflow are listed; the newest ones."""
 
 
 class GateRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,17 +46,17 @@ class GateRow(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     answered_at: int | None
     waited_ms: int
-    """How long it waited for its answer, or has until now. What was taken back waited for nobody."""
+    """How long it waited for its answer, or has waited until now. A withdrawn question counts as not having waited."""
     phase: str | None = None
-    """The label of the phase that it is asked at, in a run."""
+    """In a run, the label of the phase it is asked at."""
     path: str | None = None
-    """The document that is shown with it, from the repository on."""
+    """The document shown with it, relative to the repository."""
     withdrawn: str | None = None
-    """Why it was taken back, where that is known."""
+    """Why it was withdrawn, if known."""
 
 
 class Gates(msgspec.Struct, frozen=True, kw_only=True):
-    """The questions of one workflow, the newest first."""
+    """The questions of one workflow, newest first."""
 
     gates: list[GateRow]
     more: int
@@ -76,26 +77,26 @@ class GateView(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None
     options: list[str]
     meanings: dict[str, str]
-    """What each answer does, where nobody can know it from the question."""
+    """What each answer does, if that is not clear from the question."""
     path: str | None
     content_hash: str
     created_at: int
     status: str
     text: str | None
-    """The document, whole; None where none is shown or it is not there."""
+    """The whole document; None if there is none to show or it does not exist."""
     gone: bool
-    """True where this run wrote the document, and it is not there any more."""
+    """True if this run wrote the document and it no longer exists."""
     changed: bool
-    """True where what lies there now is not what was asked about."""
+    """True if the document is no longer what was asked about."""
     changed_from: str | None
-    """The question that was asked before the document was changed."""
+    """The question that was asked before the document changed."""
     answer: str | None
     feedback: str | None
     answered_by: str | None
     channel: str | None
     answered_at: int | None
     diff_task: str | None
-    """The task whose changes are what is to be judged."""
+    """The task whose changes are to be judged."""
     sender: str | None = None
 
 
@@ -107,40 +108,38 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None = None
     shows: str | None = None
     path: str | None = None
-    """The document, from the repository on."""
+    """The document, relative to the repository."""
     task_id: str | None = None
     meanings: dict[str, str] = {}
 
 
 class AskedAt(NamedTuple):
-    """Where in its flow a run asks something."""
+    """Where in its flow a run asks a question."""
 
     phase: str | None = None
     path: str | None = None
 
 
 def asked_at(run: PipelineRun | None, gate: Gate) -> AskedAt:
-    """The phase of a run's question and the document it shows, by its flow: also of one that is over."""
+    """The phase and the document of a run's question, according to the flow; also for a question that is over."""
     flow = run.flow_followed() if run is not None and gate.kind == DECISION else None
     if run is None or flow is None or not flow.knows(phase_asked_at(gate)):
         return AskedAt()
     phase = flow.phase(phase_asked_at(gate))
     name = phase.shows if gate.question == phase.id else phase.output if gate.question.endswith("-limit") else None
-    known = name is not None and "{N}" not in name
+    known = name is not None and NUMBER not in name
     return AskedAt(phase.label, f"{run.workspace}/{name}" if known else None)
 
 
 def find_gate(unit: UnitOfWork, gate_id: str) -> Gate:
     gate = unit.get(Gate, gate_id)
     if gate is None:
-        raise NotFound(f"there is no question {gate_id[:100]}", hint="what waits for you is listed under Needs you")
+        raise NotFound(f"there is no question {gate_id[:100]}", hint="everything that waits for you is under Needs you")
     return gate
 
 
 def gate_rows(unit: UnitOfWork, gates: Sequence[Gate]) -> list[GateRow]:
-    names = {
-        task.id: task.name for task in found_by(unit, Task, "id", (gate.task_id for gate in gates if gate.task_id))
-    }
+    names = task_names(unit, (gate.task_id for gate in gates))
     now = unit.now_ms()
     runs = {run.id: run for run in found_by(unit, PipelineRun, "id", (gate.workflow_id for gate in gates))}
     places = {gate.id: asked_at(runs.get(gate.workflow_id), gate) for gate in gates}
@@ -170,7 +169,7 @@ def gate_rows(unit: UnitOfWork, gates: Sequence[Gate]) -> list[GateRow]:
 
 
 def _why_withdrawn(gate: Gate, gates: Sequence[Gate], run: PipelineRun | None) -> str | None:
-    """Why a question was taken back. Asked again about another content, its document was changed meanwhile."""
+    """Why a question was withdrawn. If it was asked again about different content, its document had changed."""
     if gate.status != "withdrawn":
         return None
     for other in gates:
@@ -186,20 +185,17 @@ def _waited(gate: Gate, now: int) -> int:
     return max(0, (gate.answered_at if gate.answered_at is not None else now) - gate.created_at)
 
 
-def workflow_gates(unit: UnitOfWork, workflow: Workflow) -> Gates:
-    """Every question of a workflow, the newest first."""
-    newest: list[Gate] = []
-    for status in GATE_MACHINE.states:  # an index gives the order within one
-        own = (("workflow_id", workflow.id), ("status", status))
-        newest += unit.select(Gate, Query(own, ("-created_at", "-id"), SHOWN))
+def workflow_gates(unit: UnitOfWork, workflow: Workflow, most: int = SHOWN) -> Gates:
+    """The questions of a workflow, the newest first."""
+    newest = gates_of(unit, workflow.id, ("-created_at", "-id"), most)
     newest.sort(key=lambda gate: (gate.created_at, gate.id), reverse=True)
     there = unit.count(Gate, Query((("workflow_id", workflow.id),)))
-    shown = newest[:SHOWN]
+    shown = newest[:most]
     return Gates(gates=gate_rows(unit, shown), more=there - len(shown))
 
 
 def material_of(unit: UnitOfWork, gate: Gate) -> Material:
-    """What a question is about. Of one that its run has left behind only the title is known."""
+    """What a question is about. If its run has moved on, only the title is known."""
     run = unit.get(PipelineRun, gate.workflow_id) if gate.kind == DECISION else None
     if run is None:
         task = unit.get(Task, gate.task_id) if gate.task_id is not None else None
@@ -214,23 +210,18 @@ def material_of(unit: UnitOfWork, gate: Gate) -> Material:
         why=asks.why,
         shows=asks.shows,
         path=f"{run.workspace}/{asks.shows}" if asks.shows else None,
-        task_id=_task_asked_about(run, asks),
+        task_id=next(iter(run.tasks_handed_out()), None),
         meanings=meanings(flow, run.run_state(), asks) if flow.knows(asks.phase) else {},
     )
 
 
 def is_shown(gate: Gate, asks: Action, files: Mapping[str, str]) -> bool:
-    """Whether what lies there is what the question was asked about."""
+    """Whether the documents are still what the question was asked about."""
     try:
         check_shown(gate, asks, files)
     except IllegalTransition:
         return False
     return True
-
-
-def _task_asked_about(run: PipelineRun, asks: Action) -> str | None:
-    known: dict[str, str] = run.task_ids
-    return next((known[str(number)] for number in asks.tasks if str(number) in known), None)
 
 
 def gate_view(
@@ -241,8 +232,8 @@ def gate_view(
     changed: bool = False,
     changed_from: str | None = None,
 ) -> GateView:
-    """A question with the document as it is in `files`. An answered one keeps no text: what lies there now may be
-    another's."""
+    """A question with its document as found in `files`. An answered question shows no text, because the file may by now
+    contain something else."""
     about = material_of(unit, gate)
     workflow, run = unit.get(Workflow, gate.workflow_id), unit.get(PipelineRun, gate.workflow_id)
     place = asked_at(run, gate)

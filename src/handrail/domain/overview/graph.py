@@ -1,7 +1,7 @@
-"""A workflow's plan as the page draws it: boxes with places, lines with points, groups, and the critical path.
+"""A workflow's plan as the page draws it: boxes with positions, lines with points, groups, and the critical path.
 
-Nothing here says how a task stands. The page joins that from its rows, so a task that moves never moves a box, and a
-drawing is made once for each plan: `Layouts` keeps the latest ones.
+Nothing here depends on the state of tasks. The page takes that from its rows, so a task that changes state never moves
+a box, and each plan is laid out only once: `Layouts` keeps the latest drawings.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from handrail.kernel.records import UnitOfWork
 TASK_BOX = (190.0, 44.0)
 GROUP_BOX = (210.0, 56.0)
 GROUPED_ABOVE = MOST_BOXES
-"""Tasks in a plan that is drawn in groups where nobody says how."""
+"""A plan with more tasks than this is drawn in groups by default."""
 TASKS = 10_000
-"""Tasks that are drawn: the first in the plan's order."""
+"""How many tasks are drawn; the first in plan order."""
 KEPT = 32
-"""Drawings that are kept."""
+"""How many drawings are kept."""
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphView(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan, drawn."""
+    """The drawing of a plan."""
 
     version: int
     """The version of the plan."""
@@ -72,18 +72,18 @@ class GraphView(msgspec.Struct, frozen=True, kw_only=True):
     edges: list[GraphEdge]
     crossings: int
     critical: list[str]
-    """The tasks of the critical path, first to last."""
+    """The tasks on the critical path, first to last."""
 
 
 class _Plan(NamedTuple):
-    """The tasks in the plan's order; edges join places in it."""
+    """The tasks in plan order; edges join their indexes."""
 
     tasks: list[Task]
     edges: list[Edge]
 
 
 class _Box(NamedTuple):
-    """What a box stands for, wherever it is drawn."""
+    """What a box stands for, regardless of where it is drawn."""
 
     id: str
     label: str
@@ -103,12 +103,12 @@ class _Drawn(NamedTuple):
     can_group: bool
     boxes: list[_Box]
     box_of: list[str]
-    """For each task, by its place in the plan, the id of its box."""
+    """The id of each task's box, by the task's index in the plan."""
     layout: Layout
 
 
 class Layouts:
-    """Drawings of plans, the latest kept. Threads may share one: at worst, two of them make the same drawing."""
+    """A cache of the latest drawings. Threads may share it: at worst, two of them make the same drawing."""
 
     def __init__(self, lay: Callable[[Sequence[Node], Sequence[tuple[str, str]]], Layout] = lay_out) -> None:
         self._lay = lay
@@ -117,8 +117,8 @@ class Layouts:
     def view(
         self, unit: UnitOfWork, workflow_id: str, grouped: bool | None = None, opened: tuple[str, ...] = ()
     ) -> GraphView:
-        """The plan of a workflow. `grouped` says how it is drawn, where somebody says it; `opened` are the keys of
-        groups whose tasks are drawn one by one. A workflow without a plan has an empty view."""
+        """The plan of a workflow. `grouped` says whether to draw groups, None means by size; `opened` are the keys of
+        groups whose tasks are drawn individually. A workflow without a plan has an empty view."""
         plan = _read(unit, workflow_id)
         tally = unit.get(Tally, workflow_id)
         if grouped is None:
@@ -129,14 +129,20 @@ class Layouts:
     def _drawn(self, plan: _Plan, grouped: bool, opened: tuple[str, ...]) -> _Drawn:
         key = _fingerprint(plan, grouped, opened)
         drawn = self._kept.pop(key, None) or _draw(plan, grouped, opened, self._lay)
-        self._kept[key] = drawn  # at the end again: what was asked for last goes last
+        self._kept[key] = drawn  # moved to the end: the least recently used is dropped first
         for oldest in list(self._kept)[:-KEPT]:
             self._kept.pop(oldest, None)
         return drawn
 
 
+def critical_tasks(unit: UnitOfWork, workflow_id: str) -> list[str]:
+    """The tasks of the critical path, first to last, as the drawing has them; nothing is drawn for it."""
+    plan = _read(unit, workflow_id)
+    return [plan.tasks[place].id for place in critical_path(plan.tasks, plan.edges)]
+
+
 def _read(unit: UnitOfWork, workflow_id: str) -> _Plan:
-    """The tasks of a plan and what comes before what: that which a task waits for, and the parts of it."""
+    """The tasks of a plan, and what comes before each: what it waits for, and its parts."""
     tasks = unit.select(Task, Query((("workflow_id", workflow_id),), ("sequence",), TASKS))
     place = {task.id: number for number, task in enumerate(tasks)}
     edges = {(place[needs], place[task]) for task, needs, _ in links(unit, list(place)) if needs in place}
@@ -147,7 +153,7 @@ def _read(unit: UnitOfWork, workflow_id: str) -> _Plan:
 
 
 def _fingerprint(plan: _Plan, grouped: bool, opened: tuple[str, ...]) -> bytes:
-    """The same for the same drawing: all it is made of, and nothing that changes as work goes on."""
+    """Identifies a drawing: covers everything it depends on, and nothing that changes as work goes on."""
     tasks = [(task.id, task.name, task.parent_task_id, task.parallel_group) for task in plan.tasks]
     return hashlib.sha256(msgspec.msgpack.encode((tasks, plan.edges, grouped, opened))).digest()
 
@@ -160,7 +166,7 @@ def _draw(
 ) -> _Drawn:
     groups = groups_of(plan.tasks, plan.edges)
     boxes, number_of = _boxes(plan, groups, opened if grouped else tuple(group.key for group in groups))
-    # The order of names settles ties in a drawing: named by their numbers, boxes keep the order of the plan.
+    # A drawing breaks ties by the order of names: boxes named by number keep the order of the plan.
     names = [f"{number:06d}" for number in range(len(boxes))]
     joined = {(names[number_of[source]], names[number_of[target]]) for source, target in plan.edges}
     layout = lay([Node(name, *box.size) for name, box in zip(names, boxes, strict=True)], sorted(joined))
@@ -168,7 +174,7 @@ def _draw(
 
 
 def _boxes(plan: _Plan, groups: Sequence[Group], opened: Sequence[str]) -> tuple[list[_Box], list[int]]:
-    """The boxes in the order of the plan, and the number of the one each task is in."""
+    """The boxes in plan order, and the index of each task's box."""
     group_of = {place: group for group in groups for place in group.members}
     boxes: list[_Box] = []
     numbers: dict[str, int] = {}

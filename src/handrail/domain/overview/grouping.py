@@ -1,8 +1,8 @@
-"""Which tasks of a plan are drawn as one box: those that belong together by what the plan itself says.
+"""Which tasks of a plan are drawn as one box: those that belong together according to the plan itself.
 
-A task's group is the task it is part of; else its parallel group; else what its name begins with, as in "api: routes",
-if many names begin like others. Where that leaves too many boxes, the rest is taken together by how far along the plan
-it stands. A group is one box only while the drawing stays without cycles: no line may leave it and come back.
+A task's group is the task it is part of; else its parallel group; else the prefix of its name, as in "api: routes", if
+many names share prefixes. If that leaves too many boxes, the remaining tasks are grouped by how far along the plan they
+are. A group is one box only if the drawing stays free of cycles: no line may leave it and come back.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from handrail.domain.layout.ranking import earliest
 from handrail.domain.work.task import Task
 
 MOST_BOXES = 80
-"""Boxes that a person still takes in."""
+"""How many boxes a person can take in."""
 _CHUNKS = 24
-"""Boxes to make of tasks that nothing else groups."""
+"""How many boxes to make of tasks that nothing else groups."""
 _WHOLE = 0.6
-"""The share of a plan from which on a group says nothing: it is the plan."""
+"""A group with more than this share of a plan says nothing: it is the plan."""
 _TRY_WORK = 1_000_000
-"""Tasks and edges that may be looked at to find groups that go together."""
+"""How many tasks and edges may be visited to find compatible groups."""
 _PREFIX = re.compile(r"\s*([^:/.]{1,40}?)\s*[:/.]")
 
 
 class Group(NamedTuple):
-    """Tasks that can be one box; `members` are their places in the plan."""
+    """Tasks that can be one box; `members` are their indexes in the plan."""
 
     key: str
     label: str
@@ -37,14 +37,14 @@ class Group(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What a group is called: among groups, and before people."""
+    """A group's unique key, and its title for people."""
 
     key: str
     label: str
 
 
 def groups_of(tasks: Sequence[Task], edges: Sequence[Edge]) -> list[Group]:
-    """The groups of a plan; all of them can be closed at once. `edges` join places in `tasks`."""
+    """The groups of a plan; all of them can be collapsed at once. `edges` join indexes in `tasks`."""
     grouping = _Grouping(len(tasks), edges)
     grouping.put_in(_said_by_plan(tasks), in_pieces=True)
     for several in (True, False):
@@ -57,7 +57,7 @@ def groups_of(tasks: Sequence[Task], edges: Sequence[Edge]) -> list[Group]:
 
 
 def _said_by_plan(tasks: Sequence[Task]) -> list[Named | None]:
-    """What each task is grouped by, where something says it."""
+    """The group that the plan itself suggests for each task, if any."""
     chosen: list[Named | None] = [None] * len(tasks)
     most = max(2, _WHOLE * len(tasks))
     for found in (_families(tasks), _lanes(tasks), _prefixes(tasks)):
@@ -69,7 +69,7 @@ def _said_by_plan(tasks: Sequence[Task]) -> list[Named | None]:
 
 
 def _families(tasks: Sequence[Task]) -> list[Named | None]:
-    """Each task by the outermost task it is part of. One that most of the plan is part of is left out of this."""
+    """Groups tasks by the outermost task they are part of, ignoring one that contains most of the plan."""
     by_id = {task.id: task for task in tasks}
     most = max(2, _WHOLE * len(tasks))
     left_out: set[str] = set()
@@ -83,7 +83,7 @@ def _families(tasks: Sequence[Task]) -> list[Named | None]:
 
 
 def _head(task: Task, by_id: dict[str, Task], left_out: set[str]) -> Task:
-    for _ in by_id:  # bounded: a plan that is part of itself must not hold anybody up
+    for _ in by_id:  # bounded, in case a task is part of itself
         above = by_id.get(task.parent_task_id or "")
         if above is None or above.id in left_out:
             break
@@ -92,7 +92,7 @@ def _head(task: Task, by_id: dict[str, Task], left_out: set[str]) -> Task:
 
 
 def _listable(text: str) -> str:
-    """A text without commas, so that keys can be listed with commas between them; still another for another text."""
+    """A text with commas encoded, so that keys can be joined with commas; different texts stay different."""
     return text.replace("%", "%25").replace(",", "%2C")
 
 
@@ -102,7 +102,7 @@ def _lanes(tasks: Sequence[Task]) -> list[Named | None]:
 
 
 def _prefixes(tasks: Sequence[Task]) -> list[Named | None]:
-    """Each task by the beginning of its name, if this is how the plan names tasks: half of them begin like others."""
+    """Groups tasks by the prefix of their names, if the plan names tasks that way: half of them share a prefix."""
     matches = [_PREFIX.match(task.name) for task in tasks]
     words = [match[1] if match else "" for match in matches]
     found = [Named(f"name:{_listable(word.casefold())}", word) if word else None for word in words]
@@ -115,7 +115,7 @@ def _prefixes(tasks: Sequence[Task]) -> list[Named | None]:
 
 
 class _Grouping:
-    """The groups that were put in so far. Whatever is put in, the boxes stay without cycles."""
+    """The groups added so far. The boxes never form a cycle."""
 
     def __init__(self, count: int, edges: Sequence[Edge]) -> None:
         self._edges = edges
@@ -125,7 +125,7 @@ class _Grouping:
 
     @property
     def alone(self) -> int:
-        """Tasks without a group."""
+        """How many tasks have no group."""
         return self._keys.count(None)
 
     @property
@@ -140,8 +140,8 @@ class _Grouping:
         return [Group(key, self._labels[key], places) for key, places in members.items()]
 
     def put_in(self, wanted: Sequence[Named | None], *, in_pieces: bool) -> None:
-        """Puts in these groups, for tasks that have none. A group that makes a cycle is left out; `in_pieces`, what of
-        it hangs together and makes none is not."""
+        """Adds these groups, for tasks that have none. A group that would form a cycle is left out; with `in_pieces`,
+        its connected pieces that form none are added instead."""
         members: dict[str, list[int]] = defaultdict(list)
         for place, named in enumerate(wanted):
             if named is not None and self._keys[place] is None:
@@ -161,8 +161,7 @@ class _Grouping:
                     self._fits(f"{key}#{number}", piece)
 
     def by_progress(self, *, several: bool) -> list[Named | None]:
-        """Tasks without a group by the step of the plan they stand at; by `several` steps at once where those hold few
-        tasks."""
+        """Groups the remaining tasks by their step in the plan; with `several`, combines steps that hold few tasks."""
         box, count, joined = self._contracted()
         ranks = earliest(count, joined)
         at_rank: dict[int, list[int]] = defaultdict(list)
@@ -183,21 +182,21 @@ class _Grouping:
         return found
 
     def _contracted(self) -> tuple[list[int], int, list[Edge]]:
-        """The box of each task, how many there are, and the edges between them."""
+        """The box of each task, how many boxes there are, and the edges between them."""
         numbers: dict[str | int, int] = {}
         box = [numbers.setdefault(place if key is None else key, len(numbers)) for place, key in enumerate(self._keys)]
         joined = {(box[source], box[target]) for source, target in self._edges if box[source] != box[target]}
         return box, len(numbers), sorted(joined)
 
     def _tangled_keys(self) -> set[str]:
-        """Groups that are part of a cycle, or lie between two."""
+        """The groups that are part of a cycle, or lie between two cycles."""
         box, _, joined = self._contracted()
         inner = _without_ends(_without_ends(joined), back=True)
         tangled = {end for edge in inner for end in edge}
         return {key for place, key in enumerate(self._keys) if key is not None and box[place] in tangled}
 
     def _fits(self, key: str, places: Sequence[int]) -> bool:
-        """Puts a group in if no cycle comes of it."""
+        """Adds a group if that forms no cycle; returns whether it did."""
         if len(places) < 2 or self._tries <= 0:
             return False
         self._tries -= 1
@@ -213,7 +212,7 @@ class _Grouping:
             self._keys[place] = key
 
     def _pieces(self, places: Sequence[int]) -> list[list[int]]:
-        """What hangs together by edges inside a group."""
+        """The connected components of a group."""
         number = {place: local for local, place in enumerate(places)}
         inside = [
             (number[source], number[target]) for source, target in self._edges if {source, target} <= number.keys()
@@ -222,7 +221,7 @@ class _Grouping:
 
 
 def _without_ends(edges: Sequence[Edge], *, back: bool = False) -> list[Edge]:
-    """The edges without those from a box that nothing leads to, again and again; `back` begins at the other end."""
+    """Repeatedly removes the edges of boxes that nothing leads to; with `back`, of boxes that lead nowhere."""
     onward: dict[int, list[int]] = defaultdict(list)
     waits: Counter[int] = Counter()
     for source, target in edges:
@@ -241,7 +240,7 @@ def _without_ends(edges: Sequence[Edge], *, back: bool = False) -> list[Edge]:
 
 
 def _name_chunks(found: list[Named | None], steps: Sequence[int], places: Sequence[int], size: int) -> None:
-    """Names tasks of the same steps as one group, or as several where they are many."""
+    """Names tasks of the same steps as one group, or as several if there are many."""
     if not places:
         return
     span = f"{steps[0]}" if len(steps) == 1 else f"{steps[0]}–{steps[-1]}"

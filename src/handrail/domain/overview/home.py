@@ -1,4 +1,4 @@
-"""The first screen: every workflow of the store, the open ones first, and how much mail waits for the person."""
+"""The first screen: every workflow in the store, open ones first, and how many messages wait for the person."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 SHOWN = 200
-"""Workflows of each kind, open and closed, that are listed."""
+"""How many open, and how many closed, workflows are listed."""
 
 
 class Home(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the first screen shows."""
 
     position: int
-    """What is told after it is news."""
+    """The ledger position of this view; anything later is news."""
     workflows: list[WorkflowRow]
-    """The open ones, the newest first; then the closed, where they are asked for, the last that ended first."""
+    """The open ones, newest first; then the closed ones, if asked for, in reverse order of ending."""
     closed: int
     more: int
-    """Workflows of the kinds that are listed for which there is no room."""
+    """How many more workflows of the listed kinds there are."""
     unread: int
 
 
 def home(unit: UnitOfWork, *, archived: bool = False) -> Home:
-    position = unit.position()  # before anything is read: what comes meanwhile is told again rather than missed
+    position = unit.position()  # taken before anything is read, so that events meanwhile are repeated, not missed
     opened = _newest(unit, OPEN, "-created_at")
     ended = _newest(unit, CLOSED, "-updated_at") if archived else []
     counted = unit.count_by(Workflow, Query(), ("status",))

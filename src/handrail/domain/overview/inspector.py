@@ -17,17 +17,17 @@ from handrail.domain.overview.attempts import Attempt, attempts_in
 from handrail.domain.overview.decisions import DecisionRow, task_decisions
 from handrail.domain.overview.gates import GateRow, gate_rows
 from handrail.domain.overview.messages import MessageRow, message_rows, people
-from handrail.domain.overview.rows import TaskRow, cut, found_by, task_rows
+from handrail.domain.overview.rows import TaskRow, cut, task_rows
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.explaining import explain_task
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.workspaces.workspace import Workspace
-from handrail.kernel.errors import TaskNotFound
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.shortening import shortened
 
 LINKED = 200
 """Tasks of one kind around a task that are named."""
@@ -137,13 +137,6 @@ class TaskDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what it changed can be looked at: false where no snapshot was taken when it began."""
 
 
-def find_task(unit: UnitOfWork, task_id: str) -> Task:
-    task = unit.get(Task, task_id)
-    if task is None:
-        raise TaskNotFound(f"there is no task {task_id[:100]}", hint="the workflow's screens list its tasks")
-    return task
-
-
 def task_document(unit: UnitOfWork, task: Task) -> TaskDocument:
     workflow = workflow_of(unit, task)
     (row,) = task_rows(unit, [task])
@@ -161,7 +154,7 @@ def task_document(unit: UnitOfWork, task: Task) -> TaskDocument:
     return TaskDocument(
         task=row,
         workflow_name=workflow.name,
-        description=cut(task.description, TEXT) or "",
+        description=shortened(task.description, TEXT),
         acceptance=task.acceptance[:PATHS],
         files=task.files_likely_affected[:PATHS],
         complexity=task.estimated_complexity,
@@ -227,7 +220,7 @@ def _note(note: Checkpoint, by: str | None) -> Note:
         id=note.id,
         sequence=note.sequence,
         type=note.type,
-        summary=cut(note.summary, SUMMARY) or "",
+        summary=shortened(note.summary, SUMMARY),
         created_at=note.created_at,
         by=by,
     )
@@ -270,12 +263,13 @@ def _evidence(entry: JournalEntry | None, task: Task) -> list[Evidence]:
     """The checks that ran or were told of when it ended."""
     report: Mapping[str, Any] = entry.report or {} if entry is not None else {}
     checks = report.get("checks") or (task.outcome_detail or {}).get("checks") or ()
-    return [_check(check) for check in checks if isinstance(check, dict)][:CHECKS]
+    told = checks if isinstance(checks, list) else ()
+    return [_check(check) for check in told if isinstance(check, dict)][:CHECKS]
 
 
 def _check(check: Mapping[str, Any]) -> Evidence:
     command = str(check.get("command") or "")
-    said = cut(str(check.get("output") or ""), OUTPUT) or ""
+    said = shortened(str(check.get("output") or ""), OUTPUT)
     told = " ".join(part for part in (f"$ {command}" if command else "", _by(check)) if part)
     return Evidence(
         name=str(check.get("name") or command or "check"),

@@ -1,8 +1,8 @@
-"""What agents and the person write to each other, as threads and as messages. Reads only; sending and marking as read
-are the toolset's.
+"""What agents and the person write to each other, as threads and as messages. Reads only; the toolset sends messages
+and marks them as read.
 
-The newest threads are found by what was sent last, and the person's own by their inbox, so what a look costs does not
-depend on how much was ever written. Texts are agents' own: nobody here takes them for anything else.
+The newest threads are found through the messages sent last, and the person's own through their inbox, so the cost does
+not depend on how much was ever written. Texts are shown as the agents wrote them and never interpreted.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ import msgspec
 
 from handrail.domain.crew.message import NEVER, Message
 from handrail.domain.crew.posting import HUMAN, SYSTEM, unread
-from handrail.domain.overview.rows import agent_names, cut, found_by
+from handrail.domain.overview.rows import agent_names
 from handrail.kernel.errors import MessageNotFound
 from handrail.kernel.ledger import Only
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.shortening import on_one_line, shortened
 
 THREADS = 100
-"""Threads that a list shows."""
+"""How many threads a list shows."""
 SENT = 1000
-"""Messages, the newest of all, whose threads are listed."""
+"""How many of the newest messages have their threads listed."""
 OWN = 500
-"""Messages to and from the person, the newest, whose threads are listed."""
+"""How many of the newest messages to and from the person have their threads listed."""
 PAGE = 200
-"""Messages of a thread that are shown at once."""
+"""How many messages of a thread are shown at once."""
 PAGE_CHARS = 1_000_000
-"""Characters of their bodies together."""
+"""The most characters of their bodies in total."""
 PREVIEW = 400
-"""Characters of a body in a list of threads."""
+"""The most characters of a body in a list of threads."""
 NAMED = 8
-"""Correspondents of a thread that are named."""
+"""How many correspondents of a thread are named."""
 YOU = "you"
-"""The person, where nobody says what they are called."""
+"""What the person is called by default."""
 
 
 class MessageRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,7 @@ class MessageRow(msgspec.Struct, frozen=True, kw_only=True):
     recipient: str
     subject: str | None
     body: str
-    """A text; what was sent as an object is written as JSON."""
+    """A text; an object that was sent is shown as JSON."""
     type: str
     priority: str
     status: str
@@ -64,41 +65,41 @@ class MessageRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThreadRow(msgspec.Struct, frozen=True, kw_only=True, rename={"correspondents": "with"}):
-    """One thread, with what was written in it last."""
+    """One thread, with its last message."""
 
     id: str
     subject: str
     correspondents: list[str]
-    """Names, the person's own left out unless nobody else is there."""
+    """Names, without the person's own unless nobody else takes part."""
     last: MessageRow
     unread: int
-    """What the person has not read or not acknowledged."""
+    """How many messages the person has not read or not acknowledged."""
     count: int
     own: bool
-    """True where the person takes part."""
+    """True if the person takes part."""
 
 
 class Threads(msgspec.Struct, frozen=True, kw_only=True):
-    """The person's own threads first, then those between agents; in both the newest first."""
+    """The person's own threads first, then those between agents; newest first in each group."""
 
     threads: list[ThreadRow]
     more: int
-    """Threads that were found and are not shown; what lies further back is not counted."""
+    """How many more threads were found than are shown; older ones are not counted."""
 
 
 class ThreadPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages of one thread, in the order of writing."""
+    """Messages of one thread, in the order they were written."""
 
     thread_id: str
     messages: list[MessageRow]
     more: int
-    """How many came before them."""
+    """How many earlier ones there are."""
 
 
 def message_rows(
     unit: UnitOfWork, messages: Sequence[Message], *, most: int | None = None, person: str = YOU
 ) -> list[MessageRow]:
-    """A row for each, in the same order; `most` cuts bodies, `person` is what the person is called."""
+    """A row for each message, in the same order; `most` limits bodies, `person` is what the person is called."""
     names = people(unit, (key for message in messages for key in (message.sender_id, message.recipient_id)), person)
     return [
         MessageRow(
@@ -127,21 +128,21 @@ def message_rows(
 
 
 def people(unit: UnitOfWork, keys: Iterable[str | None], person: str = YOU) -> dict[str, str]:
-    """What those who write are called: agents by their names."""
+    """The display names of correspondents: agents by their names."""
     known = {HUMAN: person, SYSTEM: "Handrail"}
     return {**agent_names(unit, (key for key in keys if key not in known)), **known}
 
 
 def _body(body: Any, most: int | None) -> str:
     text = body if isinstance(body, str) else msgspec.json.format(msgspec.json.encode(body), indent=2).decode()
-    return text if most is None else cut(text, most) or ""
+    return text if most is None else shortened(text, most)
 
 
 # -- threads ----------------------------------------------------------------------------------------------------------
 
 
 def threads(unit: UnitOfWork, workflow_id: str | None = None, person: str = YOU) -> Threads:
-    """The newest threads; with a workflow those in which a message is about it."""
+    """The newest threads; with a workflow, only those with a message about it."""
     found: dict[str, list[Message]] = {}
     for message in sorted(_newest(unit), key=lambda one: (one.created_at, one.id), reverse=True):
         found.setdefault(message.thread_id, []).append(message)
@@ -153,7 +154,8 @@ def threads(unit: UnitOfWork, workflow_id: str | None = None, person: str = YOU)
 
 
 def _newest(unit: UnitOfWork) -> Iterable[Message]:
-    """Messages that were sent last, and those to and from the person. Rows, not events, say what is still there."""
+    """The messages sent last, and those to and from the person. Read from rows, because events also list messages that
+    are gone."""
     sent = unit.newest(SENT, Only(kinds=("message.sent",)))
     keys = [change.key for event in sent for change in event.changes if change.table == "message"]
     found = {message.id: message for message in found_by(unit, Message, "id", keys)}
@@ -191,10 +193,10 @@ def _is_own(held: Sequence[Message]) -> bool:
 
 
 def _subject(held: Sequence[Message]) -> str:
-    """The first headline that is known of a thread; else how its first known message begins."""
+    """The first known subject in a thread; else the beginning of its first known message."""
     headline = next((message.subject for message in reversed(held) if message.subject), None)
-    first = " ".join(_body(held[-1].body, PREVIEW).split())
-    return headline or cut(first, 100) or ""
+    first = on_one_line(_body(held[-1].body, PREVIEW))
+    return headline or shortened(first, 100)
 
 
 def _correspondents(held: Sequence[Message], names: dict[str, str]) -> list[str]:
@@ -207,7 +209,7 @@ def _correspondents(held: Sequence[Message], names: dict[str, str]) -> list[str]
 
 
 def thread_page(unit: UnitOfWork, thread_id: str, before: int | None = None, person: str = YOU) -> ThreadPage:
-    """The newest messages of a thread, or the newest that were written before a moment."""
+    """The newest messages of a thread, or the newest before a point in time."""
     whole = (("thread_id", thread_id),)
     conditions = whole if before is None else (*whole, ("created_at <", before))
     newest = unit.select(Message, Query(conditions, ("-created_at", "-id"), PAGE))

@@ -1,5 +1,5 @@
-"""Where the work of a workflow is, in its agents' own words: milestones and notes of progress, the newest first. Reads
-only; everything that happened, moment by moment, is `journal/timeline.py`'s."""
+"""How far the work of a workflow is, in its agents' own words: milestones and progress notes, newest first. Reads only;
+`journal/timeline.py` has everything that happened, moment by moment."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 
 from handrail.domain.overview.decisions import authors_of
-from handrail.domain.overview.rows import agent_names, found_by
+from handrail.domain.overview.rows import agent_names
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
 
 SHOWN = 300
 TOLD = ("progress", "complete", "recovery")
-"""Kinds of notes that say how far the work is."""
+"""Kinds of notes that report progress."""
 
 
 class MilestoneRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,23 +30,23 @@ class MilestoneRow(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     task_id: str
     progress: float | None
-    """How far the task is, 0 to 1, where its agent says so."""
+    """How far the task is, 0 to 1, if its agent says so."""
     at: int
     by: str | None
-    """Who wrote it; of a very old note whoever has or had the task."""
+    """Who wrote it; for a very old note, the agent that has or had the task."""
     status: str
     """milestone, or the kind of the note: progress, complete, recovery."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the plan is over."""
+    """How much of the plan is done."""
 
     done: int
     total: int
 
 
 class Milestones(msgspec.Struct, frozen=True, kw_only=True):
-    """Notes, the newest first."""
+    """Notes, newest first."""
 
     milestones: list[MilestoneRow]
     progress: Progress
@@ -89,7 +89,7 @@ def _holder(task: Task | None) -> str | None:
 
 
 def _share(percent: Any) -> float | None:
-    """What an agent gives as 0 to 100, as a share."""
+    """An agent's figure from 0 to 100, as a fraction."""
     if not isinstance(percent, int | float) or isinstance(percent, bool):
         return None
     return min(max(percent / 100, 0.0), 1.0)

@@ -1,5 +1,5 @@
-"""What waits for the person: decisions that hold up work, reviews that somebody asked for, messages that are to be
-acknowledged. The oldest of each first, because it has waited longest."""
+"""What waits for the person: decisions that hold up work, reviews that somebody asked for, messages to acknowledge.
+Oldest first, because those have waited longest."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.overview.gates import material_of
 from handrail.domain.overview.messages import people
-from handrail.domain.overview.rows import cut, found_by
+from handrail.domain.overview.rows import cut, task_names
 from handrail.domain.pipeline.gatekeeping import DECISION
-from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.shortening import shortened
 
 SHOWN = 100
-"""Of each kind."""
+"""How many of each kind are shown."""
 LOOKED_AT = 500
-"""Unread messages that are looked through for those to be acknowledged."""
+"""How many unread messages are searched for those to acknowledge."""
 QUESTION = 1000
-"""Characters of a question or message in the list; all of it is shown where it is opened."""
+"""The most characters of a question or message in the list; opening it shows all."""
 HEADLINE = 160
 
 
@@ -34,7 +34,7 @@ class NeedItem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that waits for the person."""
 
     id: str
-    """The question's, or the message's."""
+    """The id of the question or the message."""
     kind: str
     """decision, review or message."""
     workflow_id: str | None
@@ -51,13 +51,13 @@ class NeedItem(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     sender: str | None = None
     subject: str | None = None
-    """What a message is said to be about."""
+    """The subject of a message."""
     headline: str = ""
-    """One line that tells it from others: a message's subject, else how it begins; what is asked of everything else."""
+    """One line to recognise it by: a message's subject, or else its beginning; for anything else, the question."""
     count: int = 1
-    """Messages of one sender in one thread that this stands for."""
+    """How many messages of one sender in one thread this stands for."""
     ids: list[str] = []
-    """Their ids, the oldest first; `id` is the newest."""
+    """Their ids, oldest first; `id` is the newest."""
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ def _items(unit: UnitOfWork, asked: Sequence[Gate], threads: Sequence[Sequence[M
     about = {gate.id: material_of(unit, gate) for gate in asked}
     tasks = {gate.id: gate.task_id or about[gate.id].task_id for gate in asked}
     tasks |= {letter.id: letter.task_id for letter in letters}
-    task_names = {task.id: task.name for task in found_by(unit, Task, "id", filter(None, tasks.values()))}
+    of_tasks = task_names(unit, tasks.values())
     workflows = [*(gate.workflow_id for gate in asked), *(letter.workflow_id for letter in letters)]
     names = {workflow.id: workflow.name for workflow in found_by(unit, Workflow, "id", filter(None, workflows))}
     senders = people(unit, (letter.sender_id for letter in letters))
@@ -102,8 +102,8 @@ def _items(unit: UnitOfWork, asked: Sequence[Gate], threads: Sequence[Sequence[M
             workflow_id=gate.workflow_id,
             workflow_name=names.get(gate.workflow_id),
             task_id=tasks[gate.id],
-            task_name=task_names.get(tasks[gate.id] or ""),
-            question=cut(gate.question, QUESTION) or "",
+            task_name=of_tasks.get(tasks[gate.id] or ""),
+            question=shortened(gate.question, QUESTION),
             title=about[gate.id].title,
             phase=about[gate.id].phase,
             why=cut(about[gate.id].why, QUESTION),
@@ -124,8 +124,8 @@ def _items(unit: UnitOfWork, asked: Sequence[Gate], threads: Sequence[Sequence[M
                 workflow_id=letter.workflow_id,
                 workflow_name=names.get(letter.workflow_id or ""),
                 task_id=letter.task_id,
-                task_name=task_names.get(letter.task_id or ""),
-                question=cut(_text(letter.body), QUESTION) or "",
+                task_name=of_tasks.get(letter.task_id or ""),
+                question=shortened(_text(letter.body), QUESTION),
                 title=subject or "Message",
                 created_at=thread[0].created_at,
                 sender=senders[letter.sender_id],
@@ -139,8 +139,8 @@ def _items(unit: UnitOfWork, asked: Sequence[Gate], threads: Sequence[Sequence[M
 
 
 def _line(text: str) -> str:
-    """The first line of a text that says anything."""
-    return cut(next((line.strip() for line in text.splitlines() if line.strip()), ""), HEADLINE) or ""
+    """The first non-blank line of a text."""
+    return shortened(next((line.strip() for line in text.splitlines() if line.strip()), ""), HEADLINE)
 
 
 def _text(body: Any) -> str:

@@ -1,28 +1,28 @@
-"""What happened, as an open page needs it: which of its screens are out of date, and the rows that changed as they are
-now. Made from events of the ledger, so it tells what any process did.
+"""What happened, as an open page needs it: which of its screens are out of date, and the current state of the rows that
+changed. Made from ledger events, so it covers what any process did.
 
-A row is read when the news is made: news that comes late or twice does no harm.
+Rows are read when the news is made, so news that arrives late or twice does no harm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from handrail.domain.crew.lease import Lease
 from handrail.domain.gates.gate import Gate
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.overview.rows import TaskRow, WorkflowRow, found_by, task_rows, workflow_rows
+from handrail.domain.overview.rows import TaskRow, WorkflowRow, task_rows, workflow_rows
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.envelopes import AGENT, RUN
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Change, Event
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
 
 TASKS, WORKFLOWS = 1000, 200
-"""Rows that one piece of news carries."""
+"""How many rows one piece of news carries."""
 TOPICS = {
     "workflow": "workflows",
     "tally": "workflows",
@@ -37,14 +37,14 @@ TOPICS = {
     "checkpoint": "checkpoints",
     "journal": "tasks",
 }
-"""Which screens a changed table concerns; gates and notes say more in their rows."""
+"""Which screens a changed table affects; for gates and notes it depends on the row."""
 SILENT_COLUMNS = {"unblocks"}
-"""Columns of a task that no row shows."""
+"""Columns of a task that no screen shows."""
 TASK_PREFIX = "task_"
 
 
 class GoneTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that is not there any more."""
+    """A task that no longer exists."""
 
     id: str
     workflow_id: str
@@ -60,23 +60,23 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
     tasks: list[TaskRow | GoneTask]
     streams: list[str]
     more: int = 0
-    """Tasks that changed and are not among these. `plan` is then a topic: a page loads its workflow again."""
+    """How many more tasks changed. If any did, `plan` is a topic, and a page reloads its workflow."""
 
 
 class _Touched:
-    """What some events are about, gathered."""
+    """Collects what some events are about."""
 
     def __init__(self) -> None:
         self.topics: set[str] = set()
         self.workflows: dict[str, None] = {}
         self.tasks: dict[str, str] = {}
-        """By task its workflow."""
+        """From task to workflow."""
         self.gates: dict[str, None] = {}
         self.agents: dict[str, None] = {}
 
 
 def news(unit: UnitOfWork, events: Sequence[Event]) -> News:
-    """The news of some events, at least one, in their order."""
+    """The news from one or more events, in order."""
     touched = _Touched()
     for event in events:
         if event.stream.startswith(RUN):
@@ -136,22 +136,17 @@ def _is_seen(change: Change) -> bool:
 
 
 def _note_asked(unit: UnitOfWork, touched: _Touched) -> None:
-    """A task shows whether a question about it is open."""
+    """Adds the tasks that gates are about, because a task shows whether a question about it is open."""
     for gate in found_by(unit, Gate, "id", touched.gates):
         if gate.task_id is not None:
             touched.tasks.setdefault(gate.task_id, gate.workflow_id)
         elif (run := unit.get(PipelineRun, gate.workflow_id)) is not None:
-            for task_id in _asked_about(run):
+            for task_id in run.tasks_handed_out():
                 touched.tasks.setdefault(task_id, run.id)
 
 
-def _asked_about(run: PipelineRun) -> Iterable[str]:
-    numbers = (run.dispatched or {}).get("tasks") or []
-    return [run.task_ids[str(number)] for number in numbers if str(number) in run.task_ids]
-
-
 def _note_held(unit: UnitOfWork, touched: _Touched) -> None:
-    """A workflow shows how many of its agents are there."""
+    """Adds the workflows of agents that came or went, because a workflow shows how many of its agents are present."""
     coming_and_going = [key for key in touched.agents if key.startswith(AGENT)]
     for lease in found_by(unit, Lease, "holder", coming_and_going):
         if lease.stream.startswith(RUN):

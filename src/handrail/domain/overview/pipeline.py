@@ -1,8 +1,8 @@
-"""A run of a pipeline as a row of phases: which are over, which is now, who let each pass, how long it took and what
-was spent. Reads only.
+"""A run of a pipeline as a row of phases: which are done, which is current, who approved each, how long it took and
+what it cost. Reads only.
 
-When a phase was at work is told by the run's own events: one is under way from the turn that hands it out until the
-next turn. A run that came from elsewhere has no such events; then what its agents reported counts.
+The run's own events say when a phase was at work: from the turn that handed it out until the next turn. An imported run
+has no such events; its agents' reports are used instead.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 TURNS = 2000
-"""Turns of one run, the newest, that are looked through for when each phase was at work."""
+"""How many of a run's newest turns are examined for when each phase was at work."""
 ANSWERS = 500
-"""Answers to the gates of one run that are looked through."""
+"""How many answers to the gates of one run are examined."""
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """What was spent, as agents reported it."""
+    """What was spent, as reported by agents."""
 
     tokens: int | None
     minutes: float | None
     money: float | None
-    """None where no prices are set; each is None where nobody reported any."""
+    """None if no prices are set. Each figure is None if nobody reported it."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
-    """From one moment to another; without an end it goes on."""
+    """A span of time; without an end it continues."""
 
     since: int
     until: int | None
     by: str = ""
-    """Who drove the run at its beginning."""
+    """Who drove the run when it began."""
 
 
 class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,31 +58,31 @@ class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     kind: str
     state: str
-    """done, now, waits (for a person to answer, or to let the run go on), next, skipped, or failed: given up there."""
+    """done, now, waits (for a person to answer or resume), next, skipped, or failed (the run was abandoned there)."""
     gate: bool
     tries: int
-    """How often it was tried; of phases with tasks the most that one task was."""
+    """How often it was tried; for a phase with tasks, the highest count of any task."""
     sent_back: int
-    """How often it sent the work back, as a review."""
+    """How often it, as a review, sent the work back."""
     turns: int
     """How often it was reported."""
     started_at: int | None
     ended_at: int | None
     elapsed_ms: int | None
-    """Time at work, or that it took until a person had answered; what the run stood still in between does not count.
-    None for a question that still waits."""
+    """The time at work, or the time until a person answered, not counting time that the run was stopped. None for a
+    question that still waits."""
     waiting_ms: int | None
-    """How long it has waited for a person, while it does."""
+    """How long it has been waiting for a person, if it is."""
     tokens: int
     answer: str | None
-    """What was answered last at its gate, or where agents had tried it often enough."""
+    """The last answer given at its gate, or when agents had used up their tries."""
     answered_by: str | None
     channel: str | None
     feedback: str | None
     again: str | None
-    """Why it is handed out again, while it is."""
+    """Why it is being handed out again, if it is."""
     given: bool
-    """True where it was over before the run began."""
+    """True if it was done before the run began."""
     agent: str | None
     """The role that does it."""
     output: str | None
@@ -93,7 +93,7 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     path: str
-    """From the repository on."""
+    """Relative to the repository."""
     size: int
     """Bytes."""
 
@@ -112,29 +112,29 @@ class PipelineView(msgspec.Struct, frozen=True, kw_only=True):
     under_way: bool
     ended: str | None
     stopped: str | None
-    """Why it stands still, where it does: paused, until or budget."""
+    """Why it is stopped, if it is: paused, until or budget."""
     sentence: str
     go_on_with: str | None
-    """What a person runs to let it go on, where it stands still."""
+    """The command that resumes it, if it is stopped."""
     gate_id: str | None
     spent: Spending | None
-    """None where nobody reported anything."""
+    """None if nobody reported anything."""
     budget: dict[str, float] | None
-    """How much of each unit may be spent: the limit that stops it, else the one that warns."""
+    """How much of each unit may be spent: the limit that stops the run, or else the one that warns."""
     limits: dict[str, float]
-    """The same as they were set: soft_tokens to hard_money."""
+    """The limits as they were set: soft_tokens to hard_money."""
     until: str | None
-    """The last phase to be done, where it stops before its end."""
+    """The last phase to do, if the run stops before its end."""
     warning: str | None
-    """What of the budget is reached."""
+    """Which limit of the budget has been reached."""
     driven_by: str | None
     phases: list[PhaseView]
     documents: list[DocumentRow] = []
-    """Those in its workspace, where somebody looked: they are no part of the store."""
+    """Those in its workspace, if they were read: they are not part of the store."""
 
 
 def pipeline_view(unit: UnitOfWork, workflow_id: str, rules: Rules) -> PipelineView | None:
-    """The run of a workflow; None for one that is no run."""
+    """The run of a workflow; None for a workflow that is not a run."""
     run = unit.get(PipelineRun, workflow_id)
     if run is None:
         return None
@@ -152,7 +152,7 @@ def pipeline_view(unit: UnitOfWork, workflow_id: str, rules: Rules) -> PipelineV
         ended=one.ended,
         stopped=one.stopped,
         sentence=said_of(one),
-        go_on_with=_command(run, one, rules),
+        go_on_with=command_to_go_on(run, one, rules),
         gate_id=one.gate_id,
         spent=_spent(have, priced=bool(rules.prices)),
         budget=_budget(limits) or None,
@@ -179,7 +179,8 @@ def _budget(limits: Mapping[str, float]) -> dict[str, float]:
     return {unit: amount for unit, amount in named.items() if amount is not None}
 
 
-def _command(run: PipelineRun, one: Standing, rules: Rules) -> str | None:
+def command_to_go_on(run: PipelineRun, one: Standing, rules: Rules) -> str | None:
+    """The command that resumes a stopped run; None if it is not stopped."""
     if one.stopped is None:
         return None
     return stop_told(run, Action(type="done", phase=one.phase or "", stopped=one.stopped), rules).command
@@ -241,7 +242,7 @@ def _phases(unit: UnitOfWork, run: PipelineRun, one: Standing) -> list[PhaseView
 
 
 def _gave_up_at(flow: Flow, state: RunState, left_out: Collection[str]) -> str | None:
-    """The phase at which a run was given up."""
+    """The phase at which a run was abandoned."""
     if state.ended != "abandoned":
         return None
     return next((phase.id for phase in flow.phases if phase.id not in state.done and phase.id not in left_out), None)
@@ -260,16 +261,16 @@ def _state(phase: Phase, state: RunState, one: Standing, left_out: Collection[st
 def _tries(phase: Phase, state: RunState, turns: int) -> int:
     if phase.kind in ("tasks", "task-reviews"):
         return 1 + max((task.retries for task in state.tasks), default=0) if turns else 0
-    return min(turns, 1) if phase.kind == "exec" else turns  # several commands are one try
+    return min(turns, 1) if phase.kind == "exec" else turns  # several commands count as one try
 
 
 def _reported(log: Iterable[Mapping[str, Any]]) -> list[Span]:
-    """When a phase was at work by what its agents reported: each report came at the end of what it took."""
+    """When a phase was at work according to its agents' reports, each of which came at the end of the work."""
     return [Span(since=entry["at"] - entry["duration_ms"], until=entry["at"]) for entry in log if "at" in entry]
 
 
 def _answers(unit: UnitOfWork, run: PipelineRun) -> dict[str, Gate]:
-    """The answer that was given last at the gate of each phase, or where agents had tried it often enough."""
+    """The last answer given at each phase's gate, or when agents had used up their tries."""
     conditions = (("workflow_id", run.id), ("status", "answered"), ("kind", DECISION))
     newest = unit.select(Gate, Query(conditions, ("-created_at", "-id"), ANSWERS))
     found: dict[str, Gate] = {}
@@ -279,7 +280,7 @@ def _answers(unit: UnitOfWork, run: PipelineRun) -> dict[str, Gate]:
 
 
 def phase_asked_at(gate: Gate) -> str:
-    """The phase that a run's question is about: of what failed, or was tried too often, the phase itself."""
+    """The phase that a run's question is about, also if it is about a phase that failed or was tried too often."""
     return gate.question.removesuffix("-limit").removesuffix("-failed")
 
 
@@ -287,7 +288,7 @@ def phase_asked_at(gate: Gate) -> str:
 
 
 def phase_spans(unit: UnitOfWork, workflow_id: str, flow: Flow) -> dict[str, list[Span]]:
-    """For each phase when it was under way, in order."""
+    """When each phase was under way, in order."""
     found: dict[str, list[Span]] = {}
     phase, began, by = None, 0, ""
     for event in unit.newest(TURNS, Only(streams=(workflow_id,), kinds=("pipeline.moved",))):
@@ -305,12 +306,10 @@ def phase_spans(unit: UnitOfWork, workflow_id: str, flow: Flow) -> dict[str, lis
 
 
 def _handed_out(event: Event) -> str | None:
-    """The phase that a turn handed out; None where it handed out nothing: the run stands still, waits or is over."""
+    """The phase that a turn handed out; None if it handed out nothing: the run is stopped, waits or is over."""
     phase = event.data.get("phase")
     if not isinstance(phase, str) or not phase:
         return None
-    rows = (change.after for change in event.changes if change.table == "pipeline" and change.after is not None)
-    row = next(rows, {})
-    state = row.get("state")
+    state = next(event.rows("pipeline"), {}).get("state")
     stopped = state.get("stopped") if isinstance(state, dict) else None
     return None if stopped else phase

@@ -1,13 +1,15 @@
-"""A workflow told from its beginning: what it took, what each task came to, what was decided and answered, and what
-changed outside of what was meant to. Bounded, and pure reading; how a report looks is `surfaces/report`'s.
+"""A workflow's report: what was asked for and planned, what it took, what each task did and changed, what was decided
+and answered, and what is left. The one reader behind every form of it: `handrail report`, `handrail export`, the page.
 
-What agents claim and what was found out stand apart, as they do in the journal.
+Bounded, and pure reading; how a report looks is `surfaces/report`'s. What agents claim and what was found out stand
+apart, as they do in the journal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,111 +17,78 @@ from handrail.domain.gates.gate import GATE_MACHINE
 from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.journal.file_changes import FileTotals, totals
-from handrail.domain.overview.decisions import DecisionRow, decisions
+from handrail.domain.journal.plan_steps import plan_steps
+from handrail.domain.overview.decisions import DecisionRow, decision_rows
 from handrail.domain.overview.gates import GateRow, workflow_gates
 from handrail.domain.overview.pipeline import PipelineView, pipeline_view
-from handrail.domain.overview.rows import TaskRow, WorkflowRow, cut, found_by, task_rows, workflow_rows
+from handrail.domain.overview.report_tasks import TEXT, ReportTask, report_task, texts
+from handrail.domain.overview.rows import WorkflowRow, task_rows, workflow_rows
 from handrail.domain.overview.timeline import Bar, Timeline, timeline
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.running import Rules
 from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.editing import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.shortening import shortened
 
 TASKS = 2000
-"""Tasks that a report tells of, in the plan's order."""
-FILES = 100
-"""Files that are listed of one task."""
+"""Tasks that a report has: the first, in the plan's order."""
 STRAYS = 500
-"""Files outside their task's areas that are listed of all tasks together."""
-ISSUES = 300
-TEXT = 4000
-"""Characters of a text that a report has room for; a goal may be as long as a book."""
+"""Files outside their task's areas that are listed for all tasks together."""
+NOTES = 2000
+"""Decisions and questions, the newest of each, and issues."""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """What it took, in numbers."""
 
+    states: dict[str, int]
+    """How many tasks are in which state, without those that no task is in."""
     wall_ms: int
-    """From the beginning until its end, or until now."""
+    """From its start to its end, or until now."""
     agent_ms: int
-    """Time at work of all agents, added up."""
+    """The total time that agents were at work."""
     busy_ms: int
-    """Time in which at least one of them was at work."""
+    """The time during which at least one agent was at work."""
     parallelism: float | None
-    """How many were at work at once, on average of the time in which anybody was."""
+    """How many agents were at work at once, on average over `busy_ms`."""
     queue_ms: int
-    """Time that tasks could have been begun and nobody did, added up."""
+    """The total time that tasks were ready and nobody began them."""
     attempts: int
     retries: int
     """Attempts after a task's first."""
     asked: int
     """How often work waited for a person."""
     person_ms: int
-    """How long that was, added up."""
+    """The total time it waited."""
     reviews: int
-    """Looks that people were asked for; nothing waited for those."""
+    """Reviews that people were asked for; no work waited for them."""
     unanswered: int
-    """Questions of both kinds that are still open."""
+    """Decisions and reviews that are still open."""
     critical_ms: int
-    """Time at work on the tasks of the critical path."""
+    """The time spent working on tasks of the critical path."""
     tokens: int | None
-    """As agents reported it; None where nobody did."""
+    """As reported by agents; None if nobody did."""
     money: float | None
     files: int
     lines_added: int
     lines_removed: int
+    uncounted: int
+    """Changes whose lines nobody counted: binary files, and those too large to keep."""
     distinct_files: int
     out_of_scope: int
-    """Files that a task changed outside of the areas it was begun with."""
+    """Files that tasks changed outside the areas they declared."""
     checks_run: int
     checks_failed: int
-
-
-class FileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One file that a task changed."""
-
-    path: str
-    change: str
-    """added, modified or deleted."""
-    lines_added: int | None
-    """None where nobody counted."""
-    lines_removed: int | None
-    binary: bool
-    in_scope: bool | None
-    """None where the task was begun without areas."""
-
-
-class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that was run when a task ended."""
-
-    command: str
-    exit_code: int | None
-
-
-class ReportTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one task."""
-
-    row: TaskRow
-    worked_ms: int
-    on_critical: bool
-    ended: str | None
-    """How its agent says it ended: success, partial_success, failed."""
-    text: str | None
-    """What came of it, in its agent's words, or why it failed."""
-    areas: list[str]
-    files: list[FileChange]
-    files_more: int
-    lines_added: int
-    lines_removed: int
-    checks: list[CheckRun]
-    warnings: list[str]
+    superseded: int
+    """Decisions that a later one replaced."""
 
 
 class Stray(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a task changed though it lies outside of its areas."""
+    """A file outside its areas that a task changed."""
 
     path: str
     task_id: str
@@ -127,10 +96,12 @@ class Stray(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem that was met, and what was done about it."""
+    """A problem that came up, and what was done about it."""
 
     task_id: str
     task_name: str
+    kind: str | None
+    """What its agent called it, such as `documentation_gap`."""
     text: str
     resolution: str | None
     for_review: bool
@@ -138,16 +109,22 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. Lists are in the order in which things happened; tasks in the plan's."""
+    """The whole report. Lists are in chronological order, tasks in plan order."""
 
     workflow: WorkflowRow
     goal: str
+    summary: str | None
+    """The plan in short, where it says."""
     approach: str | None
+    steps: list[str]
+    """The steps in words that it was begun with, in order."""
+    risks: list[str]
+    assumptions: list[str]
     made_at: int
     ended_at: int | None
     totals: Totals
     critical: list[str]
-    """The ids of the tasks of the critical path, first to last."""
+    """The ids of the tasks on the critical path, first to last."""
     tasks: list[ReportTask]
     tasks_more: int
     decisions: list[DecisionRow]
@@ -162,45 +139,54 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report(unit: UnitOfWork, workflow: Workflow, critical: Sequence[str], rules: Rules) -> Report:
-    """The report of a workflow. `critical` is its critical path, as its drawing has it."""
+    """The report of a workflow. `critical` is its critical path, as in its drawing."""
     (row,) = workflow_rows(unit, [workflow])
     records = unit.select(Task, Query((("workflow_id", workflow.id),), ("sequence",), TASKS))
     entries = {entry.id: entry for entry in found_by(unit, JournalEntry, "id", (task.id for task in records))}
     line = timeline(unit, workflow)
-    worked = _worked(line)
-    asked, decided = workflow_gates(unit, workflow), decisions(unit, workflow)
-    run = pipeline_view(unit, workflow.id, rules)
-    rows = task_rows(unit, records)
+    worked, on_path = _worked(line), set(critical)
+    names = {task.id: task.name for task in records}
     tasks = [
-        _task(record, one, entries.get(record.id), worked.get(record.id, 0), record.id in critical)
-        for record, one in zip(records, rows, strict=True)
+        report_task(record, one, entries.get(record.id), names, worked.get(record.id, 0), record.id in on_path)
+        for record, one in zip(records, task_rows(unit, records), strict=True)
     ]
+    asked = workflow_gates(unit, workflow, NOTES)
+    made_in = (("workflow_id", workflow.id), ("type", "decision"))
+    newest = unit.select(Checkpoint, Query(made_in, ("-created_at", "-id"), NOTES))
+    made = decision_rows(unit, workflow, newest[::-1])
+    run = pipeline_view(unit, workflow.id, rules)
     strays = _strays(records, entries)
+    states = {state: count for state, count in tally_of(unit, workflow.id).counts.items() if count}
+    plan = workflow.plan or {}
     return Report(
         workflow=row,
-        goal=cut(workflow.source_content, TEXT) or "",
-        approach=_approach(workflow),
+        goal=shortened(workflow.source_content, TEXT),
+        summary=_said(plan, "summary"),
+        approach=_said(plan, "approach"),
+        steps=[shortened(step.text, TEXT) for step in plan_steps(plan)],
+        risks=texts(plan, "risks"),
+        assumptions=texts(plan, "assumptions"),
         made_at=unit.now_ms(),
         ended_at=workflow.updated_at if workflow.status in CLOSED else None,
-        totals=_totals(line, asked.gates, tasks, entries.values(), critical, run, len(strays)),
+        totals=_totals(_Found(line, asked.gates, tasks, list(entries.values()), made, run, len(strays)), states),
         critical=list(critical),
         tasks=tasks,
         tasks_more=max(0, row.total - len(tasks)),
-        decisions=decided.decisions[::-1],
-        decisions_more=decided.more,
+        decisions=made,
+        decisions_more=unit.count(Checkpoint, Query(made_in)) - len(made),
         gates=asked.gates[::-1],
         gates_more=asked.more,
         strays=strays[:STRAYS],
         strays_more=max(0, len(strays) - STRAYS),
-        issues=_issues(unit, workflow, {task.id: task.name for task in records}),
+        issues=_issues(unit, workflow, names),
         timeline=line,
         pipeline=run,
     )
 
 
-def _approach(workflow: Workflow) -> str | None:
-    approach = (workflow.plan or {}).get("approach")
-    return cut(approach, TEXT) if isinstance(approach, str) and approach.strip() else None
+def _said(plan: Mapping[str, Any], name: str) -> str | None:
+    text = plan.get(name)
+    return shortened(text, TEXT) if isinstance(text, str) and text.strip() else None
 
 
 # -- time -------------------------------------------------------------------------------------------------------------
@@ -220,7 +206,7 @@ def _worked(line: Timeline) -> dict[str, int]:
 
 
 def covered(spans: Iterable[tuple[int, int]]) -> int:
-    """How much time these cover together; what lies in several of them counts once."""
+    """The total time that these spans cover; overlaps count once."""
     total, end = 0, None
     for begins, ends in sorted(spans):
         if end is None or begins > end:
@@ -232,25 +218,31 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
     return total
 
 
-def _totals(
-    line: Timeline,
-    gates: Sequence[GateRow],
-    tasks: Sequence[ReportTask],
-    entries: Iterable[JournalEntry],
-    critical: Sequence[str],
-    run: PipelineView | None,
-    strays: int,
-) -> Totals:
+class _Found(NamedTuple):
+    """What the totals are counted from."""
+
+    line: Timeline
+    gates: Sequence[GateRow]
+    tasks: Sequence[ReportTask]
+    entries: Sequence[JournalEntry]
+    decisions: Sequence[DecisionRow]
+    run: PipelineView | None
+    strays: int
+
+
+def _totals(found: _Found, states: dict[str, int]) -> Totals:
+    line, tasks = found.line, found.tasks
     work = [bar for bar in line.bars if bar.kind == "work"]
     agent_ms = sum(_lasted(bar, line) for bar in work)
     busy_ms = covered((bar.since, bar.since + _lasted(bar, line)) for bar in work)
-    waits = [gate for gate in gates if gate.kind == DECISION and gate.status != "withdrawn"]
-    files = list(chain.from_iterable((entry.report or {}).get("files", ()) for entry in entries))
+    waits = [gate for gate in found.gates if gate.kind == DECISION and gate.status != "withdrawn"]
+    files = list(chain.from_iterable((entry.report or {}).get("files", ()) for entry in found.entries))
     changed: FileTotals = totals(files)
     checks = [check for task in tasks for check in task.checks]
-    on_path = set(critical)
+    spent = found.run.spent if found.run is not None else None
     attempts = [task.row.attempts for task in tasks]
     return Totals(
+        states=states,
         wall_ms=max(0, line.until - line.since),
         agent_ms=agent_ms,
         busy_ms=busy_ms,
@@ -260,58 +252,24 @@ def _totals(
         retries=sum(max(0, count - 1) for count in attempts),
         asked=len(waits),
         person_ms=sum(gate.waited_ms for gate in waits),
-        reviews=sum(gate.kind == REVIEW and gate.status != "withdrawn" for gate in gates),
-        unanswered=sum(gate.status == GATE_MACHINE.initial for gate in gates),
-        critical_ms=sum(task.worked_ms for task in tasks if task.row.id in on_path),
-        tokens=run.spent.tokens if run is not None and run.spent is not None else None,
-        money=run.spent.money if run is not None and run.spent is not None else None,
+        reviews=sum(gate.kind == REVIEW and gate.status != "withdrawn" for gate in found.gates),
+        unanswered=sum(gate.status == GATE_MACHINE.initial for gate in found.gates),
+        critical_ms=sum(task.worked_ms for task in tasks if task.on_critical),
+        tokens=spent.tokens if spent is not None else None,
+        money=spent.money if spent is not None else None,
         files=changed.files,
         lines_added=changed.lines_added,
         lines_removed=changed.lines_removed,
+        uncounted=changed.uncounted,
         distinct_files=len({change["path"] for change in files}),
-        out_of_scope=strays,
+        out_of_scope=found.strays,
         checks_run=len(checks),
         checks_failed=sum(check.exit_code not in (0, None) for check in checks),
+        superseded=sum(one.superseded_by is not None for one in found.decisions),
     )
 
 
-# -- tasks ------------------------------------------------------------------------------------------------------------
-
-
-def _task(task: Task, row: TaskRow, entry: JournalEntry | None, worked_ms: int, on_critical: bool) -> ReportTask:
-    found = (entry.report if entry is not None else None) or {}
-    files = found.get("files") or []
-    counted = totals(files)
-    said = (task.outcome_detail or {}).get("status")
-    areas = entry.areas if entry is not None else []
-    outside = set(found.get("verification", {}).get("unexpected_files", ()))
-    return ReportTask(
-        row=row,
-        worked_ms=worked_ms,
-        on_critical=on_critical,
-        ended=said if isinstance(said, str) else None,
-        text=cut(task.error if task.status == "failed" else task.outcome, TEXT),
-        areas=areas,
-        files=[
-            FileChange(
-                path=change["path"],
-                change=change["change"],
-                lines_added=change.get("lines_added"),
-                lines_removed=change.get("lines_removed"),
-                binary=bool(change.get("binary")),
-                in_scope=change["path"] not in outside if areas else None,
-            )
-            for change in files[:FILES]
-        ],
-        files_more=max(0, len(files) - FILES),
-        lines_added=counted.lines_added,
-        lines_removed=counted.lines_removed,
-        checks=[
-            CheckRun(command=str(check.get("command", "")), exit_code=check.get("exit_code"))
-            for check in found.get("checks") or ()
-        ],
-        warnings=[str(warning) for warning in found.get("verification", {}).get("warnings", ())],
-    )
+# -- what went wrong --------------------------------------------------------------------------------------------------
 
 
 def _strays(tasks: Sequence[Task], entries: Mapping[str, JournalEntry]) -> list[Stray]:
@@ -325,16 +283,17 @@ def _strays(tasks: Sequence[Task], entries: Mapping[str, JournalEntry]) -> list[
 
 def _issues(unit: UnitOfWork, workflow: Workflow, names: Mapping[str, str]) -> list[Issue]:
     met = (("workflow_id", workflow.id), ("type", "error"))
-    notes = unit.select(Checkpoint, Query(met, ("created_at",), ISSUES))
+    notes = unit.select(Checkpoint, Query(met, ("created_at",), NOTES))
     return [
         Issue(
             task_id=note.task_id,
             task_name=names.get(note.task_id, note.task_id),
-            text=cut(str(note.detail.get("description") or note.summary), TEXT) or "",
-            resolution=cut(str(note.detail["resolution"]), TEXT) if note.detail.get("resolution") else None,
+            kind=str(note.detail["type"]) if note.detail.get("type") else None,
+            text=shortened(str(note.detail.get("description") or note.summary), TEXT),
+            resolution=shortened(str(note.detail["resolution"]), TEXT) if note.detail.get("resolution") else None,
             for_review=bool(note.detail.get("requires_human_review")),
             at=note.created_at,
         )
         for note in notes
-        if set(note.detail) != {"status"}  # the end of a task that failed is told with the task
+        if not note.is_end  # the end of a failed task is reported with the task
     ]

@@ -1,4 +1,4 @@
-"""What a person was asked to look at in a workflow: what is open first, then what is closed. No work waits for it.
+"""Reviews that a person was asked for in a workflow: open ones first, then closed ones. No work waits for them.
 Reads only."""
 
 from __future__ import annotations
@@ -7,8 +7,7 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.overview.rows import agent_names, found_by
-from handrail.domain.work.task import Task
+from handrail.domain.overview.rows import agent_names, task_names
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
@@ -33,7 +32,7 @@ class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reviews(msgspec.Struct, frozen=True, kw_only=True):
-    """Open ones first, the oldest first; then those that are closed, the newest first."""
+    """Open ones, oldest first; then closed ones, newest first."""
 
     reviews: list[ReviewRow]
     more: int
@@ -48,7 +47,7 @@ def reviews(unit: UnitOfWork, workflow: Workflow) -> Reviews:
         asked += unit.select(Gate, Query(own, order, SHOWN))
         total += unit.count(Gate, Query(own))
     shown = asked[:SHOWN]
-    tasks = {task.id: task.name for task in found_by(unit, Task, "id", (gate.task_id or "" for gate in shown))}
+    tasks = task_names(unit, (gate.task_id for gate in shown))
     names = agent_names(unit, (gate.answered_by for gate in shown))
     rows = [
         ReviewRow(

@@ -1,14 +1,14 @@
-"""Workflows and tasks as every screen lists them: one row each, many at once, with a number of questions to the store
-that grows with hundreds of rows and never with each.
+"""Workflows and tasks as every screen lists them: one row each, read in bulk, with a few queries per several hundred
+rows and never one per row.
 
-Which rows a screen shows is the screen's; here a record becomes a row. Agents' texts stay as they are.
+Each screen decides which rows it shows; this module turns records into rows. Agents' texts stay as they are.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,19 +24,18 @@ from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.standing import Standing, said_of, standing
 from handrail.domain.work.causes import SILENT_MS
 from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.editing import CHUNK
 from handrail.domain.work.explaining import explain_workflow
 from handrail.domain.work.tally import Tally, empty_tally
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.query import Query
-from handrail.kernel.records import RecordT, UnitOfWork
+from handrail.kernel.query import Query, chunks
+from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.shortening import shortened
 
 LOOKED_AT = 2000
-"""Tasks under way and open questions of a few hundred workflows that are looked at."""
+"""How many tasks under way and open questions of a few hundred workflows are examined."""
 ERROR = 200
-"""Characters of what went wrong that a row has room for."""
-UNDER_WAY = ("planning", "in_progress")
+"""The most characters of an error in a row."""
 CLAIMED = ("pending", "paused")
 
 
@@ -56,7 +55,7 @@ class WorkflowRow(msgspec.Struct, frozen=True, kw_only=True):
     running: int
     failed: int
     ready: int
-    """What can be begun now."""
+    """Tasks that can begin now."""
     blocked: int
     paused: int
     skipped: int
@@ -64,16 +63,16 @@ class WorkflowRow(msgspec.Struct, frozen=True, kw_only=True):
     """Decisions that work waits for."""
     reviews: int
     stuck: int
-    """Tasks under way whose agent is lost, or of which nothing was heard for `SILENT_MS`."""
+    """Tasks under way whose agent is lost, or without any news for `SILENT_MS`."""
     agents: int
-    """Agents that are there and hold a task of it."""
+    """Agents that are present and hold one of its tasks."""
     phase: str | None
     sentence: str
-    """Why it stands where it stands, without commands: a page has buttons."""
+    """Why it is in this state, without commands: a page has buttons."""
     standing: str
-    """Who can move it now, in a word: one of `standing.STANDINGS`."""
+    """Who can move it on now, in one word: one of `standing.STANDINGS`."""
     plan_version: int = 0
-    """Another number whenever the plan itself changed."""
+    """Changes whenever the plan itself does."""
 
 
 class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +85,7 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None
     group: str | None
     needs: list[str]
-    """The tasks it waits for or waited for by the plan; what it only inherits is not among them."""
+    """The tasks it waits or waited for by the plan, not counting inherited dependencies."""
     sequence: int
     priority: int
     agent: str | None
@@ -99,30 +98,26 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: int | None
     error: str | None
     waiting: bool
-    """True where an open decision or review is about it."""
+    """True if an open decision or review is about it."""
     lost: bool = False
-    """True where its claim has run out: whoever has it is not heard of any more."""
+    """True if its claim has expired: its agent is no longer heard from."""
     open_children: int = 0
 
 
-def found_by(
-    unit: UnitOfWork, kind: type[RecordT], column: str, keys: Iterable[str], *, more: tuple[tuple[str, Any], ...] = ()
-) -> Iterator[RecordT]:
-    """Every record with one of these values in a column, some hundred values to a question."""
-    wanted = list(dict.fromkeys(keys))
-    for start in range(0, len(wanted), CHUNK):
-        yield from unit.select(kind, Query(((column, tuple(wanted[start : start + CHUNK])), *more)))
-
-
 def agent_names(unit: UnitOfWork, keys: Iterable[str | None]) -> dict[str, str]:
-    """The names of these agents; one that nobody knows keeps its id."""
+    """The names of these agents; an unknown one keeps its id."""
     wanted = [key for key in keys if key is not None]
     known = {agent.id: agent.name for agent in found_by(unit, Agent, "id", wanted)}
     return {key: known.get(key, key) for key in wanted}
 
 
+def task_names(unit: UnitOfWork, keys: Iterable[str | None]) -> dict[str, str]:
+    """The names of tasks by id, for those that exist."""
+    return {task.id: task.name for task in found_by(unit, Task, "id", filter(None, keys))}
+
+
 def cut(text: str | None, most: int) -> str | None:
-    return text if text is None or len(text) <= most else f"{text[: most - 1]}…"
+    return None if text is None else shortened(text, most)
 
 
 # -- workflows --------------------------------------------------------------------------------------------------------
@@ -164,7 +159,7 @@ def workflow_rows(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Workf
                 updated_at=workflow.updated_at,
                 total=tally.total,
                 finished=tally.finished,
-                running=sum(tally.counts[status] for status in UNDER_WAY),
+                running=sum(tally.counts[status] for status in AT_WORK),
                 failed=tally.counts["failed"],
                 ready=seen.ready,
                 blocked=tally.counts["blocked"],
@@ -184,7 +179,7 @@ def workflow_rows(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Workf
 
 
 def last_part(path: str | None) -> str | None:
-    """The name of a repository: the last part of its path, whichever system it is a path of."""
+    """The name of a repository: the last part of its path, on any operating system."""
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path if path else None
 
 
@@ -192,8 +187,8 @@ def _tallies(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, Tally]:
     found = {tally.id: tally for tally in found_by(unit, Tally, "id", keys)}
     missing = [key for key in keys if key not in found]
     found |= {key: empty_tally(key) for key in missing}
-    for start in range(0, len(missing), CHUNK):  # a plan that nobody has touched since tallies are kept is counted
-        query = Query((("workflow_id", tuple(missing[start : start + CHUNK])),))
+    for chunk in chunks(missing):  # plans not touched since tallies were introduced have to be counted
+        query = Query((("workflow_id", chunk),))
         for (key, status, unmet), count in unit.count_by(Task, query, ("workflow_id", "status", "unmet")).items():
             shown = "blocked" if status == "pending" and unmet else status
             found[key].counts[shown] += count
@@ -202,8 +197,7 @@ def _tallies(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, Tally]:
 
 def _ready(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, int]:
     counted: dict[str, int] = {}
-    for start in range(0, len(keys), CHUNK):
-        chunk = tuple(keys[start : start + CHUNK])
+    for chunk in chunks(keys):
         ready = (("workflow_id", chunk), ("status", "pending"), ("unmet", 0), ("open_children", 0))
         counted |= {key: count for (key,), count in unit.count_by(Task, Query(ready), ("workflow_id",)).items()}
     return counted
@@ -212,9 +206,9 @@ def _ready(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, int]:
 def _asked(unit: UnitOfWork, keys: Sequence[str]) -> dict[tuple[str, str], int]:
     """How many questions of each kind are open, by workflow."""
     counted: dict[tuple[str, str], int] = {}
-    for start in range(0, len(keys), CHUNK):
-        chunk = (("workflow_id", tuple(keys[start : start + CHUNK])), ("status", GATE_MACHINE.initial))
-        for (workflow, kind), count in unit.count_by(Gate, Query(chunk), ("workflow_id", "kind")).items():
+    for chunk in chunks(keys):
+        open_ones = Query((("workflow_id", chunk), ("status", GATE_MACHINE.initial)))
+        for (workflow, kind), count in unit.count_by(Gate, open_ones, ("workflow_id", "kind")).items():
             counted[workflow, kind] = count
     return counted
 
@@ -223,10 +217,10 @@ class _AtWork(NamedTuple):
     """Who is at work, by workflow."""
 
     moving: Counter[str]
-    """Tasks that are really under way: neither stuck, nor waiting for a person's answer."""
+    """Tasks that are actually moving: neither stuck nor waiting for a person's answer."""
     stuck: Counter[str]
     agents: Mapping[str, set[str]]
-    """Those that are there and have a task."""
+    """Agents that are present and have a task."""
 
 
 def _at_work(unit: UnitOfWork, keys: Sequence[str], asked: Mapping[tuple[str, str], int]) -> _AtWork:
@@ -237,9 +231,9 @@ def _at_work(unit: UnitOfWork, keys: Sequence[str], asked: Mapping[tuple[str, st
     questioned = [key for key in keys if (key, DECISION) in asked]
     open_decisions = (("status", GATE_MACHINE.initial), ("kind", DECISION))
     waits = {gate.task_id for gate in found_by(unit, Gate, "workflow_id", questioned, more=open_decisions)}
-    for start in range(0, len(keys), CHUNK):
-        own = ("workflow_id", tuple(keys[start : start + CHUNK]))
-        tasks = unit.select(Task, Query((own, ("status", UNDER_WAY)), ("id",), LOOKED_AT))
+    for chunk in chunks(keys):
+        own = ("workflow_id", chunk)
+        tasks = unit.select(Task, Query((own, ("status", AT_WORK)), ("id",), LOOKED_AT))
         claimed = (own, ("status", CLAIMED), ("assigned_agent_id >", ""))
         held = [task for task in tasks if task.assigned_agent_id is not None]
         held += unit.select(Task, Query(claimed, ("id",), LOOKED_AT))
@@ -258,15 +252,15 @@ def _at_work(unit: UnitOfWork, keys: Sequence[str], asked: Mapping[tuple[str, st
 
 
 def _is_stuck(task: Task, now: int, *, held: bool) -> bool:
-    if task.open_children:  # its parts are what moves
+    if task.open_children:  # the work is in its parts
         return False
     lost = task.assigned_agent_id is not None and not held
     return lost or now - task.updated_at >= SILENT_MS
 
 
 def _driven(unit: UnitOfWork, run: PipelineRun, one: Standing) -> Driven:
-    """A run by who drives it. An agent is there while its presence lasts; anybody else is believed to be for as long as
-    a second orchestrator would be refused."""
+    """The state of a run and its driver. An agent is present while its lease lasts; any other driver is presumed to be,
+    for as long as a second orchestrator would be refused."""
     driver = (run.holder or {}).get("agent_id")
     there = is_present(unit, driver) if isinstance(driver, str) else unit.now_ms() - run.updated_at < HELD_MS
     return Driven(
@@ -319,17 +313,17 @@ def task_rows(unit: UnitOfWork, tasks: Sequence[Task]) -> list[TaskRow]:
 
 
 def links(unit: UnitOfWork, keys: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    """What these tasks wait for: the task, what it waits for, whether that is only inherited. Asked as a count, which
-    makes no record of each: a plan has more of them than tasks."""
+    """What these tasks wait for: the task, what it waits for, whether that is only inherited. Read as a count, which
+    avoids creating a record for each: a plan has more dependencies than tasks."""
     columns = ("task_id", "needs_id", "inherited")
-    for start in range(0, len(keys), CHUNK):
-        query = Query((("task_id", tuple(keys[start : start + CHUNK])),))
+    for chunk in chunks(keys):
+        query = Query((("task_id", chunk),))
         for task_id, needs_id, inherited in sorted(unit.count_by(Dependency, query, columns)):
             yield task_id, needs_id, bool(inherited)
 
 
 def _lost(unit: UnitOfWork, tasks: Sequence[Task]) -> set[str]:
-    """The unfinished tasks that somebody had and whose claim has run out."""
+    """The unfinished tasks whose claim has expired."""
     had = {task.id for task in tasks if task.assigned_agent_id is not None and not task.is_finished}
     now = unit.now_ms()
     held = {lease.id for lease in found_by(unit, Lease, "id", sorted(had)) if lease.holding.is_held(now)}
@@ -337,12 +331,11 @@ def _lost(unit: UnitOfWork, tasks: Sequence[Task]) -> set[str]:
 
 
 def asked_tasks(unit: UnitOfWork, workflows: Iterable[str]) -> set[str]:
-    """The tasks of these workflows that an open question is about. A run's question names its task by number."""
+    """The tasks of these workflows that have an open question. A run's question names its task by number."""
     found: set[str] = set()
     for gate in found_by(unit, Gate, "workflow_id", workflows, more=(("status", GATE_MACHINE.initial),)):
         if gate.task_id is not None:
             found.add(gate.task_id)
         elif gate.kind == DECISION and (run := unit.get(PipelineRun, gate.workflow_id)) is not None:
-            numbers = (run.dispatched or {}).get("tasks") or []
-            found |= {run.task_ids[str(number)] for number in numbers if str(number) in run.task_ids}
+            found.update(run.tasks_handed_out())
     return found

@@ -1,7 +1,7 @@
-"""How a workflow stands, in one word that a page can colour: by who can move it now, not by what its status is called.
+"""The standing of a workflow, in one word that a page can colour: who can move it on now, rather than its status.
 
-A workflow in progress may be at work, wait for a person, or be held by an agent that nobody hears of any more; all
-three have one status. Pure: what is counted and seen is handed in.
+A workflow in progress may be active, wait for a person, or be held by an agent that is no longer heard from; its status
+is the same in all three cases. Pure: counts and evidence are passed in.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from typing import NamedTuple
 from handrail.domain.work.workflow import CLOSED
 
 STANDINGS = ("waits_for_you", "stuck", "running", "ready", "paused", "failed", "done_but_open", *CLOSED)
-"""Every word there is."""
+"""Every possible standing."""
 
 
 class Seen(NamedTuple):
-    """What is known of a workflow."""
+    """What is known about a workflow."""
 
     status: str
     total: int = 0
     finished: int = 0
     moving: int = 0
-    """Tasks really under way: their agents are there and something was heard of them."""
+    """Tasks that are actually moving: their agents are present and there was news of them."""
     stuck: int = 0
-    """Tasks under way by name alone."""
+    """Tasks under way in name only."""
     ready: int = 0
     paused: int = 0
     failed: int = 0
     waiting: int = 0
-    """Decisions that are asked of a person."""
+    """Decisions that wait for a person."""
     run: Driven | None = None
 
 
 class Driven(NamedTuple):
-    """What is known of a run of a pipeline."""
+    """What is known about a run of a pipeline."""
 
     waits: bool
-    """At a gate."""
+    """It waits at a gate."""
     stopped: bool
     under_way: bool
     """A phase was handed out."""
@@ -76,7 +76,7 @@ def _of_tasks(seen: Seen) -> str:
         return "running"
     if seen.stuck:
         return "stuck"
-    if seen.ready or not seen.total:  # without a plan, the plan is what can be begun
+    if seen.ready or not seen.total:  # without a plan, planning is what can begin
         return "ready"
     if seen.failed:
         return "failed"

@@ -1,8 +1,8 @@
 """Who did what when, in one workflow: bars from the ledger, one for each attempt at a task and each wait before it.
 
-The workflow's events are folded in order: a task waits in the queue from the moment it could be begun, is at work, is
-paused, ends. So attempts that failed or were taken over by another agent are there too, which rows do not remember. Of
-a very long history the newest part is folded; what began before it is taken up where it stood. Reads only.
+The workflow's events are folded in order: a task is in the queue from the moment it could begin, then at work, paused,
+ended. So failed attempts and those taken over by another agent are included, which rows do not remember. Of a very long
+history only the newest part is folded; what began earlier continues from the state it had then. Reads only.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from handrail.domain.crew.lease import Lease
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.gates.gate import GATE_MACHINE, Gate, gates_of
 from handrail.domain.overview.folding import Attempts, Stretch
 from handrail.domain.overview.pipeline import phase_asked_at, phase_spans
-from handrail.domain.overview.rows import agent_names, found_by
+from handrail.domain.overview.rows import agent_names
 from handrail.domain.pipeline.flow import Flow
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
@@ -24,32 +24,32 @@ from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.ledger import Only
 from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, found_by
 
 BARS = 5000
 EVENTS = 12_000
-"""Events of one workflow, the newest, that are folded: enough for as many bars."""
+"""How many of a workflow's newest events are folded: enough for the most bars shown."""
 GATES = 500
 UNSEEN = 500
-"""Tasks under way since before the first folded event that are shown all the same."""
+"""How many tasks that were under way before the first folded event are shown anyway."""
 FOLDED = ("task.", "workflow.", "pipeline.", "workspace.", "ledger.")
-"""How the kinds of events begin that can move a task."""
+"""Prefixes of the kinds of events that can move a task."""
 _WITH_TASKS = ("tasks", "task-reviews")
-"""Kinds of phases whose work is told by the bars of their tasks."""
+"""Kinds of phases whose work is shown by the bars of their tasks."""
 _ASKED = {"open": "waiting", "answered": "completed", "withdrawn": "skipped"}
 """How the wait for an answer is drawn."""
 _RENAMED = {"since": "from", "until": "to"}
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
-    """A stretch of time in the life of a task; where `task_id` is null, of a phase that has no tasks."""
+    """A stretch of time in the life of a task or, if `task_id` is null, of a phase without tasks."""
 
     id: str
     task_id: str | None
     name: str
     agent: str | None
     agent_id: str | None
-    """Whoever did it; for a wait whoever ended it by beginning."""
+    """The agent that did it; for a wait, the one that ended it by beginning."""
     phase: str | None
     group: str | None
     attempt: int
@@ -57,15 +57,15 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
     """queue, work, approval or paused."""
     since: int
     until: int | None
-    """None while it goes on."""
+    """None while it continues."""
     status: str
-    """How the attempt ended, or the task's state while it goes on."""
+    """How the attempt ended, or the task's state while it continues."""
     how: str
-    """The same in the ledger's words, where those say more: released, taken, replanned, removed."""
+    """The same in the ledger's terms if those are more specific: released, taken, replanned, removed."""
 
 
 class GateSpan(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
-    """A question, from when it was asked to when it was answered or taken back."""
+    """A question, from when it was asked to when it was answered or withdrawn."""
 
     id: str
     question: str
@@ -93,23 +93,23 @@ class PhaseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimelineRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows in the order in which they are first needed; phases in the order of the flow."""
+    """Rows in the order they are first needed; phases in flow order."""
 
     agents: list[NamedRow]
     phases: list[PhaseRow]
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
-    """The bars of a workflow, by their beginning."""
+    """The bars of a workflow, in order of their start."""
 
     since: int
     until: int
-    """Now; for a workflow that is over the moment it ended."""
+    """Now, or when the workflow ended."""
     rows: TimelineRows
     bars: list[Bar]
     gates: list[GateSpan]
     more: int
-    """Bars that are left out; at least one where the history was too long to fold whole."""
+    """How many bars are left out; at least 1 if the history was too long to fold completely."""
 
 
 def timeline(unit: UnitOfWork, workflow: Workflow) -> Timeline:
@@ -117,7 +117,7 @@ def timeline(unit: UnitOfWork, workflow: Workflow) -> Timeline:
     cut = len(events) == EVENTS
     folded = Attempts(since=events[0].at_ms if cut else workflow.created_at)
     events.reverse()
-    while events:  # each is let go once it is folded: all that they did to rows at once would be a lot
+    while events:  # release each event once folded: all their row changes together would take much memory
         folded.take(events.pop())
     end = workflow.updated_at if workflow.status in CLOSED else None
     stretches = folded.ended_at(end) if end is not None else folded.stretches()
@@ -144,7 +144,7 @@ def timeline(unit: UnitOfWork, workflow: Workflow) -> Timeline:
 
 
 def _unseen(unit: UnitOfWork, workflow: Workflow, folded: Attempts) -> list[Stretch]:
-    """Tasks under way of which the folded events say nothing."""
+    """Tasks under way that the folded events do not mention."""
     conditions = (("workflow_id", workflow.id), ("status", RUNNING))
     tasks = unit.select(Task, Query(conditions, ("-updated_at", "-id"), UNSEEN))
     return [
@@ -192,7 +192,7 @@ def _drawn(unit: UnitOfWork, folded: Attempts, stretches: Sequence[Stretch], end
 
 
 def _left_at(unit: UnitOfWork, stretches: Iterable[Stretch]) -> dict[str, int]:
-    """When the claims on these tasks ran out, of those that have: whoever is lost is at work no longer than that."""
+    """When the claims on these tasks expired, for those that did: a lost agent is not at work after that."""
     now = unit.now_ms()
     leases = found_by(unit, Lease, "id", (one.task_id for one in stretches))
     return {lease.id: lease.expires_ms for lease in leases if lease.holder and not lease.holding.is_held(now)}
@@ -211,16 +211,13 @@ def _rows(bars: Iterable[Bar], flow: Flow | None) -> TimelineRows:
 
 
 def _gates(unit: UnitOfWork, workflow: Workflow) -> list[Gate]:
-    """The decisions that were asked for, the oldest first."""
-    found: list[Gate] = []
-    for status in GATE_MACHINE.states:
-        asked = (("workflow_id", workflow.id), ("status", status), ("kind", DECISION))
-        found += unit.select(Gate, Query(asked, ("-created_at", "-id"), GATES))
+    """The decisions that were asked for, oldest first."""
+    found = gates_of(unit, workflow.id, ("-created_at", "-id"), GATES, DECISION)
     return sorted(found, key=lambda gate: (gate.created_at, gate.id))[-GATES:]
 
 
 def _withdrawn(unit: UnitOfWork, workflow: Workflow) -> dict[str, int]:
-    """When questions were taken back, by their ids: that is not kept with them."""
+    """When questions were withdrawn, by id; their own records do not say."""
     told = unit.newest(GATES, Only(streams=(workflow.id,), kinds=("gate.withdrawn",)))
     return {change.key: event.at_ms for event in told for change in event.changes if change.table == "gate"}
 
@@ -240,14 +237,14 @@ def _span(gate: Gate, flow: Flow | None, withdrawn: Mapping[str, int]) -> GateSp
 
 
 def _closed_at(gate: Gate, withdrawn: Mapping[str, int]) -> int | None:
-    """When a question was answered or taken back; None while it is open."""
+    """When a question was answered or withdrawn; None while it is open."""
     if gate.status == GATE_MACHINE.initial:
         return None
     return gate.answered_at if gate.answered_at is not None else withdrawn.get(gate.id, gate.created_at)
 
 
 def _approvals(unit: UnitOfWork, gates: Sequence[Gate], withdrawn: Mapping[str, int]) -> list[Bar]:
-    """Waits for a person that are about one task. Those of a whole run are told as questions."""
+    """Waits for a person that concern one task. Those of a whole run are shown as questions."""
     about = [gate for gate in gates if gate.task_id is not None]
     tasks = {task.id: task for task in found_by(unit, Task, "id", (gate.task_id or "" for gate in about))}
     names = agent_names(unit, (task.assigned_agent_id for task in tasks.values()))
@@ -273,7 +270,7 @@ def _approvals(unit: UnitOfWork, gates: Sequence[Gate], withdrawn: Mapping[str, 
 
 
 def _phase_bars(unit: UnitOfWork, workflow_id: str, flow: Flow, end: int | None) -> list[Bar]:
-    """The work of phases that have no tasks; what waits for a person is told as a question."""
+    """The work of phases without tasks; waits for a person are shown as questions."""
     spans = phase_spans(unit, workflow_id, flow)
     names = agent_names(unit, (span.by for held in spans.values() for span in held))
     found: list[Bar] = []

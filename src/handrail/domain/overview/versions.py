@@ -1,5 +1,5 @@
-"""How the plan of a workflow came to be what it is: one row for each of its versions, the newest first, told from the
-ledger. Reads only; a version as a whole graph is `registry/graphs.py`'s.
+"""The history of a workflow's plan: one row for each version, newest first, from the ledger. Reads only;
+`registry/graphs.py` shows a version as a whole graph.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.overview.rows import agent_names, cut, found_by
-from handrail.domain.registry.graphs import version_step
+from handrail.domain.graphs.past import version_step
+from handrail.domain.overview.rows import agent_names, task_names
 from handrail.domain.work.editing import PLANNED
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
@@ -18,12 +18,13 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.query import where
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import shortened
 
 EVENTS = 3000
-"""Events of a workflow, the newest that can change a plan, that are looked through."""
+"""How many of a workflow's newest events that can change a plan are examined."""
 SHOWN = 200
 NAMED = 12
-"""Tasks that each list of a version names."""
+"""How many tasks each list of a version names."""
 REASON = 500
 PLANNING = (
     "workflow.",
@@ -35,7 +36,7 @@ PLANNING = (
     "task.removed",
     "task.replanned",
 )
-"""How the kinds of events begin that can change a plan; what only moves a task is not looked at."""
+"""Prefixes of the kinds of events that can change a plan; those that only change a task's state are ignored."""
 
 
 class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,11 +48,11 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     by_id: str
     kind: str
     summary: str
-    """The reason that was given; else what it did, in words."""
+    """The reason given; else what it did, in words."""
     added: int
     removed: int
     changed: int
-    """Tasks that were written anew or wait for others than before."""
+    """How many tasks were rewritten or wait for different tasks than before."""
     added_names: list[str]
     removed_names: list[str]
     changed_names: list[str]
@@ -60,7 +61,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
-    """Versions, the newest first."""
+    """Versions, newest first."""
 
     versions: list[VersionRow]
     current: int
@@ -68,7 +69,7 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Made(msgspec.Struct, kw_only=True):
-    """What one event did to a plan: task ids and the names it tells of them."""
+    """What one event did to a plan: task ids, with the names that the event gives."""
 
     event: Event
     version: int
@@ -85,7 +86,7 @@ def versions(unit: UnitOfWork, workflow: Workflow) -> Versions:
     shown = made[:SHOWN]
     names = agent_names(unit, (one.event.actor for one in shown))
     wanted = (key for one in shown for key in _first({**one.changed, **one.added}))
-    tasks = {task.id: task.name for task in found_by(unit, Task, "id", wanted)}
+    tasks = task_names(unit, wanted)
     rows = [_row(one, names, tasks) for one in shown]
     oldest = min((row.version for row in rows), default=current + 1)
     return Versions(versions=rows, current=current, more=max(0, oldest - 1))
@@ -132,7 +133,7 @@ def _made(event: Event, version: int) -> _Made:
 def _summary(one: _Made) -> str:
     reason = one.event.data.get("reason")
     if isinstance(reason, str) and reason.strip():
-        return cut(reason, REASON) or ""
+        return shortened(reason, REASON)
     if one.event.kind == "ledger.undo":
         return "a change was taken back"
     counted = (("added", one.added), ("removed", one.removed), ("changed", one.changed))
@@ -145,5 +146,5 @@ def _first(tasks: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _names(tasks: Mapping[str, str], known: Mapping[str, str]) -> list[str]:
-    """The first of these tasks by the names they had then, or else have now."""
+    """The names of the first of these tasks: as they were then, or else as they are now."""
     return [tasks[key] or known.get(key, key) for key in _first(tasks)]

@@ -9,7 +9,6 @@ import msgspec
 from handrail.domain.overview.rows import TaskRow, WorkflowRow, task_rows, workflow_rows
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import RunNotFound
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
@@ -40,13 +39,6 @@ class WorkflowDocument(msgspec.Struct, frozen=True, kw_only=True):
     more: int
     pipeline: Any = None
     """Where its run stands, phase by phase; None for a workflow that is no run."""
-
-
-def find_workflow(unit: UnitOfWork, workflow_id: str) -> Workflow:
-    workflow = unit.get(Workflow, workflow_id)
-    if workflow is None:
-        raise RunNotFound(f"there is no workflow {workflow_id[:100]}", hint="the first screen lists all of them")
-    return workflow
 
 
 def workflow_document(unit: UnitOfWork, workflow: Workflow) -> WorkflowDocument:

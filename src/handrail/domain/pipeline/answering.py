@@ -1,5 +1,5 @@
-"""What a person's answer does to a run. Every gate understands `abandon`; `reject` takes what was said along to the
-next agent; an answer that is none of the options answers nothing."""
+"""What a person's answer does to a run. Every gate accepts `abandon`; `reject` passes the person's words on to the next
+agent; an answer that is not one of the options is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ABANDON, REJECT, SKIP = "abandon", "reject", "skip"
 
 
 def split_answer(text: str, options: list[str]) -> tuple[str, str | None]:
-    """The option and what was said after it. Raises InvalidParams where it begins with none of them."""
+    """The chosen option and the text after it. Raises InvalidParams if the answer does not start with an option."""
     word, rest = [*text.split(maxsplit=1), "", ""][:2]
     answer = word.strip(":,.!").lower()
     if answer not in (*options, ABANDON):
@@ -26,7 +26,7 @@ def split_answer(text: str, options: list[str]) -> tuple[str, str | None]:
 def _no_answer(word: str, options: list[str]) -> InvalidParams:
     known = ", ".join(dict.fromkeys((*options, ABANDON)))
     return InvalidParams(
-        f"{word[:100] or 'nothing'} is no answer here",
+        f"{word[:100] or 'nothing'} is not an answer here",
         hint=f"one of {known}; what follows the word is told to the next agent",
     )
 
@@ -34,9 +34,9 @@ def _no_answer(word: str, options: list[str]) -> InvalidParams:
 def answered(
     flow: Flow, state: RunState, gate: Action, answer: str, feedback: str | None, shown: str | None = None
 ) -> RunState:
-    """The run after a gate was answered. Raises where this is not the question the run waits at.
+    """The run after a gate was answered. Raises if the run is not waiting at this question.
 
-    `shown` is the text of the file that the gate shows: approved, it is the one that was accepted, whoever wrote it.
+    `shown` is the text of the file the gate shows: approving makes it the accepted text, regardless of who wrote it.
     """
     _check_turn(flow, state, gate)
     if answer not in (*gate.options, ABANDON):
@@ -52,8 +52,9 @@ def answered(
         if answer == REJECT:
             return _forgiven(all_again(flow, state, phase.returns_to or phase.id))
         state = _accepted(state, gate.shows, shown)
-        return finish(state.but(answers={**state.answers, phase.id: answer}), phase.id)
-    if gate.gate == failure_gate(phase.id):  # again is the same action, and of several commands the same one
+        opened = finish(state.but(answers={**state.answers, phase.id: answer}), phase.id)
+        return opened.but(command=state.command)  # a reopened gate may stand between two commands of a phase
+    if gate.gate == failure_gate(phase.id):  # a retry repeats the same action, and the same one of several commands
         return _forgiven(state) if answer == REJECT else finish(state, phase.id)
     return _limit_answered(flow, state, gate, phase, answer)
 
@@ -73,18 +74,18 @@ def _limit_answered(flow: Flow, state: RunState, gate: Action, phase: Phase, ans
 
 
 def asks_to_review_again(phase: Phase, state: RunState) -> bool:
-    """Whether the work is there at a review's limit, and it is the review that cannot be read."""
+    """Whether a review at its limit has to be redone itself: it could not be read, but the work stands."""
     return phase.kind == "task-reviews" or not is_sent_back_too_often(phase, state)
 
 
 def _accepted(state: RunState, name: str | None, text: str | None) -> RunState:
-    if name is None or not text or text_hash(text) in state.judged.get(name, [])[-1:]:
+    if name is None or text_hash(text or "") in state.judged.get(name, [])[-1:]:
         return state
-    return taken(state, name, text)
+    return taken(state, name, text or "")
 
 
 def meanings(flow: Flow, state: RunState, gate: Action) -> dict[str, str]:
-    """What each answer does, for a question that nobody can know from the flow; nothing for any other."""
+    """What each answer does, for a question whose answers the flow does not explain; empty for any other."""
     phase = flow.phase(gate.phase)
     if gate.type != "checkpoint" or phase.kind == "gate":
         return {}
@@ -112,7 +113,7 @@ def meanings(flow: Flow, state: RunState, gate: Action) -> dict[str, str]:
 
 
 def _check_turn(flow: Flow, state: RunState, gate: Action) -> None:
-    """Refuses an answer to what is no question, was answered before, or is not asked yet."""
+    """Refuses an answer to something that is not a question, was already answered, or is not being asked yet."""
     why = ""
     if state.ended is not None:
         why = f"the run is {state.ended}"
@@ -125,13 +126,13 @@ def _check_turn(flow: Flow, state: RunState, gate: Action) -> None:
     if why:
         raise IllegalTransition(
             f"{gate.gate or gate.phase} cannot be answered: {why}",
-            hint="pipeline_next_action says what is asked now",
+            hint="pipeline_next_action returns the question that is open now",
             phase=gate.phase,
         )
 
 
 def _is_due(phase: Phase, flow: Flow, state: RunState) -> bool:
-    """Whether a phase has yet to be done in every run that stands here."""
+    """Whether a phase still has to be done in every run at this point."""
     conditional = phase.only_for or phase.unless or phase.after_answer or phase.kind == "task-reviews"
     return not conditional and phase.id not in (*state.done, *state.skip, *flow.skip)
 
@@ -146,10 +147,9 @@ def _task_gate(flow: Flow, state: RunState, gate: Action, answer: str) -> RunSta
 
 
 def _tasks_over(state: RunState, phase_id: str) -> RunState:
-    left = [task for task in state.tasks if not (task.implemented or task.skipped)]
-    return finish(state, phase_id) if not left else state
+    return finish(state, phase_id) if all(task.is_over for task in state.tasks) else state
 
 
 def _forgiven(state: RunState) -> RunState:
-    """Counts begin anew once a person has spoken."""
-    return state.but(tries={}, unread={}, failed={})
+    """Resets all counts, because a person has decided."""
+    return state.but(tries={}, unread={}, failed={}, untaken={})

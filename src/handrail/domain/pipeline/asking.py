@@ -1,5 +1,5 @@
-"""What a run is asked for: flags, where the request comes from, what it is called. Pure text work; nothing is looked up
-and nothing is made."""
+"""What a run is asked to do: flags, the source of the request, the name. Pure text processing; looks nothing up and
+creates nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.pipeline.budget import LIMITS
+from handrail.domain.work.workflow import SourceType
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.shortening import on_one_line
 
 SPECS = ".specs"
 SHORTEST = 3
@@ -22,9 +24,9 @@ PHASES = {"--until": "until", "--from": "begin_at"}
 AMOUNTS = {f"--{name.replace('_', '-')}": name for name in LIMITS}
 LABELS = "labels"
 TITLES, TEXTS, POINTS = ("title", "summary"), ("body", "description"), ("story_points", "estimate")
-"""What each service calls the same thing."""
+"""The different services' names for the same thing."""
 LONGEST = 100_000
-"""Characters of a text that was fetched."""
+"""Characters of a fetched text."""
 MAIN_BRANCHES = ("", "main", "master")
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 _FLAG = re.compile(r"(?<!\S)--[a-z]\S*[ \t]*")
@@ -36,11 +38,13 @@ class Source(NamedTuple):
     type: str
     pattern: re.Pattern[str]
     near: re.Pattern[str]
-    """Addresses that are meant to be one of these and are not."""
+    """Addresses that were probably meant as one of these but are not."""
     example: str
     service: str
     fields: tuple[str, ...]
     what: str
+    planned_as: SourceType
+    """The name plan.md uses for it: the `source_type` of the run's workflow."""
 
 
 SOURCES = (
@@ -52,6 +56,7 @@ SOURCES = (
         "github",
         ("labels", "title", "body"),
         "issue",
+        "github_issue",
     ),
     Source(
         "jira_issue",
@@ -61,6 +66,7 @@ SOURCES = (
         "jira",
         ("issue_type", "story_points", "summary", "description"),
         "issue",
+        "jira",
     ),
     Source(
         "linear_issue",
@@ -70,6 +76,7 @@ SOURCES = (
         "linear",
         ("title", "description", "estimate", "labels"),
         "issue",
+        "linear",
     ),
     Source(
         "gitlab_issue",
@@ -79,12 +86,13 @@ SOURCES = (
         "gitlab",
         ("labels", "title", "description"),
         "issue",
+        "custom",
     ),
 )
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is to be done."""
+    """How to do a run."""
 
     auto: bool = False
     skip_pr: bool = False
@@ -93,20 +101,20 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     effort_override: str | None = None
     current_branch: str | None = None
     until: str | None = None
-    """The last phase to be done."""
+    """The last phase to do."""
     begin_at: str | None = None
-    """The first phase to be done; the documents of those before it are there."""
+    """The first phase to do; the documents of earlier phases exist already."""
     limits: dict[str, float] = {}
-    """What may be spent."""
+    """Spending limits."""
 
     def shown(self) -> dict[str, Any]:
-        """The flags as the document has them; what it does not know only where it was said."""
+        """The flags as a reply lists them: `until`, `begin_at` and `limits` only if they were given."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return {name: value for name, value in plain.items() if value or name not in ("until", "begin_at", "limits")}
 
 
 class Asked(NamedTuple):
-    """A request, taken apart."""
+    """A request, parsed."""
 
     text: str
     flags: Flags
@@ -120,12 +128,12 @@ class Asked(NamedTuple):
 
 
 def take_apart(arguments: str, current_branch: str | None) -> Asked:
-    """What the raw arguments ask for."""
+    """Parses the raw arguments."""
     given: dict[str, Any] = {"current_branch": current_branch}
     errors = [problem for word in _FLAG.findall(arguments) if (problem := _flag(word.strip(), given))]
     text = _FLAG.sub("", arguments).strip()
-    if "\n" not in text:  # of several lines each means something: a list, a piece of code
-        text = " ".join(text.split())
+    if "\n" not in text:  # line breaks in a longer text matter: it may hold a list or code
+        text = on_one_line(text)
     if len(text) < SHORTEST:
         errors.append(f"input too short: minimum {SHORTEST} characters required")
     flags = Flags(**given)
@@ -133,12 +141,14 @@ def take_apart(arguments: str, current_branch: str | None) -> Asked:
         if match := source.pattern.fullmatch(text):
             return Asked(text, flags, source, match[1], tuple(errors))
         if source.near.match(text) and " " not in text:
-            errors.append(f"this is no address of a {source.service} {source.what}: it looks like {source.example}")
+            errors.append(
+                f"this is not the address of a {source.service} {source.what}: it looks like {source.example}"
+            )
     return Asked(text, flags, None, None, tuple(errors))
 
 
 def _flag(word: str, given: dict[str, Any]) -> str | None:
-    """Takes one flag into what was given, or says what is wrong with it."""
+    """Adds one flag to `given`, or returns what is wrong with it."""
     name, _, value = word.partition("=")
     if name in FLAGS and not value:
         given[FLAGS[name]] = True
@@ -161,12 +171,12 @@ def _flag(word: str, given: dict[str, Any]) -> str | None:
 
 
 def slug(text: str) -> str:
-    """A name for a folder: small letters, digits and single hyphens."""
+    """A folder name: lowercase letters, digits and single hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:SLUG].strip("-") or "task"
 
 
 def fetch_needed(source: Source) -> dict[str, Any]:
-    """What the orchestrator has to look up before it goes on."""
+    """What the orchestrator has to fetch before it continues."""
     return {
         "type": source.service,
         "fields": list(source.fields),
@@ -175,7 +185,7 @@ def fetch_needed(source: Source) -> dict[str, Any]:
 
 
 class Fetched(NamedTuple):
-    """What was looked up where the request comes from."""
+    """What was fetched from the source of the request."""
 
     title: str = ""
     text: str = ""
@@ -188,8 +198,8 @@ class Fetched(NamedTuple):
 
 
 def fetched(given: Mapping[str, Any], source: Source | None) -> Fetched:
-    """What was looked up, by the names that `fetch_needed` has or with the service in front (`github_title`). A name
-    without one belongs to where the request comes from. Raises InvalidParams for what would be of no effect."""
+    """What was fetched, under the names in `fetch_needed` or prefixed with the service (`github_title`). A name without
+    prefix belongs to the request's own source. Raises InvalidParams for a field that would have no effect."""
     own = source.fields if source is not None else ()
     known = {f"{one.service}_{field}": field for one in SOURCES for field in one.fields}
     for name in given:
@@ -219,7 +229,7 @@ def _unknown_field(name: str, source: Source | None, known: Mapping[str, str]) -
 
 
 def _plain_value(name: str, field: str, value: Any) -> Any:
-    """The value, where it is of its field's kind."""
+    """The value, checked to be of its field's kind."""
     if field == LABELS:
         right, kind = isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of names"
     elif field in POINTS:
@@ -229,6 +239,13 @@ def _plain_value(name: str, field: str, value: Any) -> Any:
     if not right:
         raise InvalidParams(f"external_context.{name} must be {kind}", hint="send what was fetched under its name")
     return value
+
+
+def planned_as(source_type: str) -> SourceType:
+    """What plan.md calls the source of a request. It has fewer names for sources than pipelines have."""
+    if source_type == "text":
+        return "prompt"
+    return next((source.planned_as for source in SOURCES if source.type == source_type), "custom")
 
 
 def is_main_branch(branch: str | None) -> bool:

@@ -1,6 +1,6 @@
-"""How a run begins: as a workflow with its flow pinned, at its first phase or at a later one whose documents are there.
+"""Starting a run: as a workflow with its flow pinned, at its first phase or at a later one whose documents exist.
 
-What earlier runs teach it and what it will probably cost is looked up here, once. No documents are read or written.
+What earlier runs teach it and what it will probably cost is looked up here, once. Reads and writes no documents.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.domain.pipeline.asking import Flags
+from handrail.domain.pipeline.asking import Flags, planned_as
 from handrail.domain.pipeline.budget import spent, stricter
 from handrail.domain.pipeline.documents import judgement_in
 from handrail.domain.pipeline.estimating import Cost
-from handrail.domain.pipeline.flow import Flow, Phase
+from handrail.domain.pipeline.flow import NUMBER, Flow, Phase, numbered
 from handrail.domain.pipeline.handing_out import taken, task_states, text_hash
 from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, learn
 from handrail.domain.pipeline.run import FOR_PEOPLE, PipelineRun
@@ -26,18 +26,18 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 LEARNT_FROM = 200
-"""Runs, the newest, that a new one learns from."""
+"""How many of the newest runs a new one learns from."""
 TITLE = 100
 PARALLEL = 4
 GIVEN = "GIVEN"
-"""What stands for the verdict on a task that was done before the run began."""
+"""Stands in for the verdict on a task done before the run began."""
 MISSING = 10
-"""Files that a refusal names."""
+"""Files named in a refusal."""
 NUMBERED = "phase-"
 
 
 class Request(NamedTuple):
-    """What a run is begun with."""
+    """What a run starts with."""
 
     repository: str
     workspace: str
@@ -53,18 +53,18 @@ class Request(NamedTuple):
     humans_decide: bool = False
     """Whether only people open gates here."""
     limits: Mapping[str, float] = {}
-    """What it may spend, as far as that was asked for. What holds here for every run is looked up at every turn."""
+    """Spending limits requested for this run. The limits that apply to every run here are looked up at every turn."""
 
 
 def own_limits(here: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
-    """What a run keeps of the limits it is asked for: no more than is allowed here, and none that nobody asked for, so
-    that a limit which is set here later holds for it too."""
+    """The requested limits a run keeps: never above what is allowed here, and none that were not requested, so that a
+    limit set here later applies to the run too."""
     both = stricter(here, asked)
     return {name: both[name] for name in asked}
 
 
 def begin(unit: UnitOfWork, request: Request, state: RunState, lessons: Lessons) -> PipelineRun:
-    """The run and its workflow, recorded."""
+    """Records and returns the run, together with its workflow."""
     now = unit.now_ms()
     first = next((line.lstrip("# ").strip() for line in request.body.splitlines() if line.strip()), request.name)
     title = first[:TITLE]
@@ -104,13 +104,13 @@ def begin(unit: UnitOfWork, request: Request, state: RunState, lessons: Lessons)
 def new_workflow(
     unit: UnitOfWork, title: str, source_type: str, source_url: str | None, content: str, repository: str
 ) -> Workflow:
-    """The workflow that a run is; the caller records both."""
+    """The workflow of a run; the caller records both."""
     now = unit.now_ms()
     return Workflow(
         id=unit.new_id("wf"),
         name=title,
         status="ready",
-        source_type="prompt" if source_type == "text" else source_type,
+        source_type=planned_as(source_type),
         source_ref=source_url,
         source_content=content,
         repository_path=repository,
@@ -122,11 +122,11 @@ def new_workflow(
     )
 
 
-# -- beginning later than at the beginning ----------------------------------------------------------------------------
+# -- starting at a later phase ----------------------------------------------------------------------------------------
 
 
 def check_phase(flow: Flow, phase_id: str | None) -> None:
-    """Raises InvalidParams for a phase that the flow does not have."""
+    """Raises InvalidParams for a phase the flow does not have."""
     if phase_id is not None and not flow.knows(phase_id):
         known = [phase.id for phase in flow.phases if phase.id not in flow.skip]
         raise InvalidParams(
@@ -135,7 +135,7 @@ def check_phase(flow: Flow, phase_id: str | None) -> None:
 
 
 def _meant(phase_id: str, known: Sequence[str]) -> str:
-    """The phase that was probably meant. What all numbered phases have in common makes none of them the nearer."""
+    """The phase that was probably meant. The prefix shared by all numbered phases does not count as similarity."""
     if not phase_id.startswith(NUMBERED):
         return did_you_mean(phase_id, known)
     numbers = [one.removeprefix(NUMBERED) for one in known if one.startswith(NUMBERED)]
@@ -144,8 +144,8 @@ def _meant(phase_id: str, known: Sequence[str]) -> str:
 
 
 def check_until(flow: Flow, facts: Facts, until: str | None, state: RunState, begin_at: str | None = None) -> None:
-    """Raises InvalidParams for a last phase that this run does not come to: the flow has it not, the run leaves it out,
-    or it lies before the phase that the run begins at."""
+    """Raises InvalidParams for a last phase that this run will not reach: the flow does not have it, the run leaves it
+    out, or it comes before the phase the run begins at."""
     if until is None:
         return
     check_phase(flow, until)
@@ -163,10 +163,10 @@ def check_until(flow: Flow, facts: Facts, until: str | None, state: RunState, be
 
 
 def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str | None) -> RunState:
-    """The state of a run that begins at this phase: what comes before it is taken as done, its documents as written.
+    """The state of a run that begins at this phase: earlier phases count as done, their documents as written.
 
-    Where only people open gates, nothing that judges is taken as done on anybody's word: reviews, gates and the tasks
-    of people are still to come. Elsewhere a review counts by its verdict: one that does not pass is refused.
+    If only people open gates, no judgement is taken on trust: reviews, gates and people's tasks are still to come.
+    Otherwise a review counts by its verdict, and one that does not pass is refused.
     """
     state = RunState()
     if phase_id is None:
@@ -174,7 +174,7 @@ def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str
     check_phase(flow, phase_id)
     earlier = [phase for phase in flow.phases[: flow.position(phase_id)] if not is_left_out(phase, state, flow, facts)]
     before = [phase for phase in earlier if not (facts.humans_decide and _is_judgement(phase))]
-    plain = [phase.output for phase in before if phase.output is not None and "{N}" not in phase.output]
+    plain = [phase.output for phase in before if phase.output is not None and NUMBER not in phase.output]
     doing = next((phase for phase in flow.phases if phase.kind == "tasks"), None)
     plan = doing.plan if doing is not None else None
     _check_there([*plain, *([plan] if doing in before and plan is not None else [])], files, phase_id)
@@ -186,7 +186,7 @@ def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str
     _check_passed(before, state, files, phase_id)
     for name in written:
         state = taken(state, name, files[name])
-    left = any(not task.implemented for task in state.tasks)  # people's, or none was begun
+    left = any(not task.implemented for task in state.tasks)  # tasks for people, or none was started
     given = [phase.id for phase in before if phase is not doing or not left]
     for phase_given in given:
         state = finish(state, phase_given)
@@ -198,7 +198,7 @@ def _is_judgement(phase: Phase) -> bool:
 
 
 def _given(task: TaskState, before: Sequence[Phase], facts: Facts) -> TaskState:
-    """A task as far as it is where these phases are over."""
+    """The state of a task once these phases are over."""
     kinds = {phase.kind for phase in before}
     if "tasks" not in kinds or (task.is_gate and facts.humans_decide):
         return task
@@ -207,8 +207,8 @@ def _given(task: TaskState, before: Sequence[Phase], facts: Facts) -> TaskState:
 
 
 def _task_files(before: Sequence[Phase], tasks: Sequence[TaskState]) -> list[str]:
-    outputs = [phase.output for phase in before if phase.output is not None and "{N}" in phase.output]
-    return [output.replace("{N}", str(task.number)) for output in outputs for task in tasks if not task.is_gate]
+    outputs = [phase.output for phase in before if phase.output is not None and NUMBER in phase.output]
+    return [numbered(output, task.number) for output in outputs for task in tasks if not task.is_gate]
 
 
 def _check_there(names: Sequence[str], files: Mapping[str, str], phase_id: str) -> None:
@@ -222,7 +222,7 @@ def _check_there(names: Sequence[str], files: Mapping[str, str], phase_id: str) 
 
 
 def _check_passed(before: Sequence[Phase], state: RunState, files: Mapping[str, str], phase_id: str) -> None:
-    """Raises InvalidParams for a review among these phases whose verdict does not pass, or cannot be read."""
+    """Raises InvalidParams if a review among these phases has a verdict that does not pass or cannot be read."""
     for phase in before:
         for name in outputs_of(phase, state) if phase.passes else ():
             verdict, problem = judgement_in(files[name], phase.passes, phase.fails)
@@ -234,13 +234,13 @@ def _check_passed(before: Sequence[Phase], state: RunState, files: Mapping[str, 
                 )
 
 
-# -- what earlier runs tell -------------------------------------------------------------------------------------------
+# -- what earlier runs teach ------------------------------------------------------------------------------------------
 
 
 def finished_runs(unit: UnitOfWork, repository: str, most: int = LEARNT_FROM) -> list[PipelineRun]:
-    """Of the newest runs of a repository those that came to their end, the one that moved last first."""
+    """The completed runs among the newest of a repository, most recently moved first."""
     newest = Query((("repository_path", repository),), ("-updated_at", "-id"), most)
-    # Looked at as it lies there: making a state of every run would be half the cost of a beginning.
+    # Reads the stored form: decoding the state of every run would be half the cost of starting one.
     return [run for run in unit.select(PipelineRun, newest) if run.state.get("ended") == "completed"]
 
 
@@ -269,8 +269,8 @@ def past_run(run: PipelineRun) -> PastRun:
 
 
 def costs_of(runs: Sequence[PipelineRun], effort: str, prices: Mapping[str, float]) -> list[Cost]:
-    """What the runs of an effort cost, of those that did all of it themselves. One whose models have no price costs no
-    money that could be told."""
+    """What runs of this effort cost, counting only those that did all the work themselves. A run that used a model
+    without a price has no known cost in money."""
     found = []
     for run in runs:
         if run.effort == effort and run.forked_from is None and not run.run_state().given:

@@ -1,6 +1,6 @@
-"""What a run may spend and has spent: tokens, minutes of its agents' work, money by the user's own prices. Pure.
+"""What a run may spend and has spent: tokens, minutes of agent work, money at the user's own prices. Pure.
 
-A soft limit warns, a hard one stops the run where it stands; it goes on once a person allows more.
+A soft limit warns; a hard one stops the run where it is until a person allows more.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ UNITS = ("tokens", "minutes", "money")
 LIMITS = tuple(f"{kind}_{unit}" for kind in ("soft", "hard") for unit in UNITS)
 MILLION = 1_000_000
 ANY = "*"
-"""The price of every model that has none of its own."""
+"""The price for models without one of their own."""
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Limits by name, `soft_tokens` to `hard_money`, and the price of a million tokens for each model."""
+    """Limits by name, `soft_tokens` to `hard_money`, and the price per million tokens for each model."""
 
     limits: Mapping[str, float] = {}
     prices: Mapping[str, float] = {}
 
 
 class Spent(NamedTuple):
-    """What the actions of a run cost, as they were reported."""
+    """The reported cost of a run's actions."""
 
     tokens: int = 0
     minutes: float = 0.0
     money: float = 0.0
     unpriced: tuple[str, ...] = ()
-    """Models that no price is known for."""
+    """Models without a known price."""
 
 
 def check_limits(limits: Mapping[str, Any]) -> None:
-    """Raises InvalidParams for a limit that there is not, or that is no amount."""
+    """Raises InvalidParams for an unknown limit or a value that is not an amount."""
     for name, value in limits.items():
         if name not in LIMITS:
             raise InvalidParams(
@@ -50,7 +50,7 @@ def check_limits(limits: Mapping[str, Any]) -> None:
 
 
 def check_budget(budget: Budget) -> None:
-    """Raises SettingInvalid for what the settings say that cannot be meant: a limit that nobody knows stops nobody."""
+    """Raises SettingInvalid for invalid settings: an unknown limit would stop nothing."""
     try:
         check_limits(budget.limits)
     except InvalidParams as problem:
@@ -63,7 +63,7 @@ def check_budget(budget: Budget) -> None:
 
 
 def stricter(here: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
-    """What may be spent where both hold: whoever asks can ask for less than is allowed here, not for more."""
+    """What may be spent if both sets of limits apply: a request can lower a limit set here, not raise it."""
     return {**here, **{name: min(value, here.get(name, value)) for name, value in asked.items()}}
 
 
@@ -72,7 +72,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def spent(log: Sequence[Mapping[str, Any]], prices: Mapping[str, float]) -> Spent:
-    """What a run's log adds up to."""
+    """The totals of a run's log."""
     money = 0.0
     unpriced: dict[str, None] = {}
     for entry in log:
@@ -87,20 +87,20 @@ def spent(log: Sequence[Mapping[str, Any]], prices: Mapping[str, float]) -> Spen
 
 
 def exceeded(have: Spent, limits: Mapping[str, float], kind: str) -> str:
-    """Which limit of a kind, `soft` or `hard`, is reached, in words; nothing where none is."""
+    """Which limit of a kind, `soft` or `hard`, is reached, in words; empty if none is."""
     for name, amount in reached(have, limits, kind).items():
         return f"{_amount(amount)} of {_amount(limits[name])} {name.partition('_')[2]} are spent"
     return ""
 
 
 def reached(have: Spent, limits: Mapping[str, float], kind: str) -> dict[str, float]:
-    """Every limit of a kind that is reached, by its name, with what is spent of it."""
+    """Every limit of a kind that is reached, by name, with the amount spent."""
     amounts = {f"{kind}_{unit}": getattr(have, unit) for unit in UNITS}
     return {name: amount for name, amount in amounts.items() if name in limits and amount >= limits[name]}
 
 
 def warning_about(have: Spent, limits: Mapping[str, float]) -> str:
-    """What whoever runs it should know before the limit stops it."""
+    """What to tell the one driving the run before a limit stops it."""
     said = exceeded(have, limits, "soft")
     money = any(name.endswith("_money") for name in limits)
     if money and have.unpriced:

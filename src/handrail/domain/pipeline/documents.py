@@ -1,5 +1,5 @@
-"""Reading what agents write: verdicts and findings of reviews, tasks of a task list. Fails closed: what cannot be read
-is no approval, and a task list with a mistake is refused at its line."""
+"""Parses what agents write: verdicts and findings in reviews, tasks in a task list. Fails closed: an unreadable review
+approves nothing, and a task list with a mistake is refused, naming the line."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from handrail.domain.work.planning import find_cycle
 from handrail.kernel.errors import InvalidPlan
 from handrail.kernel.nearest import did_you_mean
 
-_LINE_END = re.compile(r"\r\n|\n|\r")  # what an editor counts, and nothing that only looks like it
+_LINE_END = re.compile(r"\r\n|\n|\r")  # line breaks as editors count them, not every Unicode separator
 _VERDICT = re.compile(
     r" {0,3}(?:#{1,6}[ \t]+)?[*_]{0,2}Verdict[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*"
     r"[*_`]{0,2}([A-Z](?:[A-Z_]*[A-Z])?)[*_`]{0,2}(.*)"
@@ -18,21 +19,21 @@ _VERDICT = re.compile(
 _SAID_MORE = re.compile(r"[ \t]*(?:$|[.,;:([—–-])")
 _WORD = re.compile(r"[A-Z][A-Z_]*")
 _MARKS = re.compile(r"[ \t]*(?:\|[ \t]*|(?:[-*+]|\d{1,3}[.)])[ \t]+)?(\[[xX]\][ \t]+)?(#{1,6}[ \t]+)?([*_`]{0,3})")
-"""What may stand before a line's first word: a table's bar, a bullet, a ticked box, a heading's signs, emphasis."""
+"""What may precede a line's first word: a table bar, a bullet, a ticked box, heading marks, emphasis."""
 _INDENTED = re.compile(r"(?: {4}|\t)(?![ \t]*(?:[-*+]|\d{1,3}[.)])[ \t])")
-"""A line of indented code; what begins with a bullet is a list within a list."""
+"""A line of indented code; one that begins with a bullet is a nested list instead."""
 _LABEL = re.compile(
     r"(?:[\w'’-]+[ \t]+){0,3}(?:(verdict)|decision|recommendation|conclusion|judge?ment)(?:[ \t]+[\w'’-]+){0,8}"
     r"(?:[ \t]*\([^)]*\))?[*_`]{0,3}[ \t]*(?:[:=|—–]|-+(?=[ \t])|(?<=[ \t])is\b)[ \t*_`\"']*([A-Za-z][A-Za-z_]*)(.*)",
     re.IGNORECASE,
 )
-"""A verdict in other words than the form's: `Final verdict - REVISE`, `| Verdict | FAIL |`."""
+"""A verdict that deviates from the required form: `Final verdict - REVISE`, `| Verdict | FAIL |`."""
 _NAKED = re.compile(r"(?:[\w'’-]+[ \t]+){0,2}verdict[*_`]{0,3}[ \t]*:?[*_`]{0,3}[ \t]*", re.IGNORECASE)
-"""A label or heading whose verdict stands on the line below."""
+"""A label or heading whose verdict is on the line below."""
 _CRITICAL = re.compile(r"\[CRITICAL\](.*)")
 _NOTHING = ("", "none", "nothing", "n/a", "none found", "nothing found", "no findings")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What no editor shows: a name with one in it is not the name people read. A tab is only a blank."""
+"""Invisible characters: a name that contains one is not the name people read. A tab merely counts as a space."""
 _FINDING = re.compile(r"\*\*[ \t]*(?:\d+\.[ \t]+)?\[(CRITICAL|MAJOR|MINOR)\][ \t]+(.+?)\*\*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _TASK = re.compile(r"##[ \t]+Task[ \t]+(\S+?)[ \t]*:(.*)")
@@ -45,7 +46,7 @@ _QUOTED = re.compile(r"`([^`]+)`")
 MODES = ("sequential", "parallel", "human_gate")
 MOST_TASKS = 500
 TITLE = 180
-"""Characters of a task's title: with its number it is a name in the plan."""
+"""Characters of a task's title, which together with its number is its name in the plan."""
 PATH = 1000
 MOST_FILES = 200
 """Files of one task."""
@@ -53,9 +54,9 @@ MOST_NEEDS = 5000
 """Dependencies of all tasks together: each is a row."""
 MOST_FINDINGS = 200
 STATED = 400
-"""Characters of a line that are looked at for a verdict in other words."""
+"""Characters of a line that are searched for a verdict in another form."""
 FINDING = 300
-"""Characters of a finding: what is longer belongs into the review itself."""
+"""Characters of a finding: anything longer belongs in the review itself."""
 MOST_DIGITS = 6
 
 Mode = Literal["sequential", "parallel", "human_gate"]
@@ -77,37 +78,32 @@ class TaskEntry(NamedTuple):
     depends_on: tuple[int, ...]
     files: tuple[str, ...]
     text: str
-    """What stands under its heading beside the fields."""
+    """The text under its heading, without the fields."""
     line: int
     needs_at: tuple[int, ...] = ()
-    """For each of `depends_on` the line that names it."""
+    """For each of `depends_on`, the line that names it."""
 
 
 class Judgement(NamedTuple):
-    """The verdict of a review, or why none of it counts."""
+    """The verdict of a review, or why it has none that counts."""
 
     verdict: str | None
     problem: str = ""
-    """What is wrong, for whoever has to write it again; empty where there is a verdict."""
+    """What is wrong, for the agent that has to rewrite it; empty if there is a verdict."""
 
 
 def judgement_in(text: str, passes: Iterable[str], fails: Iterable[str]) -> Judgement:
-    """The verdict of a review, where everything in it agrees on one.
+    """The verdict of a review, if everything in it agrees on one.
 
-    A review that says two things is as unreadable as one that says nothing: two lines of the form that differ, a line
-    in any other form that says the opposite, or a critical finding beside a verdict that passes. What is quoted (`> `)
-    is somebody else's word.
+    A review that says two things is as unreadable as one that says nothing: two verdict lines that differ, a line in
+    any other form that says the opposite, or a critical finding next to a passing verdict. Quoted text (`> `) does not
+    count, since it is someone else's.
     """
     good = set(passes)
     return _read(text, good | set(fails), good)
 
 
-def verdict_in(text: str, known: Iterable[str]) -> str | None:
-    """The verdict of a review, where nobody says which of the known ones pass: findings are not looked at."""
-    return _read(text, set(known), None).verdict
-
-
-def _read(text: str, known: set[str], good: set[str] | None) -> Judgement:
+def _read(text: str, known: set[str], good: set[str]) -> Judgement:
     lines, endless = _prose(text)
     if endless is not None:
         return Judgement(None, f"a code block or comment begins at line {endless} and never ends, which hides the rest")
@@ -131,8 +127,8 @@ def _read(text: str, known: set[str], good: set[str] | None) -> Judgement:
     if problem:
         return Judgement(None, problem)
     (verdict,) = said
-    passed = None if good is None else verdict in good
-    against = [word for word in elsewhere if word != verdict and (good is None or (word in good) != passed)]
+    passed = verdict in good
+    against = [word for word in elsewhere if word != verdict and (word in good) != passed]
     if against:
         return Judgement(None, _differs({verdict: said[verdict], **{word: elsewhere[word] for word in against}}))
     if passed and critical is not None:
@@ -142,7 +138,7 @@ def _read(text: str, known: set[str], good: set[str] | None) -> Judgement:
 
 
 def _unclear(said: Mapping[str, int], elsewhere: Mapping[str, int], known: set[str]) -> str:
-    """Why the lines of a verdict's form give none; empty where they give one."""
+    """Why the proper verdict lines do not yield a verdict; empty if they do."""
     if not said:
         near = f"; line {min(elsewhere.values())} is not of its form" if elsewhere else ""
         return f"no line of it is a verdict{near}"
@@ -161,9 +157,9 @@ def _differs(lines: Mapping[str, int]) -> str:
 
 
 def _stated(line: str, known: set[str], *, awaited: bool) -> set[str]:
-    """The verdicts that a line states in other words than the form's.
+    """The verdicts a line states in a form other than the required one.
 
-    In small letters a verdict is an ordinary word, so it counts only right after the label and with nothing behind it.
+    In lower case a verdict is an ordinary word, so it counts only directly after the label with nothing following.
     """
     marks = _MARKS.match(line)
     assert marks is not None, "there may be none of them"
@@ -187,10 +183,10 @@ def _is_naked(line: str) -> bool:
 
 
 def _is_critical(line: str) -> bool:
-    """Whether a line holds a critical finding, in the form of findings or nearly so. `[CRITICAL] none` is none."""
+    """Whether a line holds a critical finding, in the exact form or close to it. `[CRITICAL] none` is not one."""
     if _is_quoted(line):
         return False
-    line = _QUOTED.sub("code", line)  # a finding within it is an example
+    line = _QUOTED.sub("code", line)  # a finding inside code is an example
     marks = _MARKS.match(line)
     begins = _CRITICAL.match(line[marks.end() :]) if marks is not None else None
     found = [begins[1]] if begins is not None else []
@@ -203,7 +199,7 @@ def _is_quoted(line: str) -> bool:
 
 
 def findings_in(text: str) -> list[Finding]:
-    """What a review finds. What it quotes of another is that one's."""
+    """The findings of a review, without those it quotes from another one."""
     found: list[Finding] = []
     for _, line in _prose(text)[0]:
         if _is_quoted(line):
@@ -215,8 +211,8 @@ def findings_in(text: str) -> list[Finding]:
 
 
 def _prose(text: str) -> tuple[list[tuple[int, str]], int | None]:
-    """The lines that say something, with their numbers, and where a code block or comment begins that never ends: an
-    example in a fenced block and a comment say nothing."""
+    """The numbered lines that count as text, without fenced code and comments, and the line where an unclosed code
+    block or comment begins."""
     found: list[tuple[int, str]] = []
     hidden = 0
     lines, endless = _lines(text)
@@ -235,7 +231,7 @@ def _prose(text: str) -> tuple[list[tuple[int, str]], int | None]:
 
 
 def _lines(text: str) -> tuple[list[tuple[int, str, bool]], int | None]:
-    """Every line with its number and whether it belongs to a fenced block, and where a block begins that never ends."""
+    """Every line with its number and whether it is in a fenced block, and the line where an unclosed block begins."""
     found: list[tuple[int, str, bool]] = []
     fence = ""
     began = 0
@@ -252,7 +248,7 @@ def _lines(text: str) -> tuple[list[tuple[int, str, bool]], int | None]:
 
 
 def tasks_in(text: str, name: str = "tasks.md") -> list[TaskEntry]:
-    """The tasks of a list, in its order. Raises InvalidPlan that points at the line."""
+    """The tasks of a list, in its order. Raises InvalidPlan naming the line."""
     found: list[TaskEntry] = []
     heading: tuple[int, int, str] | None = None
     body: list[tuple[int, str, bool]] = []
@@ -264,7 +260,7 @@ def tasks_in(text: str, name: str = "tasks.md") -> list[TaskEntry]:
         match = None if in_code else _TASK.fullmatch(line)
         if match is None:
             if not in_code and _LIKE_A_TASK.match(line):
-                raise _wrong(name, line_number, "a task begins so: ## Task 1: Wrap the fetch")
+                raise _wrong(name, line_number, "a task starts with a line such as: ## Task 1: Wrap the fetch")
             body.append((line_number, line, in_code))
             continue
         if heading is not None:
@@ -295,14 +291,14 @@ def _task(name: str, heading: tuple[int, int, str], body: Sequence[tuple[int, st
         if field is not None:
             key = field[1].lower().replace(" ", "_").replace("-", "_")
             if key in fields:
-                raise _wrong(name, at, f"{key} of task {number} stands at line {fields[key][0][0]} already")
+                raise _wrong(name, at, f"task {number} already has {key}, at line {fields[key][0][0]}")
             fields[key] = [(at, field[2])]
             listing = fields[key] if key in ("files", "depends_on") and not field[2].strip() else None
         elif listing is not None and bullet is not None:
             listing.append((at, bullet[1]))
         else:
             if text.strip() or (listing is not None and len(listing) > 1):
-                listing = None  # a list ends with what is no bullet, and with the empty line after it
+                listing = None  # a list ends at anything that is not a bullet, and at the blank line after it
             rest.append(text)
     mode: Mode = "sequential"
     for at, text in fields.get("mode", ())[:1]:
@@ -340,7 +336,7 @@ def _number(name: str, line: int, word: str) -> int:
 
 
 def _files(name: str, given: Sequence[tuple[int, str]]) -> list[str]:
-    """The paths of a field: those on its line with commas between, or one to a bullet, with or without backticks."""
+    """The paths of a field: comma-separated on its line, or one per bullet, with or without backticks."""
     if not given:
         return []
     first, rest = given[0], given[1:]
@@ -356,9 +352,9 @@ def _files(name: str, given: Sequence[tuple[int, str]]) -> list[str]:
 
 
 def _plain(name: str, line: int, what: str, text: str, most: int) -> str:
-    """The text, as people can read it and as a plan can keep it."""
+    """The text, refused if people could not read it or a plan could not hold it."""
     if bad := _CONTROL.search(text):
-        raise _wrong(name, line, f"{what} has a character in it that nobody sees (U+{ord(bad[0]):04X}); take it out")
+        raise _wrong(name, line, f"{what} contains the invisible character U+{ord(bad[0]):04X}; remove it")
     if len(text) > most:
         raise _wrong(name, line, f"{what} has {len(text)} characters; {most} are the most")
     return text.replace("\t", " ")
@@ -372,7 +368,7 @@ def _check(name: str, tasks: Sequence[TaskEntry]) -> None:
         if needs > MOST_NEEDS:
             raise _wrong(name, task.needs_at[-1], f"more than {MOST_NEEDS} dependencies in all; name only the nearest")
         if task.number in known:
-            raise _wrong(name, task.line, f"task {task.number} stands at line {known[task.number].line} already")
+            raise _wrong(name, task.line, f"task {task.number} is already defined at line {known[task.number].line}")
         known[task.number] = task
     for task in tasks:
         for need, line in zip(task.depends_on, task.needs_at, strict=True):
@@ -380,7 +376,7 @@ def _check(name: str, tasks: Sequence[TaskEntry]) -> None:
                 raise _wrong(name, line, f"task {need} depends on itself")
             if need not in known:
                 raise _wrong(name, line, f"task {task.number} depends on task {need}, which is not there")
-    if path := _cycle(known):
+    if path := find_cycle({number: task.depends_on for number, task in known.items()}):
         way = " → ".join(str(number) for number in path)
         first = known[path[0]]
         raise _wrong(
@@ -388,32 +384,5 @@ def _check(name: str, tasks: Sequence[TaskEntry]) -> None:
         )
 
 
-def _cycle(tasks: Mapping[int, TaskEntry]) -> list[int]:
-    """A circle of tasks, each waiting for the next; empty where there is none."""
-    over: set[int] = set()
-    for start in tasks:
-        path: list[int] = []
-        pending = [(start, iter(tasks[start].depends_on))]
-        on_path = {start}
-        if start in over:
-            continue
-        path.append(start)
-        while pending:
-            number, needs = pending[-1]
-            need = next((need for need in needs if need not in over), None)
-            if need is None:
-                over.add(number)
-                on_path.discard(number)
-                path.pop()
-                pending.pop()
-            elif need in on_path:
-                return [*path[path.index(need) :], need]
-            else:
-                on_path.add(need)
-                path.append(need)
-                pending.append((need, iter(tasks[need].depends_on)))
-    return []
-
-
 def _wrong(name: str, line: int, why: str) -> InvalidPlan:
-    return InvalidPlan(f"{name}, line {line}: {why}", hint="mend the line and report again", line=line)
+    return InvalidPlan(f"{name}, line {line}: {why}", hint="fix the line and report again", line=line)

@@ -1,5 +1,5 @@
-"""How large a piece of work is, and what says so. In this order: what the person said, story points, labels, words. The
-first that has something to say decides, and is named."""
+"""How large a piece of work is, and the evidence for that. Considered in this order: the person's own word, story
+points, labels, words in the text. The first that applies decides, and is named."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 SMALL_POINTS, MEDIUM_POINTS = 4, 12
-"""Up to so many story points a change is small, up to so many of ordinary size."""
+"""The most story points of a small and of a medium change."""
 LARGE_LABELS = frozenset({"epic", "large", "size/l", "size/xl", "architecture", "breaking-change", "rewrite"})
 SMALL_LABELS = frozenset({"good first issue", "small", "size/s", "size/xs", "trivial", "typo", "documentation", "docs"})
 WORDS: dict[str, int] = {
@@ -37,12 +37,12 @@ WORDS: dict[str, int] = {
     "optional": -1,
     "required": -1,
 }
-"""What words weigh: above zero they speak for a large change."""
+"""Weights of words: positive ones suggest a large change."""
 LARGE_SCORE, SMALL_SCORE = 3, -2
 
 
 class Effort(NamedTuple):
-    """The effort, and the evidence that decided."""
+    """The effort, and the evidence that decided it."""
 
     effort: str
     evidence: str
@@ -62,7 +62,7 @@ def detect(override: str | None, points: float | None, labels: Sequence[str], te
 
 
 def _by_words(text: str) -> Effort:
-    """Whole words only, each once."""
+    """Counts whole words only, each once."""
     lowered = text.lower()
     found = {word: weight for word, weight in WORDS.items() if re.search(rf"\b{re.escape(word)}\b", lowered)}
     score = sum(found.values())
@@ -71,4 +71,4 @@ def _by_words(text: str) -> Effort:
         return Effort("L", f"the words {words}")
     if score <= SMALL_SCORE:
         return Effort("S", f"the words {words}")
-    return Effort("M", f"the words {words} weigh each other up" if found else "nothing speaks for more or less")
+    return Effort("M", f"the words {words} balance each other" if found else "nothing suggests more or less")

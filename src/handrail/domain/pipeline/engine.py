@@ -1,7 +1,7 @@
-"""The engine: what is to be done next in a run. A pure function of the flow, the state and the files there are.
+"""The engine: decides the next action of a run. A pure function of the flow, the run's state and the workspace files.
 
-It decides and changes nothing: asked twice it says the same. What comes of an action is `reporting.py`'s, what a person
-answers `answering.py`'s.
+It changes nothing, so asking twice gives the same answer. `reporting.py` handles the result of an action,
+`answering.py` a person's answer.
 """
 
 from __future__ import annotations
@@ -11,26 +11,30 @@ from typing import Literal
 
 import msgspec
 
-from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.handing_out import settled
+from handrail.domain.pipeline.flow import NUMBER, Flow, Phase, numbered
+from handrail.domain.pipeline.handing_out import reopened, settled
 from handrail.domain.pipeline.state import Facts, RunState, TaskState, is_left_out, present_phase, unreviewed
 
 UNREADABLE_TRIES = 2
 """Reviews without a readable verdict before a person is asked."""
 FAILED_TRIES = 2
-"""Failures of one phase in a row before a person is asked."""
+"""Consecutive failures of one phase before a person is asked."""
+UNTAKEN_TRIES = 3
+"""Consecutive turns of one phase that produced no usable result before a person is asked. One more than for failures,
+because a forgotten file is usually there on the next try. There has to be a limit: an agent that keeps writing the same
+text is paid for every time."""
 LIMIT_OPTIONS = ["approve", "reject", "abandon"]
 FAILED_OPTIONS = ["reject", "abandon"]
-"""Where work is missing that nobody can go on without."""
+"""For a phase whose missing work the run cannot continue without."""
 TASK_GATE_OPTIONS = ["done", "skip", "abandon"]
 PAUSED, UNTIL, BUDGET = "paused", "until", "budget"
-"""Why a run stands still that is not over."""
+"""Why a run that is not over has stopped."""
 
 ActionType = Literal["spawn_agent", "checkpoint", "exec", "write_file", "human_gate", "done"]
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One typed action. Which fields it has goes by its type."""
+    """One typed action. Its type determines which fields are set."""
 
     type: ActionType
     phase: str = ""
@@ -39,37 +43,37 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inputs: list[str] = []
     output: str | None = None
     tasks: list[int] = []
-    """The tasks it is for. Several are done by as many agents side by side."""
+    """The tasks it covers. If there are several, that many agents work on them in parallel."""
     gate: str | None = None
     """The gate's name."""
     shows: str | None = None
-    """The file that is shown at a gate."""
+    """The file shown at the gate."""
     why: str | None = None
-    """What a person is asked, where it is not just a file."""
+    """The question put to a person, if there is more to it than approving a file."""
     options: list[str] = []
     command: list[str] = []
     setup_only: bool = False
-    """True for a command that another one of the same phase follows."""
+    """True for a command that is followed by another command of the same phase."""
     path: str | None = None
     content: str | None = None
     opened_by: str | None = None
-    """The answer to another gate that led straight to this one."""
+    """The answer to the previous gate, if that answer led straight to this one."""
     automatic: bool = False
     """True for a gate that opens by itself."""
     abandoned: bool = False
     stopped: str | None = None
-    """Why the run stands still, where it is not over: paused, until or budget."""
+    """Why the run has stopped, if it is not over: paused, until or budget."""
 
 
 def decide(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]) -> Action:
-    """The next action. `files` are the texts in the workspace by name."""
+    """The next action. `files` maps names to the texts in the workspace."""
     action = _decided(flow, state, facts, files)
     why = _stop(flow, facts, action)
     return action if why is None else Action(type="done", phase=action.phase, stopped=why)
 
 
 def _stop(flow: Flow, facts: Facts, action: Action) -> str | None:
-    """Why this action is not to be done now. What has been spent stops only what would spend more."""
+    """Why this action must not be done now. A spent budget stops only actions that would spend more."""
     if action.type == "done":
         return None
     if facts.paused:
@@ -82,12 +86,17 @@ def _stop(flow: Flow, facts: Facts, action: Action) -> str | None:
 def _decided(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]) -> Action:
     if state.ended is not None:
         return Action(type="done", abandoned=state.ended == "abandoned")
-    state = settled(flow, state, files)
+    state = reopened(flow, settled(flow, state, files), files)
     phase = present_phase(flow, state, facts)
     if phase is None:
         return Action(type="done")
     if (failed := _failed(phase, state)) is not None:
         return failed
+    action = _turn_of(flow, state, facts, phase, files)
+    return _untaken(phase, state, action) or action
+
+
+def _turn_of(flow: Flow, state: RunState, facts: Facts, phase: Phase, files: Mapping[str, str]) -> Action:
     match phase.kind:
         case "agent":
             return _spawn(flow, state, facts, phase, files)
@@ -116,7 +125,7 @@ def _spawn(
         agent=agent,
         model=phase.model,
         inputs=_inputs(flow, state, phase, files, tasks),
-        output=phase.output if len(tasks) != 1 else (phase.output or "").replace("{N}", str(tasks[0].number)),
+        output=phase.output if len(tasks) != 1 else phase.output_for(tasks[0].number),
         tasks=[task.number for task in tasks],
     )
 
@@ -124,10 +133,10 @@ def _spawn(
 def _inputs(
     flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str], tasks: tuple[TaskState, ...]
 ) -> list[str]:
-    """The files to read, by name; those that may be missing only where this run has written them."""
+    """The names of the files to read; an optional one is included only if this run has written it."""
     found: list[str] = []
     for name in (*phase.inputs, *phase.if_there):
-        names = [name.replace("{N}", str(task.number)) for task in tasks] if "{N}" in name else [name]
+        names = [numbered(name, task.number) for task in tasks] if NUMBER in name else [name]
         writers = [other.id for other in flow.phases if other.output == name]
         written = not writers or any(writer in state.done for writer in writers)
         found += [one for one in names if name in phase.inputs or (one in files and (written or one in state.judged))]
@@ -135,12 +144,12 @@ def _inputs(
 
 
 def failure_gate(phase_id: str) -> str:
-    """What the question is called that a phase asks once it has failed too often."""
+    """The name of the question a phase asks after failing, or producing nothing usable, too often."""
     return f"{phase_id}-failed"
 
 
 def _failed(phase: Phase, state: RunState) -> Action | None:
-    """The question to a person, where the same thing failed often enough."""
+    """The question to a person, if this phase has failed too often."""
     failures = state.failed.get(phase.id, 0)
     if failures < FAILED_TRIES:
         return None
@@ -153,12 +162,28 @@ def _failed(phase: Phase, state: RunState) -> Action | None:
     )
 
 
+def _untaken(phase: Phase, state: RunState, action: Action) -> Action | None:
+    """The question to a person that replaces an action whose results were unusable too often."""
+    turns = state.untaken.get(phase.id, 0)
+    if turns < UNTAKEN_TRIES or action.type not in ("spawn_agent", "write_file"):
+        return None
+    reason = state.again.get(phase.id, "")
+    why = f"{phase.label} was tried {turns} times and gave nothing that could be accepted: {reason}"
+    return Action(
+        type="checkpoint",
+        phase=phase.id,
+        gate=failure_gate(phase.id),
+        why=why.rstrip(": "),
+        options=list(FAILED_OPTIONS),
+    )
+
+
 def is_sent_back_too_often(phase: Phase, state: RunState) -> bool:
     return state.tries.get(phase.id, 0) > phase.retries
 
 
 def _limit(phase: Phase, state: RunState) -> Action | None:
-    """The question to a person, where agents have tried often enough."""
+    """The question to a person, if agents have tried often enough."""
     tries, unread = state.tries.get(phase.id, 0), state.unread.get(phase.id, 0)
     if is_sent_back_too_often(phase, state):
         why = f"{phase.label} has sent the work back {tries} times."
@@ -177,20 +202,22 @@ def _limit(phase: Phase, state: RunState) -> Action | None:
 
 
 def _gate(phase: Phase, state: RunState, facts: Facts) -> Action:
-    opens = facts.auto and not facts.humans_decide and phase.auto_after in state.approved
+    why = state.again.get(phase.id)  # reopened: the approving review was of another text, so --auto must not open it
+    opens = facts.auto and not facts.humans_decide and phase.auto_after in state.approved and why is None
     return Action(
         type="checkpoint",
         phase=phase.id,
         gate=phase.id,
         shows=phase.shows,
+        why=why,
         options=list(phase.options),
         automatic=opens,
     )
 
 
 def ready(tasks: list[TaskState]) -> list[TaskState]:
-    """The tasks that can be done now, in their order."""
-    over = {task.number for task in tasks if task.implemented or task.skipped}
+    """The tasks that can be done now, in order."""
+    over = {task.number for task in tasks if task.is_over}
     return [task for task in tasks if task.number not in over and over.issuperset(task.depends_on)]
 
 
@@ -202,7 +229,7 @@ def _task_action(flow: Flow, state: RunState, facts: Facts, phase: Phase, files:
     if limited is not None:
         return limited
     agents = [task for task in now if not task.is_gate]
-    if not agents:  # every other task waits for what a person does elsewhere
+    if not agents:  # everything left waits for something a person does elsewhere
         gate = now[0]
         return Action(
             type="human_gate",
@@ -217,7 +244,7 @@ def _task_action(flow: Flow, state: RunState, facts: Facts, phase: Phase, files:
 
 
 def one_task_list() -> str:
-    """The list of a flow in which nobody breaks the work down: the request is its one task."""
+    """The task list for a flow without a breakdown phase: the request is the only task."""
     return "# Tasks\n\n## Task 1: Do what request.md asks for\nmode: sequential\nfiles:\ndepends_on: []\n"
 
 
@@ -226,13 +253,13 @@ def _task_limit(flow: Flow, state: RunState, facts: Facts, phase: Phase) -> Acti
     review = next((one for one in flow.phases if one.kind == "task-reviews" and one.revises == phase.id), None)
     if review is None or is_left_out(review, state, flow, facts):
         return None
-    for task in state.tasks:
-        if not task.implemented and task.retries > review.retries:
+    for task in ready(state.tasks):  # one that waits for another is asked about when its turn comes
+        if task.retries > review.retries:
             return Action(
                 type="checkpoint",
                 phase=phase.id,
                 gate=f"task-{task.number}-limit",
-                shows=(review.output or "").replace("{N}", str(task.number)),
+                shows=review.output_for(task.number),
                 tasks=[task.number],
                 why=f"Task {task.number} ({task.title}) was sent back {task.retries} times.",
                 options=list(LIMIT_OPTIONS),

@@ -1,5 +1,5 @@
-"""What a run will probably cost, by what earlier ones of its effort did: half of them stayed below the first figure,
-nine of ten below the second. Pure; without earlier runs there is no estimate."""
+"""What a run will probably cost, judging by earlier ones of the same effort: half of them stayed below the first
+figure, nine in ten below the second. Pure; without earlier runs there is no estimate."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Cost(NamedTuple):
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of all does not exceed: always one that really was."""
+    """The smallest value that at least this share of all values does not exceed: always one that actually occurred."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def estimate(costs: Sequence[Cost]) -> dict[str, Any] | None:
-    """The estimate as it is shown; None where nothing is known. Runs that reported no cost teach nothing."""
+    """The estimate as shown; None if nothing is known. Runs that reported no cost are ignored."""
     known = [cost for cost in costs if cost.tokens or cost.duration_ms]
     if not known:
         return None

@@ -1,7 +1,7 @@
-"""What a run puts into the places of a command: `{workspace}`, `{title}` and the rest. Pure, and no shell's words: a
-place becomes part of one argument, whatever stands in it.
+"""Fills a run's values into the placeholders of a command: `{workspace}`, `{title}` and the rest. Pure. No shell is
+involved: a placeholder becomes part of one argument, whatever its value.
 
-Which places there are is the flow format's (`flow.py`); which command comes when is the engine's.
+The flow format (`flow.py`) defines the placeholders; the engine decides which command comes when.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PROJECT = re.compile(r"https://(?:gitlab\.com/(\S+?)/-/|github\.com/([^/\s]+/[^
 
 
 def filled(run: PipelineRun, word: str) -> str:
-    """A command's word with what the run knows, in one pass: what is put in is not looked at again."""
+    """A command's word with the run's values, filled in one pass: inserted text is not expanded again."""
     values = place_values(run)
     return _PLACE.sub(lambda match: values.get(match[1], match[0]), word)
 
@@ -37,12 +37,12 @@ def place_values(run: PipelineRun) -> dict[str, str]:
 
 
 def _number(run: PipelineRun) -> str:
-    """The issue's number, by its address: what was sent beside that may be another's."""
+    """The issue's number, taken from its address: an id sent alongside may belong to another issue."""
     found = (source.pattern.fullmatch(run.source_url or "") for source in SOURCES)
     return next((match[1] for match in found if match is not None), run.source_id or "")
 
 
 def _project(run: PipelineRun) -> str:
-    """The project that the issue is in, as one part of a path of its service's interface: `group%2Fproject`."""
+    """The issue's project as one path segment for its service's API: `group%2Fproject`."""
     match = _PROJECT.match(run.source_url or "")
     return quote(match[1] or match[2], safe="") if match is not None else ""

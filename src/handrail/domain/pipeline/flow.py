@@ -1,7 +1,7 @@
-"""The flow format: which phases a run has, who does each, what it reads and writes, what may come of it.
+"""The flow format: which phases a run has, who does each one, what it reads and writes, and how it can end.
 
 A flow is a document that a team can copy and change; the three bundled ones are files of the same format
-(`docs/flows.md`). Here it is read and checked; what happens in a run is `engine.py`'s.
+(`docs/flows.md`). This module reads and checks flows; `engine.py` decides what happens in a run.
 """
 
 from __future__ import annotations
@@ -19,34 +19,41 @@ from handrail.kernel.nearest import did_you_mean
 
 MOST_PHASES = 60
 REQUEST = "request.md"
-"""What every run has from its beginning."""
+"""The file every run has from the start."""
+NUMBER = "{N}"
+"""Stands for a task's number in a file name."""
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _VERDICT = re.compile(r"[A-Z]+(_[A-Z]+)*")
 _FILE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\{N\})*\.md")
 _AT_PHASE = re.compile(r" - at `(?:key in )?\$\.phases\[(\d+)\]")
 PLACES = frozenset({"workspace", "branch", "spec-name", "title", "body", "source_url", "source_id", "source_project"})
-"""What a command's words may have in braces; `filling.py` puts in what a run knows."""
+"""Placeholders allowed in braces in a command's words; `filling.py` inserts the run's values."""
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What no editor shows, and a terminal obeys."""
+"""Characters that no editor shows but a terminal obeys."""
 _LAID_OUT = re.compile(r"[\n\t]")
-"""Those of them that a text of several lines is laid out with."""
+"""Those of them that are legitimate in a text of several lines."""
 
 Kind = Literal["agent", "review", "gate", "tasks", "task-reviews", "exec"]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Words = Annotated[list[Annotated[str, Meta(min_length=1, max_length=2000)]], Meta(min_length=1, max_length=60)]
 
 
+def numbered(name: str, number: int) -> str:
+    """A file name with the task's number filled in."""
+    return name.replace(NUMBER, str(number))
+
+
 class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One phase of a flow.
 
-    - `agent`: an agent writes `output`; the phase is over when the file is there (and contains `contains`).
+    - `agent`: an agent writes `output`; the phase is over once the file exists (and contains `contains`).
     - `review`: an agent judges and writes a verdict into `output`; one of `passes` ends the phase, one of `fails` sends
-      the run back to `revises`, at most `retries` times; the next time a person is asked.
+      the run back to `revises`, at most `retries` times; after that a person is asked.
     - `gate`: a person is shown `shows` and answers with one of `options`; `reject` goes back to `returns_to`, any other
-      goes on. With --auto it opens by itself where the review `auto_after` approved.
-    - `tasks`: the tasks of `plan` are done by agents, side by side where they can be; each writes its `output`.
-    - `task-reviews`: each task's work is judged; a failing one is done again, at most `retries` times.
+      answer goes on. With --auto it opens by itself if the review `auto_after` approved.
+    - `tasks`: agents do the tasks of `plan`, in parallel where possible; each writes its `output`.
+    - `task-reviews`: each task's work is judged; if it fails, the task is done again, at most `retries` times.
     - `exec`: `commands` are run, one after the other.
     """
 
@@ -56,9 +63,9 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     agent: Name | None = None
     model: Name = "sonnet"
     inputs: list[Name] = []
-    """Files in the workspace that it reads; `{N}` stands for a task's number."""
+    """Workspace files it reads; `{N}` stands for a task's number."""
     if_there: list[Name] = []
-    """Files that it reads where they are there."""
+    """Files it reads if they exist."""
     output: Name | None = None
     """The file it writes; `{N}` stands for a task's number."""
     contains: Annotated[str, Meta(max_length=200)] = ""
@@ -67,21 +74,25 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     fails: list[Name] = []
     revises: Name | None = None
     retries: Annotated[int, Meta(ge=0, le=20)] = 1
-    """How often it may send the work back before a person is asked: with 1, the second time."""
+    """How often it may send the work back; the next time, a person is asked. With 1, that is the second time."""
     shows: Name | None = None
     options: list[Name] = []
     returns_to: Name | None = None
     auto_after: Name | None = None
     commands: Annotated[list[Words], Meta(max_length=20)] = []
-    """Argument lists, never a shell's words."""
+    """Argument lists, never shell command lines."""
     only_for: list[Name] = []
-    """Kinds of source it is done for; all where none is named."""
+    """The source types it applies to; empty means all."""
     unless: list[Literal["skip_pr"]] = []
-    """Flags that leave it out."""
+    """Flags that exclude it."""
     after_answer: dict[Name, Name] = {}
-    """Done only where a gate before it was answered so: phase id, answer."""
+    """Done only if an earlier gate got this answer: phase id, answer."""
     instead: dict[Name, Name] = {}
-    """Another agent where a phase is skipped: phase id, agent."""
+    """A different agent if a phase is skipped: phase id, agent."""
+
+    def output_for(self, number: int) -> str:
+        """The file it writes for one task."""
+        return numbered(self.output or "", number)
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -90,7 +101,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: Name
     description: Annotated[str, Meta(max_length=2000)] = ""
     extends: Name | None = None
-    """Another flow whose phases these are, where none are given."""
+    """Another flow to take the phases from, if it has none of its own."""
     skip: list[Name] = []
     phases: Annotated[list[Phase], Meta(max_length=MOST_PHASES)] = []
 
@@ -105,12 +116,12 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def is_flow_id(name: str) -> bool:
-    """Whether a flow can have this name: small letters, digits and hyphens, as its file has."""
+    """Whether this can be a flow's name: lowercase letters, digits and hyphens, like its file name."""
     return _ID.fullmatch(name) is not None and len(name) <= 100
 
 
 def read_flow(document: Any, find: Callable[[str], Flow | None]) -> Flow:
-    """The flow a document describes, checked; `find` gives others by name. Raises InvalidFlow, naming the place."""
+    """The flow a document describes, checked; `find` looks up others by name. Raises InvalidFlow, naming the place."""
     try:
         flow = msgspec.convert(document, Flow)
     except msgspec.ValidationError as problem:
@@ -136,7 +147,7 @@ def read_flow(document: Any, find: Callable[[str], Flow | None]) -> Flow:
 
 
 def _phase_at(document: Any, problem: str) -> str | None:
-    """The id of the phase that a validator speaks of, or its place where it has none."""
+    """The id of the phase a validation error is about, or its number if it has no valid id."""
     match = _AT_PHASE.search(problem)
     if match is None:
         return None
@@ -173,7 +184,7 @@ def _check_skips(flow: Flow, phases: Mapping[str, Phase]) -> None:
     for skipped in flow.skip:
         if skipped not in phases:
             raise InvalidFlow(
-                f"{flow.name} skips {skipped}, which it has not{did_you_mean(skipped, phases)}",
+                f"{flow.name} skips {skipped}, which is not one of its phases{did_you_mean(skipped, phases)}",
                 hint=f"phases: {', '.join(phases)}",
             )
     kept = [phase for phase in flow.phases if phase.id not in flow.skip]
@@ -187,11 +198,13 @@ def _check_skips(flow: Flow, phases: Mapping[str, Phase]) -> None:
         for field in ("revises", "returns_to"):
             other = phases.get(getattr(phase, field) or "")
             if other is not None and (where := _missing(other, phase)):
-                raise _wrong(phase, f"{field} names {other.id}, which is done {where}; this phase is done beside that")
+                raise _wrong(
+                    phase, f"{field} names {other.id}, which is done {where}; this phase runs in parallel to that"
+                )
 
 
 def _missing(other: Phase, phase: Phase) -> str:
-    """How a phase is done more seldom than another; empty where it is done whenever that one is."""
+    """How `other` is more restricted than `phase`; empty if it is done whenever `phase` is."""
     if other.only_for and not (phase.only_for and set(phase.only_for) <= set(other.only_for)):
         return f"only for {', '.join(other.only_for)}"
     if not set(other.unless) <= set(phase.unless):
@@ -223,16 +236,18 @@ _SOURCE_TYPES = ("text", *(source.type for source in SOURCES))
 
 
 def _check_kind(phase: Phase) -> None:
-    """What a phase of its kind has to have, by itself."""
+    """Checks what the kind of a phase requires and allows, on its own."""
     for field in _NEEDS[phase.kind]:
         if not getattr(phase, field):
             raise _wrong(phase, f"a phase of kind {phase.kind} needs {field}")
-    given = msgspec.to_builtins(phase)  # without what is as it would be anyway
+    given = msgspec.to_builtins(phase)  # omits fields that have their default value
     for field in given:
         if field not in _KNOWS[phase.kind]:
-            raise _wrong(phase, f"a phase of kind {phase.kind} has no {field}: it would be of no effect")
+            raise _wrong(phase, f"a phase of kind {phase.kind} has no {field}: it would have no effect")
     if phase.kind == "gate" and not set(phase.options) - {"reject", "abandon"}:
         raise _wrong(phase, "options needs one that goes on, such as approve")
+    if phase.kind == "gate" and phase.options[0] in ("reject", "abandon"):
+        raise _wrong(phase, f"{phase.options[0]} cannot be the first option: --auto chooses that one")
     if phase.kind == "gate" and ("reject" in phase.options) != (phase.returns_to is not None):
         raise _wrong(phase, "the option reject and returns_to go together: what is rejected is done again")
     if set(phase.passes) & set(phase.fails):
@@ -241,7 +256,7 @@ def _check_kind(phase: Phase) -> None:
 
 
 def _check_words(phase: Phase) -> None:
-    """The words it is spoken to and of with: an engine that cannot hear one would wait for it for ever."""
+    """Checks its names, verdicts, options and placeholders: the engine would wait forever for an unknown word."""
     _check_visible(phase)
     for agent in (*([phase.agent] if phase.agent is not None else []), *phase.instead.values()):
         if not _ID.fullmatch(agent):
@@ -262,7 +277,7 @@ def _check_words(phase: Phase) -> None:
 
 
 def _check_visible(phase: Phase) -> None:
-    """Refuses control characters: people are shown a label, agents the rest."""
+    """Refuses control characters: a label is shown to people, the rest to agents."""
     if not phase.label.strip():
         raise _wrong(phase, "label has nothing in it that can be read")
     lines = (("contains", phase.contains), *(("commands", word) for command in phase.commands for word in command))
@@ -273,7 +288,7 @@ def _check_visible(phase: Phase) -> None:
 
 
 def _check_places(phase: Phase, before: Mapping[str, Phase]) -> None:
-    """The phases it names: they come before it, and are of a kind that can be meant."""
+    """Checks the phases it names: they must come before it and be of a suitable kind."""
     kinds = {"revises": ("agent", "tasks"), "returns_to": ("agent", "tasks"), "auto_after": ("review",)}
     named = [(field, getattr(phase, field), kinds[field]) for field in kinds]
     for field, other, meant in (*named, *(("after_answer", gate, ("gate",)) for gate in phase.after_answer)):
@@ -293,15 +308,15 @@ def _check_places(phase: Phase, before: Mapping[str, Phase]) -> None:
 
 
 def _check_files(phase: Phase, before: Mapping[str, Phase]) -> None:
-    """The files it names: plain names, and those it needs are written before it."""
+    """Checks the files it names: they must be plain names, and required ones must be written before it."""
     for name in (phase.output, phase.plan, phase.shows, *phase.inputs, *phase.if_there):
         if name is not None and not _FILE.fullmatch(name):
             raise _wrong(phase, f"{name} is no plain name of a Markdown file in the workspace, such as design.md")
-        if name is not None and "{N}" in name and phase.kind not in _BY_TASK:
+        if name is not None and NUMBER in name and phase.kind not in _BY_TASK:
             raise _wrong(phase, f"{name}: only phases of kind tasks and task-reviews know {{N}}")
-    if phase.kind in _BY_TASK and "{N}" not in (phase.output or ""):
+    if phase.kind in _BY_TASK and NUMBER not in (phase.output or ""):
         raise _wrong(phase, "output needs {N}, since every task writes its own")
-    if phase.plan is not None and "{N}" in phase.plan:
+    if phase.plan is not None and NUMBER in phase.plan:
         raise _wrong(phase, "plan is one file for all tasks")
     written = {other.output: other for other in before.values() if other.output is not None}
     judges = {name for name, other in written.items() if other.kind != "agent"}
@@ -325,20 +340,20 @@ _ACTS = ("tasks", "exec")
 
 
 def weakens(flow: Flow, than: Flow) -> list[str]:
-    """Which questions to people and which reviews of another flow this one leaves out or makes easier to pass, a
-    sentence each; nothing where it asks and judges as much.
+    """Which gates and reviews of another flow this one leaves out or makes easier to pass, one sentence each; empty if
+    it is as strict.
 
-    What has another id is known by what it is about: the file a gate shows, the file a review judges.
+    One with a different id is matched by its subject: the file a gate shows, the file a review judges.
     """
-    guards = [phase for phase in _kept(than) if phase.kind in _GUARDS]
+    guards = [phase for phase in phases_kept(than) if phase.kind in _GUARDS]
     return [why for guard in guards for why in _weaker(flow, than, guard)]
 
 
 def _weaker(flow: Flow, than: Flow, guard: Phase) -> list[str]:
-    there = [phase for phase in _kept(flow) if phase.kind == guard.kind]
+    there = [phase for phase in phases_kept(flow) if phase.kind == guard.kind]
     meant = [phase for phase in there if phase.id == guard.id]
     meant = meant or [phase for phase in there if _subject(flow, phase) == _subject(than, guard)]
-    if guard.kind == "gate" and "reject" not in guard.options:  # it guards only what waits for its answer
+    if guard.kind == "gate" and "reject" not in guard.options:  # it guards only phases that wait for its answer
         return _unasked(flow, than, guard, [guard.id, *(phase.id for phase in meant)])
     if not meant:
         return [f"{guard.id} ({guard.label}) is left out"]
@@ -346,11 +361,11 @@ def _weaker(flow: Flow, than: Flow, guard: Phase) -> list[str]:
 
 
 def _unasked(flow: Flow, than: Flow, guard: Phase, gates: Sequence[str]) -> list[str]:
-    """The phases that in the other flow wait for an answer at a gate, and here do not."""
-    waiting = [phase for phase in _kept(than) if guard.id in phase.after_answer]
+    """The phases that wait for an answer at a gate in the other flow, but not here."""
+    waiting = [phase for phase in phases_kept(than) if guard.id in phase.after_answer]
     alike = [
         phase
-        for phase in _kept(flow)
+        for phase in phases_kept(flow)
         if any(phase.id == other.id or any(one in other.commands for one in phase.commands) for other in waiting)
     ]
     free = [phase for phase in alike if not any(gate in phase.after_answer for gate in gates)]
@@ -358,7 +373,7 @@ def _unasked(flow: Flow, than: Flow, guard: Phase, gates: Sequence[str]) -> list
 
 
 def _easier(guard: Phase, phase: Phase) -> list[str]:
-    """How a gate or a review lets more through than the one it stands for."""
+    """How a gate or review lets more through than the one it corresponds to."""
     found: list[str] = []
     if guard.kind == "gate":
         if "reject" not in phase.options:
@@ -373,7 +388,7 @@ def _easier(guard: Phase, phase: Phase) -> list[str]:
 
 
 def _rarer(flow: Flow, than: Flow, guard: Phase, phase: Phase) -> list[str]:
-    """How a gate or a review is passed by more often, or comes later, than the one it stands for."""
+    """How a gate or review is skipped more often, or comes later, than the one it corresponds to."""
     found: list[str] = []
     if phase.only_for and not (guard.only_for and set(guard.only_for) <= set(phase.only_for)):
         found.append(f"{phase.id} is only for {', '.join(phase.only_for)}")
@@ -381,19 +396,20 @@ def _rarer(flow: Flow, than: Flow, guard: Phase, phase: Phase) -> list[str]:
         found.append(f"{phase.id} is left out with --nopr")
     if not phase.after_answer.items() <= guard.after_answer.items():
         found.append(f"{phase.id} is left out after some answers")
-    before = {other.kind for other in _kept(than)[: _kept(than).index(guard)]}
-    earlier = _kept(flow)[: _kept(flow).index(phase)]
+    before = {other.kind for other in phases_kept(than)[: phases_kept(than).index(guard)]}
+    earlier = phases_kept(flow)[: phases_kept(flow).index(phase)]
     if late := [other.id for other in earlier if other.kind in _ACTS and other.kind not in before]:
         found.append(f"{phase.id} comes only after {late[0]}")
     return found
 
 
-def _kept(flow: Flow) -> list[Phase]:
+def phases_kept(flow: Flow) -> list[Phase]:
+    """The phases that a run of this flow goes through."""
     return [phase for phase in flow.phases if phase.id not in flow.skip]
 
 
 def _subject(flow: Flow, phase: Phase) -> str | None:
-    """What a gate or a review is about."""
+    """What a gate or review is about."""
     if phase.kind == "gate":
         return phase.shows or phase.id
     return flow.phase(phase.revises).output if phase.kind == "review" and phase.revises is not None else phase.kind

@@ -1,5 +1,5 @@
-"""The port through which flows reach the tools, and what comes off the shelf. No files are read here:
-`outside/flow_files.py` is the shelf people use."""
+"""The port through which flows reach the tools, and the entries on that shelf. Reads no files:
+`outside/flow_files.py` is the shelf used in practice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.domain.pipeline.flow import Flow
 
 
 class LoadedFlow(msgspec.Struct, frozen=True):
-    """A flow that can be followed, where it comes from (project, user or bundled), and the files it replaces."""
+    """A usable flow, its source (project, user or bundled), and the files it replaces."""
 
     flow: Flow
     source: str
@@ -25,28 +25,28 @@ class LoadedFlow(msgspec.Struct, frozen=True):
 
 
 class BrokenFlow(msgspec.Struct, frozen=True):
-    """A file, or a folder of them, that cannot be used. It has no name where no flow could be meant by it."""
+    """A file, or a folder of files, that cannot be used. Its name is empty if it cannot stand for any one flow."""
 
     name: str
     source: str
     where: str
-    """The file, with `:line:column` where that is known."""
+    """The file, with `:line:column` if known."""
     reason: str
     phase: str | None = None
     """The phase that has the mistake."""
 
 
 class FlowShelf(Protocol):
-    """All flows there are right now."""
+    """All flows currently available."""
 
     def names(self) -> Sequence[str]:
-        """Those that can be followed, in order of the alphabet."""
+        """The usable ones, in alphabetical order."""
         ...
 
     def find(self, name: str) -> Flow:
-        """The flow; raises InvalidFlow where its file has a mistake, NotFound where there is none."""
+        """The flow. Raises InvalidFlow if its file has a mistake, NotFound if there is none."""
         ...
 
     def bundled(self, name: str) -> Flow | None:
-        """The flow as it comes with Handrail, whatever a project has in its place."""
+        """The flow as shipped with Handrail, whatever a project has in its place."""
         ...

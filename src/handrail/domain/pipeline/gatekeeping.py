@@ -1,19 +1,19 @@
-"""The questions of a run to people, as rows: asked, withdrawn, answered. What an answer does to the run is
-`answering.py`'s. An answer is to what was shown and nothing else."""
+"""A run's questions to people, as rows: asked, withdrawn, answered. `answering.py` decides what an answer does to the
+run. An answer applies only to what was shown."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
 
-from handrail.domain.gates.gate import GATE_MACHINE, Gate, answered_gate
+from handrail.domain.gates.gate import GATE_MACHINE, Gate, answered_gate, new_gate
 from handrail.domain.pipeline.answering import ABANDON, split_answer
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.kernel.clock import iso_time
 from handrail.kernel.errors import IllegalTransition, NotAllowed
 from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
@@ -24,31 +24,31 @@ HASH_DIGITS = 32
 
 
 class Answer(NamedTuple):
-    """What was answered, and to which gate, where that is said."""
+    """An answer, and the gate it is for if the caller names one."""
 
     text: str
     gate_id: str | None = None
 
 
 class Decided(NamedTuple):
-    """The option that was chosen, and what was said with it."""
+    """The chosen option and the words that came with it."""
 
     word: str
     feedback: str | None
     known: str = ""
-    """For an answer that is on record already: by whom and when. Then nothing is left to do."""
+    """Set if this answer is already recorded: by whom and when. Then there is nothing left to do."""
 
 
 def open_gate(unit: UnitOfWork, workflow_id: str) -> Gate | None:
-    """The question this run waits for."""
+    """The question this run is waiting for."""
     conditions = (("workflow_id", workflow_id), ("status", GATE_MACHINE.initial), ("kind", DECISION))
     found = next(iter(unit.select(Gate, Query(conditions, ("-created_at", "-id"), 1))), None)
-    now = unit.get(Gate, found.id) if found is not None else None  # a selection does not show what this unit has put
+    now = unit.get(Gate, found.id) if found is not None else None  # a select does not see what this unit has written
     return now if now is not None and now.status == GATE_MACHINE.initial else None
 
 
 def asked_gate(unit: UnitOfWork, run: PipelineRun, action: Action, files: Mapping[str, str]) -> Gate:
-    """The gate of an action, open. One that shows what has changed since is withdrawn, and asked anew."""
+    """The open gate for an action. If the open one shows outdated content, it is withdrawn and asked anew."""
     question = action.gate or action.phase
     content = _content(action, files)
     known = open_gate(unit, run.id)
@@ -56,22 +56,8 @@ def asked_gate(unit: UnitOfWork, run: PipelineRun, action: Action, files: Mappin
         return known
     if known is not None:
         withdraw(unit, known)
-    gate = Gate(
-        id=unit.new_id("gate"),
-        workflow_id=run.id,
-        task_id=None,
-        status=GATE_MACHINE.initial,
-        question=question,
-        options=list(dict.fromkeys((*action.options, ABANDON))),
-        content_hash=content,
-        answer=None,
-        feedback=None,
-        answered_by=None,
-        channel=None,
-        created_at=unit.now_ms(),
-        answered_at=None,
-        kind=DECISION,
-    )
+    options = dict.fromkeys((*action.options, ABANDON))
+    gate = new_gate(unit, run.id, DECISION, question, options=tuple(options), content_hash=content)
     unit.record("gate.opened", gate)
     return gate
 
@@ -81,7 +67,7 @@ def withdraw(unit: UnitOfWork, gate: Gate) -> None:
 
 
 def withdraw_open(unit: UnitOfWork, workflow_id: str) -> None:
-    """Takes back the question that this run waits for, where there is one: it is not asked any more."""
+    """Withdraws the question this run is waiting for, if any: it is no longer asked."""
     if (gate := open_gate(unit, workflow_id)) is not None:
         withdraw(unit, gate)
 
@@ -99,15 +85,15 @@ def answer_of(
     *,
     humans_decide: bool,
 ) -> Decided:
-    """What an orchestrator brings from its person; the gate is settled by it."""
+    """Takes a person's answer that an orchestrator passes on, and settles the gate with it."""
     gate = open_gate(unit, run.id)
     if (known := _on_record(unit, run, answer)) is not None:
         return known
     if handed_out is None or gate is None:
-        raise IllegalTransition("nothing was asked that could be answered", hint="call again without user_response")
+        raise IllegalTransition("no question is open", hint="call again without user_response")
     if humans_decide:
         raise NotAllowed(
-            "here only a person decides, not an agent for them",
+            "only a person decides here; an agent cannot answer for them",
             hint="the person runs: handrail approve, or handrail reject with what is to change",
             gate_id=gate.id,
         )
@@ -125,13 +111,12 @@ def answer_of(
 
 
 def _on_record(unit: UnitOfWork, run: PipelineRun, answer: Answer) -> Decided | None:
-    """The answer that its gate was given before, where this is the same one again. Raises where it is another."""
+    """The recorded answer, if its gate already has one and this repeats it. Raises if this one differs."""
     gate = unit.get(Gate, answer.gate_id) if answer.gate_id is not None else None
     if gate is None or gate.workflow_id != run.id or gate.answer is None or gate.answered_at is None:
         return None
     word, feedback = split_answer(answer.text, gate.options)
-    at = datetime.fromtimestamp(gate.answered_at / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    known = f"{gate.question} was answered: {gate.answer}, by {gate.answered_by} at {at}"
+    known = f"{gate.question} was answered: {gate.answer}, by {gate.answered_by} at {iso_time(gate.answered_at)}"
     if word != gate.answer:
         raise IllegalTransition(
             f"{known}; it cannot be answered {word} now",
@@ -143,7 +128,7 @@ def _on_record(unit: UnitOfWork, run: PipelineRun, answer: Answer) -> Decided | 
 
 
 def _check_new(gate: Gate, handed_out: Action, word: str, answer: Answer) -> None:
-    """Refuses what looks like the answer before, sent again because its reply was lost: this gate was opened by it."""
+    """Refuses a likely resend of the previous answer after a lost reply: that same answer opened this gate."""
     if answer.gate_id is None and handed_out.opened_by == word:
         raise IllegalTransition(
             f"{gate.question} was opened by your last answer, which was {word} too; it may be the same one again",
@@ -153,7 +138,7 @@ def _check_new(gate: Gate, handed_out: Action, word: str, answer: Answer) -> Non
 
 
 def check_shown(gate: Gate, handed_out: Action, files: Mapping[str, str]) -> None:
-    """Refuses an answer to what is not there any more."""
+    """Refuses an answer if what was shown has changed since."""
     if _content(handed_out, files) != gate.content_hash:
         raise IllegalTransition(
             f"{handed_out.shows or gate.question} was changed since it was shown",
@@ -163,7 +148,7 @@ def check_shown(gate: Gate, handed_out: Action, files: Mapping[str, str]) -> Non
 
 
 def _content(action: Action, files: Mapping[str, str]) -> str:
-    """What an answer is to. Longer than the hashes that only tell texts apart: whoever writes the document may be the
-    one who wants another approved in its place."""
+    """A hash of what an answer applies to. Longer than the hashes that only tell texts apart, because the author of the
+    document may be the one trying to get a different text approved."""
     shown = f"{action.why or ''}\n{files.get(action.shows or '', '')}"
     return hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]

@@ -1,5 +1,5 @@
-"""What lies in the workspace when an action is handed out. A file that was there before is not what comes of it, and a
-task list that was changed after it was accepted is accepted anew. Pure."""
+"""What was in the workspace when an action was handed out. A file that already existed is not a result of the action,
+and a document changed after a person approved it needs approval again. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from handrail.domain.pipeline.documents import tasks_in
-from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.state import RunState, TaskState, back_to
+from handrail.domain.pipeline.flow import Flow, Phase, numbered
+from handrail.domain.pipeline.state import RunState, TaskState, back_to, with_reason
 from handrail.kernel.errors import InvalidPlan
 
 
@@ -19,32 +19,33 @@ def text_hash(text: str) -> str:
 def handed_out(
     flow: Flow, state: RunState, files: Mapping[str, str], phase_id: str, tasks: Sequence[int] = ()
 ) -> RunState:
-    """The run once an action of this phase went out to an agent: to be kept with it, before the agent begins.
+    """The run once an action of this phase goes to an agent. Stored together with the action, before the agent starts.
 
-    Handed out once more, after a crash or for a second reading, the files still stand against what lay there first.
+    If the action is handed out again, after a crash or on a second read, the files are still compared with their first
+    state.
     """
-    state = settled(flow, state, files)
+    state = reopened(flow, settled(flow, state, files), files)
     output = flow.phase(phase_id).output
     if output is None:
         return state
-    names = [output.replace("{N}", str(number)) for number in tasks] or [output]
+    names = [numbered(output, number) for number in tasks] or [output]
     return state.but(before={**{name: text_hash(files.get(name, "")) for name in names}, **state.before})
 
 
 def is_old(state: RunState, name: str, text: str) -> bool:
-    """Whether this text was there before the work was handed out, or was acted on already."""
+    """Whether this text existed before the work was handed out, or was already acted on."""
     found = text_hash(text)
     return state.before.get(name) == found or found in state.judged.get(name, ())
 
 
 def taken(state: RunState, name: str, text: str) -> RunState:
-    """The run once a file was taken for what came of an action."""
+    """The run after a file was accepted as the result of an action."""
     judged = {**state.judged, name: [*state.judged.get(name, ()), text_hash(text)]}
     return state.but(judged=judged, before={file: old for file, old in state.before.items() if file != name})
 
 
 def task_states(text: str, name: str) -> list[TaskState]:
-    """The tasks of a list, none of them begun. Raises InvalidPlan at the line."""
+    """The tasks of a list, none of them started. Raises InvalidPlan naming the line."""
     return [
         TaskState(
             number=task.number,
@@ -58,14 +59,14 @@ def task_states(text: str, name: str) -> list[TaskState]:
 
 
 def settled(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
-    """The run with the task list as it lies there, while no task has been handed out.
+    """The run with the task list as it is in the workspace now, as long as no task has been handed out.
 
-    A list that is not the one that was accepted is reviewed and shown again; one that cannot be read is written again.
+    If the list is not the accepted one, it is reviewed and shown again; if it cannot be read, it is written again.
     """
     doing = next((phase for phase in flow.phases if phase.kind == "tasks"), None)
     if doing is None or state.plan is None:
         return state
-    begun = any(_is_begun(task) or _file_of(doing, task) in state.before for task in state.tasks)
+    begun = any(_is_begun(task) or doing.output_for(task.number) in state.before for task in state.tasks)
     if begun or doing.id in (*state.done, *state.skip, *flow.skip):
         return state
     earlier = flow.phases[: flow.position(doing.id)]
@@ -81,9 +82,36 @@ def settled(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
     return back_to(flow, state, again.id).but(tasks=tasks, plan=text_hash(text))
 
 
-def _file_of(phase: Phase, task: TaskState) -> str:
-    return (phase.output or "").replace("{N}", str(task.number))
+def reopened(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
+    """The run with every gate reopened whose document has changed since it was approved.
+
+    Only the gate reopens: if approved again, the run continues where it was; if rejected, it goes back as usual.
+    """
+    for gate in flow.phases:
+        if _approved_another(flow, state, gate, files):
+            done = [phase for phase in state.done if phase != gate.id]
+            state = with_reason(state.but(done=done), gate.id, f"{gate.shows} was changed after it was approved")
+    return state
+
+
+def _approved_another(flow: Flow, state: RunState, gate: Phase, files: Mapping[str, str]) -> bool:
+    """Whether this gate was opened for a text that differs from the current one.
+
+    The task list is exempt once tasks are under way: agents tick off finished tasks in it, and by then the state holds
+    the tasks. So is a file that a later phase writes: it is meant to change.
+    """
+    name = gate.shows
+    if gate.kind != "gate" or name is None or gate.id not in state.done:
+        return False
+    if state.answers.get(gate.id) != gate.options[0] or not state.judged.get(name):
+        return False
+    if any(gate.id in phase.after_answer and phase.id in state.done for phase in flow.phases):
+        return False  # what the answer let happen has happened: a comment is posted with the text of then
+    later = flow.phases[flow.position(gate.id) :]
+    if any(name in (phase.output, phase.plan) for phase in later):
+        return False
+    return text_hash(files.get(name, "")) != state.judged[name][-1]
 
 
 def _is_begun(task: TaskState) -> bool:
-    return task.implemented or task.skipped or task.retries > 0
+    return task.is_over or task.retries > 0

@@ -1,8 +1,8 @@
-"""A run read back from its `state.json`, where the store does not know it: the workspace was copied from elsewhere.
+"""Reads a run back from its `state.json` if the store does not know it because the workspace was copied from elsewhere.
 
-The file is believed about what was done as far as the documents bear it out: a phase whose document is not the one
-that was accepted is done again, with all that follow. It is not believed about anything that could run something,
-reach out of the workspace, or be too much to keep: such a file is refused.
+The file is trusted about finished work only as far as the documents confirm it: a phase whose document is not the
+accepted one is done again, with all later phases. It is not trusted with anything that could run a command, reach out
+of the workspace, or be too large to store: such a file is refused.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from handrail.kernel.records import UnitOfWork
 
 VERSION = 1
 LONGEST = 4 * 1024 * 1024
-"""Characters of a `state.json`: several times the longest that a run leaves."""
+"""Maximum characters of a `state.json`: several times the longest a run produces."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 DEEPEST = 12
-"""How deep a document lies in itself at most."""
+"""Maximum nesting depth of the document."""
 REASON = 20_000
-"""Characters of why a phase is handed out again: more than any that we write."""
+"""Maximum characters of the reason for handing out a phase again: more than any we write."""
 
 TOLD = 20
-"""Things done again that the ledger names."""
+"""Redone items named in the ledger."""
 ACCEPTED = "ACCEPTED"
-"""What stands for the verdict on a task that a person took as it was."""
+"""Stands in for the verdict on a task that a person accepted as it was."""
 
 Command = tuple[str, ...]
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Line = Annotated[str, Meta(max_length=300)]
 Word = Annotated[str, Meta(max_length=500, pattern=r"^([^\x00-\x20\x7f-][^\x00-\x20\x7f]*)?\Z")]
-"""One word that no command takes for an option, or nothing."""
+"""A single word that no command could take for an option, or empty."""
 SourceType = Literal["text", "github_issue", "jira_issue", "linear_issue", "gitlab_issue"]
 
 
@@ -70,7 +70,7 @@ class _Found(msgspec.Struct):
 
 
 class Copied(msgspec.Struct):
-    """What a file must tell of a run. What else it says is left out."""
+    """What a file must say about a run. Anything else in it is ignored."""
 
     spec_name: Line
     title: Line
@@ -96,21 +96,21 @@ class Destination(NamedTuple):
     repository: str
     workspace: str
     commands: Collection[Command] = ()
-    """What the flows that are known there run."""
+    """The commands of the flows known there."""
     limits: Mapping[str, float] = {}
     """What a run may spend there."""
 
 
 class Setback(NamedTuple):
-    """Something that is done again, since its document does not bear out that it was done."""
+    """Something that is done again because its document does not confirm that it was done."""
 
     phase: str
-    """Where the run goes back to."""
+    """The phase the run goes back to."""
     file: str
     why: str
     """What is wrong with the file."""
     task: int | None = None
-    """The one task that is done again, where it is not the whole phase."""
+    """The task that is done again, if it is not the whole phase."""
 
     @property
     def told(self) -> str:
@@ -124,12 +124,11 @@ class Imported(NamedTuple):
 
     run: PipelineRun
     setbacks: tuple[Setback, ...] = ()
-    """What is done again, and why; nothing where the documents bear out all of it."""
+    """What is done again, and why; empty if the documents confirm everything."""
 
 
 def run_from(text: str, files: Mapping[str, str], there: Destination, now_ms: int, run_id: str = "") -> PipelineRun:
-    """The run that a `state.json` tells of. Raises InvalidParams where it tells of none, or of one that is not to be
-    had."""
+    """The run described by a `state.json`. Raises InvalidParams if it describes none, or an unacceptable one."""
     return _read(text, files, there, now_ms, run_id).run
 
 
@@ -165,12 +164,12 @@ def _read(text: str, files: Mapping[str, str], there: Destination, now_ms: int, 
 
 
 def import_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Destination) -> PipelineRun:
-    """The run of a workspace that was copied here, recorded as a workflow of this store."""
+    """Records the run of a workspace that was copied here as a workflow of this store."""
     return imported_run(unit, text, files, there).run
 
 
 def imported_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Destination) -> Imported:
-    """As `import_run`, with what is done again and why."""
+    """Like `import_run`, but also returns what is done again and why."""
     read, setbacks = _read(text, files, there, unit.now_ms())
     workflow = new_workflow(
         unit, read.title, read.source_type, read.source_url, read.request or read.title, there.repository
@@ -185,11 +184,11 @@ def imported_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: D
 
 
 def commands_in(flows: Iterable[Flow]) -> set[Command]:
-    """Every command that these flows run."""
+    """Every command in these flows."""
     return {tuple(command) for flow in flows for phase in flow.phases for command in phase.commands}
 
 
-# -- what is not believed ---------------------------------------------------------------------------------------------
+# -- what is not trusted ----------------------------------------------------------------------------------------------
 
 
 def _copied(text: str) -> Copied:
@@ -198,7 +197,7 @@ def _copied(text: str) -> Copied:
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        raise _unreadable("it is no JSON") from None
+        raise _unreadable("it is not JSON") from None
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise _unreadable(f"it is not of version {VERSION}")
     _check_texts(document, DEEPEST)
@@ -209,9 +208,9 @@ def _copied(text: str) -> Copied:
 
 
 def _check_texts(value: Any, deep: int) -> None:
-    """Refuses what no store keeps."""
+    """Refuses what no store can keep."""
     if deep == 0:
-        raise _unreadable("it lies too deep in itself")
+        raise _unreadable("it is nested too deeply")
     if isinstance(value, str) and "\0" in value:
         raise _unreadable("a text of it holds a NUL character")
     if isinstance(value, dict | list):
@@ -238,7 +237,7 @@ def _check_source(copied: Copied) -> None:
     if bool(copied.source_url) != bool(known) or not all(
         source.pattern.fullmatch(copied.source_url or "") for source in known
     ):
-        raise _unreadable("its source_url is no address of an issue")
+        raise _unreadable("its source_url is not an issue's address")
 
 
 def _check_limits(flow: Flow, limits: Mapping[str, Any]) -> None:
@@ -265,6 +264,7 @@ def _check_state(flow: Flow, state: RunState) -> None:
         *state.unread,
         *state.given,
         *state.failed,
+        *state.untaken,
         *state.again,
     )
     if any(not flow.knows(phase) for phase in named):
@@ -275,13 +275,14 @@ def _check_state(flow: Flow, state: RunState) -> None:
         *state.tries.values(),
         *state.unread.values(),
         *state.failed.values(),
+        *state.untaken.values(),
         state.turns,
         *(task.retries for task in state.tasks),
     )
     if any(not 0 <= count <= 10**9 for count in counts):
-        raise _unreadable("its counts are no counts")
+        raise _unreadable("a count in it is negative or too large")
     if any(len(why) > REASON for why in state.again.values()):
-        raise _unreadable("its reasons are no reasons")
+        raise _unreadable("a reason in it is too long")
 
 
 def _unreadable(why: str) -> InvalidParams:
@@ -291,17 +292,17 @@ def _unreadable(why: str) -> InvalidParams:
     )
 
 
-# -- what the documents bear out --------------------------------------------------------------------------------------
+# -- what the documents confirm ---------------------------------------------------------------------------------------
 
 
 def _borne_out(flow: Flow, state: RunState, files: Mapping[str, str], facts: Facts) -> tuple[RunState, list[Setback]]:
-    """The state with everything done again whose document is not the one that was accepted, and what that is."""
+    """The state with everything reset whose document is not the accepted one, and a list of what that is."""
     state, setbacks = _with_tasks(flow, state, files)
     for phase in flow.phases:
         changed = _changed(phase, flow, state, files) if phase.id in state.done else None
         if changed is not None:
             state = all_again(flow, state, phase.id).but(tries={}, unread={})
-            # What was to be done again after it is done again with it.
+            # This includes anything later that was to be done again.
             setbacks = [Setback(phase.id, changed, _why(changed, files))]
             break
     present = present_phase(flow, state, facts)
@@ -310,8 +311,8 @@ def _borne_out(flow: Flow, state: RunState, files: Mapping[str, str], facts: Fac
 
 
 def _changed(phase: Phase, flow: Flow, state: RunState, files: Mapping[str, str]) -> str | None:
-    """The document of a phase that is not the one that ended it. A review that a person let pass was ended by none, and
-    a task list that was accepted anew after it was written is the one that counts."""
+    """The document of a phase that is not the one that completed it. A review passed by a person was completed by no
+    document, and a task list that was accepted again after being rewritten is the one that counts."""
     if phase.kind in ("tasks", "task-reviews") or (phase.kind == "review" and phase.id not in state.approved):
         return None
     plans = [one.plan for one in flow.phases if one.kind == "tasks" and state.plan is not None]
@@ -332,8 +333,7 @@ def _is_accepted(name: str, state: RunState, files: Mapping[str, str]) -> bool:
 
 
 def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> tuple[RunState, list[Setback]]:
-    """The state with the tasks as their list has them, each as far as its own documents bear out, and what of them is
-    done again."""
+    """The state with the tasks of the list, each only as far along as its documents confirm, and what is redone."""
     doing = next((phase for phase in flow.phases if phase.kind == "tasks"), None)
     if doing is None or not (state.tasks or doing.id in state.done):
         return state.but(tasks=[], plan=None), []
@@ -350,7 +350,7 @@ def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> tuple[
     judging = next((phase for phase in flow.phases if phase.kind == "task-reviews"), None)
     known = {task.number: task for task in state.tasks}
     tasks = [_as_far(task, known.get(task.number, task), doing, judging, state, files) for task in listed]
-    if doing.id in state.done and any(not (task.implemented or task.skipped) for task in tasks):
+    if doing.id in state.done and any(not task.is_over for task in tasks):
         state = back_to(flow, state, doing.id)
     elif judging is not None and any(
         task.verdict is None and task.number in known and known[task.number].verdict is not None for task in tasks
@@ -366,13 +366,13 @@ def _tasks_again(
     judging: Phase | None,
     files: Mapping[str, str],
 ) -> list[Setback]:
-    """The tasks that are not as far as the file says of them."""
+    """The tasks that are not as far along as the file claims."""
     found: list[Setback] = []
     for task in tasks:
         before = known.get(task.number, task)
         phase = doing if before.implemented and not task.implemented else judging
         if phase is not None and (before.implemented, before.verdict) != (task.implemented, task.verdict):
-            name = _file_of(phase, task)
+            name = phase.output_for(task.number)
             found.append(Setback(phase.id, name, _why(name, files), task.number))
     return found
 
@@ -385,16 +385,14 @@ def _as_far(
     state: RunState,
     files: Mapping[str, str],
 ) -> TaskState:
-    """A task of the list with what was done of it. What a person said of it needs no document."""
+    """A task of the list with its confirmed progress. What a person decided about it needs no document."""
     implemented, verdict = known.implemented, known.verdict if known.implemented else None
     if listed.is_gate:
         return msgspec.structs.replace(listed, implemented=implemented, skipped=known.skipped, verdict=verdict)
-    if implemented and not _is_accepted(_file_of(doing, listed), state, files):
+    if implemented and not _is_accepted(doing.output_for(listed.number), state, files):
         implemented, verdict = False, None
-    if verdict not in (None, ACCEPTED) and not (judging and _is_accepted(_file_of(judging, listed), state, files)):
+    if verdict not in (None, ACCEPTED) and not (
+        judging and _is_accepted(judging.output_for(listed.number), state, files)
+    ):
         verdict = None
     return msgspec.structs.replace(listed, implemented=implemented, verdict=verdict, retries=known.retries)
-
-
-def _file_of(phase: Phase, task: TaskState) -> str:
-    return (phase.output or "").replace("{N}", str(task.number))

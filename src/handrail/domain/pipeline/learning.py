@@ -1,11 +1,11 @@
-"""What earlier runs teach the next one: runs that were about the same, what reviews keep finding, what made work hard.
+"""What earlier runs teach the next one: similar runs, what reviews keep finding, what made the work hard.
 
 Pure: records in, ranked lists out, the same for the same records. Similar runs are ranked by BM25 over their texts;
-findings that say the same in other words are one pattern, told by their edit distance. How much of it fits into a
-prompt is `prompt.py`'s question.
+findings that say the same in different words are merged into one pattern by edit distance. `prompt.py` decides how much
+of it fits into a prompt.
 
-It takes time in proportion to the records, all of which are bounded here: learn once when a run begins, and keep what
-was learnt with the run.
+The cost grows with the number of records, which are all bounded here: learn once when a run begins, and store the
+lessons with the run.
 """
 
 from __future__ import annotations
@@ -20,30 +20,33 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.kernel.shortening import on_one_line
+
 RUNS = 1000
-"""Earlier runs that are compared, the newest."""
+"""How many earlier runs are compared, newest first."""
 NOTES = 500
-"""Findings and friction points each that are looked at, the newest."""
+"""How many findings, and how many friction points, are considered, newest first."""
 TEXT_CHARACTERS = 2000
-"""Of a text that count: what it is about stands at its beginning."""
+"""Characters of a text that count: its beginning says what it is about."""
 READ_CHARACTERS = 400
-"""Of a finding that are looked at."""
+"""Characters of a finding that are read."""
 COMPARED_CHARACTERS = 100
-"""Of those that are compared, once places and common words are out. Longer texts take six times as long to compare, and
-all pairs of `NOTES` are."""
+"""Characters of those that are compared, after places and common words are removed. Longer texts would take six times
+as long, and every pair of `NOTES` is compared."""
 APART = 0.2999
-"""Two findings are one where at most this part of the longer one differs: fewer than three characters in ten. In texts
-of this length nothing lies between the two, and a limit so close that it is rounded would let three in ten through."""
+"""Two findings are the same if at most this share of the longer one differs: fewer than three characters in ten. In
+texts this short no ratio lies between 0.2999 and 0.3, and a limit closer to 0.3 would round up and admit exactly three
+in ten."""
 SIMILAR, PATTERNS, FRICTION = 3, 12, 8
-"""How many of each are kept. Prompts seldom have room for more."""
+"""How many of each are kept. Prompts rarely have room for more."""
 SATURATION, LENGTH_WEIGHT = 1.2, 0.75
 """BM25's k1 and b, at their usual values."""
 
-# Plain texts, not compiled here: a start would pay for what only the first run uses.
+# Plain strings, not compiled here: every start would pay for what only the first run uses.
 _WORD = r"[^\W_]+"
 _HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
 _WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}"
-# It begins where a word does: tried from each of its letters, a long word would take the square of its length.
+# Must start at a word boundary: tried at every letter, a long word would take time quadratic in its length.
 _PLACE = r"`?(?<![\w./-])[\w./-]+\.\w{1,5}(?::\d+(?:[-:]\d+)?)?`?:?"
 _BULLET = r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+(.+)"
 _HEADING = r"(#{1,6})[ \t]+(.+)"
@@ -60,7 +63,7 @@ _COMMON = frozenset(
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True):
-    """An earlier run, as far as the next one may learn from it."""
+    """What the next run may learn from about an earlier one."""
 
     spec_name: str
     effort: str = ""
@@ -72,35 +75,35 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a run left behind: a finding of a review, or a friction point, which has no severity."""
+    """Something a run left behind: a review finding, or a friction point, which has no severity."""
 
     text: str
     severity: str = ""
     run: str = ""
     at: int = 0
-    """When, in milliseconds; later ones count as fresher."""
+    """When, in milliseconds; later ones rank higher."""
 
 
 class SimilarRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was about the same, and how much so: the score is comparable within one answer only."""
+    """A similar run and how similar it is. Scores are comparable only within one answer."""
 
     run: PastRun
     score: float
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True):
-    """What was noted more than once counts once, in its latest words."""
+    """Something noted at least once, merged into one entry with its latest wording."""
 
     text: str
     severity: str = ""
     runs: int = 1
-    """In how many runs."""
+    """In how many runs it came up."""
     times: int = 1
     last_at: int = 0
 
 
 class Lessons(msgspec.Struct, frozen=True, kw_only=True):
-    """All that earlier runs teach, most useful first."""
+    """Everything earlier runs teach, most useful first."""
 
     similar: list[SimilarRun] = []
     patterns: list[Pattern] = []
@@ -108,7 +111,7 @@ class Lessons(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lines(NamedTuple):
-    """Lessons as a prompt has them."""
+    """Lessons as lines of a prompt."""
 
     similar: list[str]
     patterns: list[str]
@@ -118,7 +121,7 @@ class Lines(NamedTuple):
 class _Wants(NamedTuple):
     similar: bool = False
     patterns: tuple[str, ...] = ()
-    """Severities; all of them where `*` is one."""
+    """Severities; `*` means all."""
     friction: bool = False
 
 
@@ -138,20 +141,20 @@ WANTED: Mapping[str, _Wants] = {
     "verifier": _Wants(friction=True),
     "summarizer": _Wants(),
 }
-"""Which agent is told what. One that is not here is told everything."""
+"""What each agent is told. An agent that is not listed is told everything."""
 
 
 def learn(
     request: str, *, runs: Sequence[PastRun] = (), findings: Iterable[Noted] = (), friction: Iterable[Noted] = ()
 ) -> Lessons:
-    """What earlier runs teach about a request. Runs come newest first, without the one that asks."""
+    """What earlier runs teach about a request. `runs` come newest first and do not include the asking one."""
     return Lessons(
         similar=similar_runs(request, runs), patterns=merged(findings, PATTERNS), friction=merged(friction, FRICTION)
     )
 
 
 def lines_for(agent: str, lessons: Lessons, about: str = "") -> Lines:
-    """What one agent is told. Of two lessons that of the work at hand comes first: `about` is its title and files."""
+    """What one agent is told. Lessons close to the work at hand come first: `about` is its title and files."""
     wants = WANTED.get(agent, _Wants(similar=True, patterns=_ALL, friction=True))
     here = set(terms(about))
     patterns = [one for one in lessons.patterns if "*" in wants.patterns or one.severity in wants.patterns]
@@ -185,7 +188,7 @@ def _pattern_line(pattern: Pattern) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """The words a text is searched by: without the most common ones; names in code also by their parts; scripts
+    """The words a text is searched by: without the most common ones; identifiers in code also by their parts; scripts
     without spaces by pairs of characters."""
     return list(chain.from_iterable(map(_terms_of, re.findall(_WORD, text[:TEXT_CHARACTERS]))))
 
@@ -208,8 +211,8 @@ def _singular(word: str) -> str:
 
 
 def similar_runs(request: str, runs: Sequence[PastRun], limit: int = SIMILAR) -> list[SimilarRun]:
-    """The runs that were most about the same, best first; of equal ones the newer. One word in common is no
-    similarity, unless the request has only one."""
+    """The most similar runs, best first; among equals the newer. One shared word is not enough, unless the request has
+    only one."""
     asked = set(terms(request))
     said = [terms(f"{run.spec_name} {run.one_liner} {run.request[:TEXT_CHARACTERS]}") for run in runs[:RUNS]]
     if not asked or not said:
@@ -245,7 +248,7 @@ class _Group:
     def pattern(self) -> Pattern:
         latest = self.latest
         return Pattern(
-            text=" ".join(latest.text.split()),
+            text=on_one_line(latest.text),
             severity=latest.severity,
             runs=len(self.runs),
             times=self.times,
@@ -254,8 +257,8 @@ class _Group:
 
 
 def merged(notes: Iterable[Noted], limit: int) -> list[Pattern]:
-    """Notes as patterns: those that say the same, within one severity, are one. What came up in most runs stands
-    first, then what is more serious, then what is fresher."""
+    """Merges notes of one severity that say the same into patterns. Those from the most runs come first, then the more
+    serious, then the more recent."""
     newest = sorted(notes, key=lambda note: (-note.at, note.severity, note.text, note.run))[:NOTES]
     groups: dict[str, dict[str, _Group]] = {}
     wordings: dict[tuple[str, str], _Group] = {}
@@ -276,10 +279,10 @@ def merged(notes: Iterable[Noted], limit: int) -> list[Pattern]:
 
 
 def _same(normal: str, known: Mapping[str, _Group]) -> _Group | None:
-    """Of the groups, by the words of their latest notes, the freshest that says the same."""
+    """The most recent group that says the same; groups are keyed by the wording of their latest note."""
     if not known:
         return None
-    from rapidfuzz import process  # noqa: PLC0415 - no start pays for what only runs with notes before them need
+    from rapidfuzz import process  # noqa: PLC0415 - keeps it out of every start; only runs with earlier notes need it
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - as above
 
     near = process.extract_iter(normal, known.keys(), scorer=Levenshtein.normalized_distance, score_cutoff=APART)
@@ -293,7 +296,7 @@ def _rank(severity: str) -> int:
 
 
 def _normal(text: str) -> str:
-    """A note without what differs from place to place: files, lines, numbers, marks, the most common words."""
+    """A note without what varies from place to place: files, lines, numbers, punctuation, the most common words."""
     folded = text[:READ_CHARACTERS].casefold()
     words = re.findall(_WORD, re.sub(_PLACE, " ", folded) if "." in folded else folded)
     kept = [word for word in words if word not in _COMMON and not word.isdigit()]
@@ -301,14 +304,14 @@ def _normal(text: str) -> str:
 
 
 def friction_of(files: Mapping[str, str]) -> list[str]:
-    """What made a run's work hard, as its documents say: the improvement report of its summary, which is the last word,
-    or else a note of its own."""
+    """What made a run's work hard, according to its documents: the improvement report in its summary, which is final,
+    or else a separate note."""
     return friction_in(files.get("summary.md", ""), anywhere=False) or friction_in(files.get("improvement.md", ""))
 
 
 def friction_in(text: str, *, anywhere: bool = True) -> list[str]:
-    """The points of an improvement note: the bullets of its improvement report; of a text without such a heading, all
-    bullets, where they may stand anywhere."""
+    """The points of an improvement note: the bullets of its improvement report, or, if it has no such heading and
+    `anywhere` is set, all bullets."""
     points: list[str] = []
     elsewhere: list[str] = []
     depth, has_report = 0, False

@@ -1,9 +1,9 @@
-"""Past runs as `.specs/index.json` has them, and what made one of them hard as its `improvement.md` has it: mirrors of
+"""Past runs as listed in `.specs/index.json`, and what made a run hard as listed in its `improvement.md`: mirrors of
 the store, for people, for other programs, and for a clone whose store is still empty.
 
-Pure: records in, a text out, the same for the same records; and back. A text comes from a repository that anybody may
-have written, so what is read is believed in nothing: what is not as it should be is left out, everything is cut to its
-length, and no text makes a read fail. Which of store and mirror counts is the caller's question.
+Pure: records in, a text out, the same for the same records; and back. Anyone may have written the text in a repository,
+so nothing in it is trusted: whatever is malformed is left out, everything is cut to its maximum length, and no text
+makes reading fail. The caller decides whether the store or the mirror counts.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from handrail.domain.pipeline.run import PipelineRun
 
 VERSION = 1
 RUNS = 25
-"""The newest. It is written whole at the end of every run, so that its cost is one of theirs; a clone whose store is
-still empty learns enough from them."""
+"""How many runs are listed, newest first. The index is rewritten at the end of every run, so its cost is part of that
+run; this many are enough for a clone with an empty store to learn from."""
 NOTES = 20
-"""Findings, the newest, and friction points, the first, that are kept of a run."""
+"""How many findings (the newest) and friction points (the first) are kept per run."""
 REQUEST_CHARACTERS = 2000
-"""What is compared of a request."""
+"""The part of a request that is compared."""
 NOTE_CHARACTERS = 400
 LINE_CHARACTERS = 200
-"""Names and titles."""
+"""For names and titles."""
 INDEX_BYTES = 1024 * 1024
-"""The whole, also where every text is as long as may be; the oldest runs are left out then."""
+"""The whole index, even if every text has its maximum length; the oldest runs are dropped to stay below it."""
 LOOKED_AT = 1000
-"""Entries that are looked at for the newest. What stands beyond is left out unread."""
+"""How many entries are examined to find the newest. Any beyond are ignored unread."""
 READ_CHARACTERS = 2 * INDEX_BYTES
-"""A longer text is none of ours, and is not read at all."""
+"""A longer text is not one of ours and is not read at all."""
 GREATEST = 2**53 - 1
-"""The largest number every reader of JSON takes exactly."""
+"""The largest number every JSON reader represents exactly."""
 COMPLETED = "completed"
 
 _SEVERITY = r"[A-Z]{1,20}"
 _UNPRINTED = r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-"""What no one sees: it could only hide something, or turn a line around."""
+"""Invisible characters: they could only hide something or reverse a line."""
 
 
 class IndexedNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding of a review."""
+    """A review finding."""
 
     severity: str = ""
     text: str
@@ -53,10 +53,10 @@ class IndexedNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A past run, as far as later ones may learn from it."""
+    """What later runs may learn from about a past run."""
 
     workspace: str
-    """Relative to the repository; tells runs of one name apart."""
+    """Relative to the repository; distinguishes runs of the same name."""
     spec_name: str
     title: str = ""
     effort: str = ""
@@ -88,7 +88,7 @@ class IndexedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def indexed(run: PipelineRun) -> IndexedRun:
-    """A run of the store, cut to what the index keeps."""
+    """A run from the store, cut to what the index keeps."""
     return IndexedRun(
         workspace=_line(run.workspace),
         spec_name=_line(run.spec_name),
@@ -106,7 +106,7 @@ def indexed(run: PipelineRun) -> IndexedRun:
 
 
 def lessons_in(request: str, runs: Sequence[IndexedRun]) -> Lessons:
-    """What an index teaches about a request: as with the store's runs, only those that came to their end."""
+    """What an index teaches about a request. As with runs from the store, only completed ones count."""
     ended = [run for run in _newest_first(runs) if run.outcome == COMPLETED]
     return learn(
         request,
@@ -120,7 +120,7 @@ def lessons_in(request: str, runs: Sequence[IndexedRun]) -> Lessons:
 
 
 def index_text(runs: Iterable[IndexedRun]) -> str:
-    """The index of these runs, newest first, one a line: so that a version control system shows what came and went."""
+    """The index of these runs, newest first, one per line, so that diffs show which runs came and went."""
     lines: list[str] = []
     room = INDEX_BYTES
     entries = (_run(msgspec.to_builtins(run)) for run in runs)  # as they would be read back
@@ -135,7 +135,7 @@ def index_text(runs: Iterable[IndexedRun]) -> str:
 
 
 def index_read(text: str) -> list[IndexedRun]:
-    """The runs that an index tells of, newest first; none where it is no index."""
+    """The runs listed in an index, newest first; empty if the text is not an index."""
     if len(text) > READ_CHARACTERS:
         return []
     try:
@@ -147,7 +147,7 @@ def index_read(text: str) -> list[IndexedRun]:
 
 
 def _run(entry: Any) -> IndexedRun | None:
-    """One entry, as far as it is what it should be; None where it does not even say which run it is."""
+    """One entry, without its malformed parts; None if it does not even identify a run."""
     if not isinstance(entry, dict):
         return None
     workspace, spec_name = _line(entry.get("workspace")), _line(entry.get("spec_name"))
@@ -170,7 +170,7 @@ def _run(entry: Any) -> IndexedRun | None:
 
 
 def _newest_first(runs: Iterable[IndexedRun]) -> list[IndexedRun]:
-    """The newest runs. Of one that is there twice, as after a merge of two branches, the newer entry counts."""
+    """The newest runs. If a run is listed twice, as after merging two branches, the newer entry counts."""
     ordered = sorted(runs, key=lambda run: (-run.updated_at, -run.created_at, run.workspace))
     by_workspace: dict[str, IndexedRun] = {}
     for run in ordered:
@@ -182,13 +182,13 @@ def _newest_first(runs: Iterable[IndexedRun]) -> list[IndexedRun]:
 
 
 def improvement_text(friction: Iterable[str]) -> str:
-    """A run's `improvement.md` from what the store has of it, so that `friction_in` reads the same points back; nothing
-    where there are none."""
+    """A run's `improvement.md` from the store's data, such that `friction_in` reads the same points back; empty if
+    there are none."""
     points = friction_in("".join(f"- {_line(point, NOTE_CHARACTERS)}\n" for point in friction))
     return "\n".join(["# Improvement Report", "", *(f"- {point}" for point in points), ""]) if points else ""
 
 
-# -- what is taken from a text ----------------------------------------------------------------------------------------
+# -- untrusted values -------------------------------------------------------------------------------------------------
 
 
 def _findings(listed: Any, field: str) -> list[IndexedNote]:
@@ -210,14 +210,14 @@ def _entries(listed: Any, most: int) -> list[Any]:
 
 
 def _line(value: Any, length: int = LINE_CHARACTERS) -> str:
-    """A text on one line, without what no one sees; nothing for anything else."""
+    """A text on one line without invisible characters; empty for anything that is not a string."""
     if not isinstance(value, str):
         return ""
     return " ".join(re.sub(_UNPRINTED, " ", value[: 4 * length]).split())[:length].strip()
 
 
 def _request(value: Any) -> str:
-    """A request keeps its lines."""
+    """Unlike `_line`, keeps line breaks."""
     if not isinstance(value, str):
         return ""
     return re.sub(_UNPRINTED, " ", value[:REQUEST_CHARACTERS]).strip()

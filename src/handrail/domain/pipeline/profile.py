@@ -1,8 +1,8 @@
-"""What a repository is made of, told from the names of its files and a few of their texts: languages, how it is built
-and tested, what checks it.
+"""Describes a repository from its file names and a few of their texts: its languages, how it is built and tested, and
+its linters and CI.
 
-Pure rules; the names and texts come from `outside/repository_profile.py`. Commands are this module's own words: of what
-a repository says only the names of well-known targets and plain paths get into them.
+Pure rules; names and texts come from `outside/repository_profile.py`. The commands are written by this module: from the
+repository they take only names of well-known targets and plain paths.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 
 LANGUAGES_SHOWN = 5
 OTHERS_SHOWN = 3
-"""Further commands beside the first one, of each kind."""
+"""Commands of each kind shown besides the first."""
 DEEPEST = 2
-"""Folders below the root in which a manifest counts."""
+"""How many folders below the root manifests count."""
 READ_FILES = 40
-"""Manifests that are read at most."""
+"""Maximum number of manifests read."""
 
 _PLAIN_PATH = r"[A-Za-z0-9][A-Za-z0-9._/@+-]*"
 _NOT_OURS = r"(?:^|/)(?:vendor|node_modules|third_party|third-party|bower_components|dist|\.yarn)/|\.min\.(?:js|css)$"
@@ -70,10 +70,10 @@ _LANGUAGE_OF = {ending: language for language, endings in _EXTENSIONS.items() fo
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """A repository in a few lines. Commands come with the most general first."""
+    """A repository in a few lines. The most general command comes first."""
 
     languages: list[tuple[str, int]] = []
-    """With the percentage of source files; the most frequent first."""
+    """Name and percentage of source files; most frequent first."""
     build: list[str] = []
     test: list[str] = []
     ci: list[str] = []
@@ -86,13 +86,13 @@ class _Commands(NamedTuple):
 
 
 class _Folder:
-    """The files of one folder, and what the manifests among them say."""
+    """The files of one folder, and the contents of the manifests among them."""
 
     def __init__(self, path: str, names: set[str], texts: Mapping[str, str], below: Sequence[str]) -> None:
         self.path = path
         self.names = names
         self.below = below
-        """Everything in it and below, from its own point of view."""
+        """Everything in it and below it, relative to it."""
         self._texts = texts
 
     def has(self, *names: str) -> bool:
@@ -102,7 +102,7 @@ class _Folder:
         return next((name for name in sorted(self.names) if name.endswith(endings)), None)
 
     def text(self, *names: str) -> str:
-        """The texts of those of the files that are there."""
+        """The texts of those of the named files that exist."""
         prefix = f"{self.path}/" if self.path else ""
         return "\n".join(self._texts.get(prefix + name, "") for name in names if name in self.names)
 
@@ -115,13 +115,13 @@ class _Folder:
 
 
 def _keys(document: Mapping[str, Any], *fields: str) -> set[str]:
-    """The keys of the objects that these fields hold."""
+    """The keys of the objects in these fields."""
     found = [document.get(field) for field in fields]
     return {str(key) for value in found if isinstance(value, dict) for key in value}
 
 
 def profile_of(names: Sequence[str], texts: Mapping[str, str]) -> Profile:
-    """The profile of a repository with these files; `texts` are those of `wanted` that could be read."""
+    """The profile of a repository with these files; `texts` are those of the `wanted` files that could be read."""
     ours = [name for name in names if not re.search(_NOT_OURS, name)]
     languages = _languages(ours)
     build, test = _commands(_folders(ours, texts), [name for name, _ in languages])
@@ -131,7 +131,7 @@ def profile_of(names: Sequence[str], texts: Mapping[str, str]) -> Profile:
 
 
 def lines(profile: Profile) -> list[str]:
-    """The profile as a prompt has it; nothing where nothing is known."""
+    """The profile as shown in a prompt; empty if nothing is known."""
     found = []
     if profile.languages:
         found.append("Languages: " + ", ".join(f"{name} ({share}%)" for name, share in profile.languages))
@@ -149,7 +149,7 @@ def lines(profile: Profile) -> list[str]:
 
 
 def wanted(names: Iterable[str]) -> list[str]:
-    """The files whose texts matter, those nearest to the root first."""
+    """The files whose texts matter, nearest to the root first."""
     found = [
         name
         for name in names
@@ -169,7 +169,7 @@ def _is_read(name: str) -> bool:
 
 
 def _languages(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Languages by their share of the files; what is below one in a hundred is left out."""
+    """Languages by their share of the files; those below one percent are left out."""
     counts: Counter[str] = Counter()
     for name in names:
         stem, dot, ending = name.rpartition("/")[2].rpartition(".")
@@ -184,7 +184,7 @@ def _languages(names: Sequence[str]) -> list[tuple[str, int]]:
 
 
 def _folders(names: Sequence[str], texts: Mapping[str, str]) -> list[_Folder]:
-    """The root and the folders in which manifests count, the root first."""
+    """The folders in which manifests count, the root first."""
     files: dict[str, set[str]] = {"": set()}
     for name in names:
         folder, _, file = name.rpartition("/")
@@ -195,8 +195,8 @@ def _folders(names: Sequence[str], texts: Mapping[str, str]) -> list[_Folder]:
 
 
 def _commands(folders: Sequence[_Folder], languages: Sequence[str]) -> tuple[list[str], list[str]]:
-    """How it is built and tested: task runners first, then ecosystems by how much of the code is theirs. Of each
-    ecosystem the places nearest to the root count."""
+    """How it is built and tested: task runners first, then ecosystems by their share of the code. For each ecosystem
+    only the level nearest to the root counts."""
     build: dict[str, None] = {}
     test: dict[str, None] = {}
     position = {language: place for place, language in enumerate(languages)}
@@ -388,7 +388,7 @@ def _elixir(here: _Folder) -> _Commands | None:
 class _Ecosystem(NamedTuple):
     commands: Callable[[_Folder], _Commands | None]
     languages: tuple[str, ...] = ()
-    """Whose share decides its place; a task runner, which has none, comes first."""
+    """Their share determines its place; task runners have none and come first."""
 
 
 _ECOSYSTEMS = (
@@ -447,7 +447,7 @@ def _ci(names: Sequence[str]) -> list[str]:
 
 
 def _linters(names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
-    """By their files at the root, and by their tables in a pyproject.toml there."""
+    """Linters with a config file at the root or a table in the root's pyproject.toml."""
     at_root = [name for name in names if "/" not in name]
     found = {label for label, pattern in _LINTERS if any(re.fullmatch(pattern, name) for name in at_root)}
     found |= set(re.findall(r"(?m)^\[tool\.(ruff|mypy|black|pylint|pyright)\b", texts.get("pyproject.toml", "")))

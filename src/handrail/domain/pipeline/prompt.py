@@ -1,10 +1,10 @@
-"""What an agent is told: four layers put together into one text, each within its share of a budget.
+"""Assembles an agent's prompt from four layers, each within its share of a token budget.
 
-1. the role, 2. what it reads and writes, 3. the repository, 4. what earlier runs teach; then why the work is asked for
-again, where it is, and what a person said, once. Layers 1 and 2, that reason and a person's words are never cut.
-Whatever else does not fit goes in this order, from each list's end: friction points, similar runs, review patterns, the
-repository. What was left out is named (`docs/prompts.md`). Finding these things out is not done here: `profile.py` and
-`learning.py` do that.
+1. the role, 2. the files it reads and writes, 3. the repository, 4. lessons from earlier runs; then, if the work is
+asked for again, the reason, and once, what a person said. Layers 1 and 2, that reason and a person's words are never
+cut. Whatever else does not fit is dropped in this order, from the end of each list: friction points, similar runs,
+review patterns, the repository. What was left out is named (`docs/prompts.md`). The material is not gathered here:
+`profile.py` and `learning.py` do that.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.domain.pipeline.flow import NUMBER
 from handrail.domain.pipeline.state import TaskState
+from handrail.kernel.shortening import on_one_line, shortened
 from handrail.kernel.tokens import estimate_tokens
 
 PROMPT_TOKENS = 8000
-"""The whole. The files that an agent reads are many times that; what surrounds them should not be."""
+"""The whole prompt. The files an agent reads are many times larger; what surrounds them should not be."""
 ITEM_CHARACTERS = 300
-"""One line of layers 3 and 4: others wrote it, and a line that long says no more than its beginning."""
+"""One line of layers 3 and 4: written by others, and a line that long says no more than its beginning."""
 REASON_CHARACTERS = 2500
-"""Why work is asked for again: an error as long as a report may have it, and what stands around it."""
+"""Why work is asked for again: the longest error a report may contain, plus the text around it."""
 SHOWN_TASKS = 50
 NOTICE_TOKENS = 60
-"""What the line that names what was left out may take."""
-NUMBER = "{N}"
+"""Reserved for the line that names what was left out."""
 _PLACE = re.compile(r"\{(workspace|branch|spec-name|N)\}")
 
 
@@ -37,7 +38,7 @@ class _Layer(NamedTuple):
     field: str
     heading: str
     share: int
-    """Tokens it may take where there is room for all."""
+    """Tokens it may use if there is room for everything."""
     counted: str
     bullet: str = "- "
 
@@ -48,41 +49,41 @@ LAYERS = (
     _Layer("patterns", "## Past Review Patterns", 700, "review patterns"),
     _Layer("friction", "## AI Friction Points", 400, "friction points"),
 )
-"""Layers 3 and 4 as they stand in a prompt."""
+"""Layers 3 and 4 in prompt order."""
 CUT_FIRST = ("friction", "similar", "patterns", "profile")
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a prompt is made of. Lists come with the most useful first."""
+    """Everything a prompt is made of. In lists the most useful comes first."""
 
     role: str
     workspace: str
     spec_name: str
     branch: str | None = None
     inputs: Sequence[str] = ()
-    """Files to read, by their names in the workspace."""
+    """Files to read, by their workspace names."""
     numbered: Sequence[str] = ()
-    """Names as the flow has them, with `{N}`: for several tasks they stand once, instead of once a task."""
+    """Names as in the flow, with `{N}`: for several tasks each is listed once instead of once per task."""
     output: str | None = None
     contains: str = ""
     """What the output has to contain."""
     verdicts: Sequence[str] = ()
-    """The words of which a review ends with one; none where it is no review."""
+    """The words a review may end with; empty if it is not a review."""
     tasks: Sequence[TaskState] = ()
-    """The tasks it is for. Several: as many agents get the same prompt."""
+    """The tasks it covers. If there are several, that many agents get the same prompt."""
     profile: Sequence[str] = ()
     similar: Sequence[str] = ()
     patterns: Sequence[str] = ()
     friction: Sequence[str] = ()
     again: str = ""
-    """Why the work is asked for again, where it is."""
+    """Why the work is asked for again; empty the first time."""
     feedback: str | None = None
     """What a person said at the last gate."""
 
 
 def assemble(parts: Parts, budget: int = PROMPT_TOKENS) -> str:
-    """The whole prompt. Above the budget only where the role, the files and a person's words alone are."""
-    fixed = [_filled(parts.role, parts).strip(), *_files(parts), *_tasks(parts)]
+    """The whole prompt. It exceeds the budget only if the parts that are never cut already do."""
+    fixed = [_filled(parts.role, parts).strip(), *_no_number(parts), *_files(parts), *_tasks(parts)]
     spoken = [*_again(parts), *_feedback(parts)]
     room = budget - _cost("\n\n".join([*fixed, *spoken]))
     given = {layer.field: [_one_line(item) for item in getattr(parts, layer.field)] for layer in LAYERS}
@@ -92,19 +93,27 @@ def assemble(parts: Parts, budget: int = PROMPT_TOKENS) -> str:
 
 
 def _filled(text: str, parts: Parts) -> str:
-    """The text with its places filled, in one pass: what is put in is not looked at again. The number stays where
-    several agents get the same text, or where there is no task at all."""
+    """The text with its placeholders filled in one pass, so that inserted text is not expanded again. `{N}` stays if
+    several agents get the same text."""
+    numbers = [str(task.number) for task in parts.tasks] or ["N"]
     values = {
         "workspace": parts.workspace,
         "branch": parts.branch or "the current branch",
         "spec-name": parts.spec_name,
-        "N": str(parts.tasks[0].number) if len(parts.tasks) == 1 else NUMBER,
+        "N": numbers[0] if len(numbers) == 1 else NUMBER,
     }
     return _PLACE.sub(lambda match: values[match[1]], text)
 
 
+def _no_number(parts: Parts) -> list[str]:
+    """What to tell a role that expects a task number in a phase without tasks."""
+    if parts.tasks or NUMBER not in parts.role:
+        return []
+    return ["There is no list of tasks here: where the text above says N, what is asked for as a whole is meant."]
+
+
 def _files(parts: Parts) -> list[str]:
-    """Layer 2. Paths only: agents read files themselves."""
+    """Layer 2. Paths only: agents read the files themselves."""
     found = []
     if parts.inputs:
         found.append(_bullets("## Input Files", (f"{parts.workspace}/{name}" for name in _input_names(parts))))
@@ -165,11 +174,11 @@ def _tasks(parts: Parts) -> list[str]:
 
 
 def _again(parts: Parts) -> list[str]:
-    """What was wrong with the last try: it may quote what others wrote or a command printed."""
+    """What was wrong with the last try. Quoted, because it may contain what others wrote or a command printed."""
     if not parts.again.strip():
         return []
-    why = parts.again if len(parts.again) <= REASON_CHARACTERS else parts.again[: REASON_CHARACTERS - 1] + "…"
-    return [f"## Why You Are Asked Again\nThis was tried before, and it was not taken. Mend this.\n\n{_quoted(why)}"]
+    why = shortened(parts.again, REASON_CHARACTERS)
+    return [f"## Why You Are Asked Again\nThis was tried before and not accepted. Fix this.\n\n{_quoted(why)}"]
 
 
 def _feedback(parts: Parts) -> list[str]:
@@ -180,7 +189,7 @@ def _feedback(parts: Parts) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """Others' words, so that nothing in them looks like a heading of ours."""
+    """Other people's words, quoted so that nothing in them looks like one of our headings."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 
@@ -195,7 +204,7 @@ def _within_share(layer: _Layer, items: Sequence[str]) -> int:
 
 
 def _cut(counts: Mapping[str, int], given: Mapping[str, list[str]], room: int) -> dict[str, list[str]]:
-    """What is left of every list when all of them together have only so much room."""
+    """What remains of every list if all of them together have to fit into `room`."""
     kept = {layer.field: given[layer.field][: counts[layer.field]] for layer in LAYERS}
     layers = {layer.field: layer for layer in LAYERS}
     costs = {field: [_cost(layers[field].bullet + item) for item in items] for field, items in kept.items()}
@@ -226,11 +235,11 @@ def _bullets(heading: str, items: Iterable[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Others' words on one line: a line break in them would let them write headings."""
-    line = " ".join(text.split())
+    """Other people's words on one line: with a line break they could add headings."""
+    line = on_one_line(text)
     return line if len(line) <= ITEM_CHARACTERS else line[: ITEM_CHARACTERS - 1].rstrip() + "…"
 
 
 def _cost(text: str) -> int:
-    """Tokens with room for the break after it."""
+    """Tokens, including the line break after it."""
     return estimate_tokens(text) + 1

@@ -1,5 +1,5 @@
-"""What comes of an action: the run moves on, goes back, or is told what is missing. Pure, and closed by default: a file
-that is not there, a verdict that cannot be read or that is the old one again, approves nothing."""
+"""What comes of a reported action: the run moves on, goes back, or names what is missing. Pure, and strict by default:
+a missing file, an unreadable verdict or a repeated old one approves nothing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from handrail.domain.pipeline.state import (
     all_again,
     back_to,
     finish,
+    in_vain,
     present_phase,
+    progressed,
     unreviewed,
     with_reason,
 )
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition
-
-__all__ = ["CONTINUE", "PROCEED", "REVISE", "Reported", "fail", "refused", "report", "task_states", "text_hash"]
 
 PROCEED, REVISE, CONTINUE = "proceed", "revision_required", "setup_continue"
 
@@ -42,19 +42,22 @@ class Reported(NamedTuple):
 
 
 def report(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str) -> Reported:
-    """The run after the present phase's action was carried out. Raises a refusal where nothing came of it."""
+    """The run after the current phase's action was carried out. Raises a refusal if it produced no usable result."""
     state, phase = _at(flow, state, facts, files, phase_id)
     done = _come_of(flow, state, phase, files)
-    return done._replace(state=with_reason(done.state, phase.id, done.warning))
+    # Anything that sends work back was read and acted on first; a report that merely has to be repeated left no trace.
+    nothing = done.hint == REVISE and done.state.judged == state.judged
+    after = in_vain(done.state, phase.id) if nothing else progressed(done.state)
+    return done._replace(state=with_reason(after, phase.id, done.warning))
 
 
 def refused(state: RunState, phase_id: str, why: str) -> RunState:
-    """The run after nothing came of an action: it is handed out again, and says why until it is over."""
-    return state.but(again={**state.again, phase_id: why})
+    """The run after an action without a usable result: it is handed out again, with the reason, until it is done."""
+    return in_vain(state, phase_id).but(again={**state.again, phase_id: why})
 
 
 def fail(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str, error: str) -> Reported:
-    """The run after the present phase's action failed: it is still to be done, whatever lies there by now."""
+    """The run after the current phase's action failed: it still has to be done, whatever files exist by now."""
     state, phase = _at(flow, state, facts, files, phase_id)
     why = f"the last try failed: {error.strip()}"
     counted = {**state.failed, phase.id: state.failed.get(phase.id, 0) + 1}
@@ -62,14 +65,14 @@ def fail(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], ph
 
 
 def _at(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str) -> tuple[RunState, Phase]:
-    """The run as it stands and its present phase. Raises where that is another one, or one that nobody carries out."""
+    """The settled state and its current phase. Raises if that is a different phase, or one that nobody carries out."""
     state = settled(flow, state, files) if state.ended is None else state
     phase = present_phase(flow, state, facts)
     if phase is None or state.ended is not None or phase.id != phase_id:
         turn = f"it is {phase.id}'s turn" if phase is not None and state.ended is None else "the run is over"
         raise IllegalTransition(
             f"{phase_id} cannot be reported: {turn}",
-            hint="pipeline_next_action says what is to be done",
+            hint="pipeline_next_action returns what to do now",
             phase=phase_id,
         )
     if phase.kind == "gate":
@@ -98,7 +101,7 @@ def _come_of(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]
 
 
 def _told(done: Reported) -> Reported:
-    """What a person said has reached an agent, and is not said twice."""
+    """A person's feedback has reached an agent, so it is dropped and not passed on twice."""
     return done._replace(state=done.state.but(feedback=None))
 
 
@@ -106,7 +109,7 @@ def _text(phase: Phase, name: str, files: Mapping[str, str]) -> str:
     text = files.get(name, "")
     if not text.strip():
         raise ArtefactMissing(
-            f"{phase.id} is to write {name}, and it is {'empty' if name in files else 'not there'}",
+            f"{phase.id} must write {name}, which is {'empty' if name in files else 'not there'}",
             hint="write the file into the workspace, then report again",
             phase=phase.id,
             file=name,
@@ -161,7 +164,7 @@ def _reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str
 
 
 def _listed(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
-    """The list of the one task there is was to be written."""
+    """Takes the one-task list that the action asked to have written."""
     name = phase.plan or ""
     text = _text(phase, name, files)
     if text.split() != one_task_list().split():
@@ -175,12 +178,8 @@ def _listed(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported
 
 
 def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
-    """Only the work on tasks that were handed out counts; a file of any other lies there too early."""
-    names = {
-        task.number: (phase.output or "").replace("{N}", str(task.number))
-        for task in ready(state.tasks)
-        if not task.is_gate
-    }
+    """Counts only tasks that were handed out; a file for any other task is premature."""
+    names = {task.number: phase.output_for(task.number) for task in ready(state.tasks) if not task.is_gate}
     awaited = {number: name for number, name in names.items() if name in state.before} or names
     written: list[str] = []
     for number, name in awaited.items():
@@ -195,10 +194,9 @@ def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Rep
             hint="each task writes its own file anew; then report again",
             phase=phase.id,
         )
-    left = [task for task in state.tasks if not (task.implemented or task.skipped)]
-    if not left:
+    if all(task.is_over for task in state.tasks):
         state = finish(state, phase.id)
-    # Of those that were handed out: they are again, with what else is ready by now.
+    # Only tasks that were handed out: they go out again, together with anything else that is ready by then.
     missing = [name for name in awaited.values() if name in state.before]
     if not missing:
         return Reported(state, PROCEED, ", ".join(written))
@@ -213,7 +211,7 @@ def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[st
     found: list[Finding] = []
     unclear: list[str] = []
     for task in unreviewed(state):
-        name = (phase.output or "").replace("{N}", str(task.number))
+        name = phase.output_for(task.number)
         text = files.get(name, "")
         verdict, problem = judgement_in(text, phase.passes, phase.fails)
         if not text.strip() or verdict is None or is_old(state, name, text):
@@ -227,7 +225,7 @@ def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[st
         state = state.but(unread={**state.unread, phase.id: state.unread.get(phase.id, 0) + 1})
     else:
         state = state.but(unread={**state.unread, phase.id: 0})
-    failing = [task for task in state.tasks if not (task.implemented or task.skipped)]
+    failing = any(not task.is_over for task in state.tasks)
     warning = f"without a readable new verdict: {', '.join(unclear)}" if unclear else ""
     worst = next((verdict for verdict in verdicts if verdict in phase.fails), None) or next(iter(verdicts), None)
     if failing:

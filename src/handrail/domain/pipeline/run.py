@@ -1,4 +1,4 @@
-"""A run of a pipeline as it is stored: beside the workflow it is, with the flow it follows pinned. No behaviour."""
+"""A pipeline run as it is stored: next to its workflow, with the flow it follows pinned. No behaviour."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from handrail.domain.pipeline.flow import Flow
 from handrail.domain.pipeline.state import Facts, RunState
 
 FOR_PEOPLE = "humans_decide"
-"""Among a run's flags: that only people open its gates."""
+"""The flag of a run that says only people open its gates."""
 
 
 class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. Its id is its workflow's."""
+    """One run. It shares its id with its workflow."""
 
     id: str
     repository_path: str
@@ -25,36 +25,36 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
     spec_name: str
     title: str
     request: str
-    """What was asked for, in words."""
+    """The request, in words."""
     source_type: str
     source_url: str | None
     source_id: str | None
     effort: str
     branch: str | None
     flow: dict[str, Any]
-    """As it was when the run began: a changed file changes no run that is under way."""
+    """As it was when the run began: editing the file does not affect runs under way."""
     flags: dict[str, Any]
     state: dict[str, Any]
     task_ids: dict[str, Any]
-    """The plan's task for each number of the task list."""
+    """The plan's task id for each number in the task list."""
     dispatched: dict[str, Any] | None
-    """The action that was handed out last and has not been reported or answered."""
+    """The last action handed out, until it is reported or answered."""
     log: list[dict[str, Any]]
-    """What each action cost, as it was reported."""
+    """The reported cost of each action."""
     findings: list[dict[str, Any]]
     """What its reviews found, for later runs to learn from."""
     friction: list[str]
-    """What made its work hard, as its own notes say."""
+    """What made its work hard, according to its own notes."""
     lessons: dict[str, Any]
-    """What earlier runs taught when it began: looked up once, so that a turn costs the same however many there are."""
+    """What earlier runs taught when it began. Looked up once, so that a turn costs the same with any number of runs."""
     created_at: int
     updated_at: int
     limits: dict[str, Any] = {}
-    """How far it goes (`until`) and what it may spend (`soft_tokens` …), as it was begun with or a person allowed."""
+    """How far it goes (`until`) and what it may spend (`soft_tokens` …), as set at its start or later by a person."""
     holder: dict[str, Any] | None = None
-    """Who drives it, where that can be told."""
+    """Who drives it, if known."""
     forked_from: str | None = None
-    """The run that it is a fork of."""
+    """The run it was forked from."""
 
     @property
     def stream(self) -> str:
@@ -69,13 +69,17 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True):
     def action_handed_out(self) -> Action | None:
         return msgspec.convert(self.dispatched, Action) if self.dispatched is not None else None
 
+    def tasks_handed_out(self) -> list[str]:
+        """The plan's tasks that the last handed-out action covers."""
+        numbers = map(str, (self.dispatched or {}).get("tasks") or ())
+        return [self.task_ids[number] for number in numbers if number in self.task_ids]
+
     def budget_limits(self) -> dict[str, float]:
         return {name: value for name, value in self.limits.items() if name in LIMITS}
 
     @property
     def for_people(self) -> bool:
-        """True where only people opened gates when it began: whoever changes the settings later changes no run that is
-        under way."""
+        """True if only people opened gates when it began. A later change of that setting does not affect the run."""
         return bool(self.flags.get(FOR_PEOPLE))
 
     def facts(self, *, humans_decide: bool) -> Facts:

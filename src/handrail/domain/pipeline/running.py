@@ -1,8 +1,8 @@
-"""Running a pipeline over the store: take its next turn, report a phase, answer its gate. One unit of work each; the
-documents are handed in.
+"""Running a pipeline on the store: take the next turn, report a phase, answer a gate. Each is one unit of work; the
+caller passes in the documents.
 
-The engine decides; here its decisions become rows: the run's state, the gate that waits, the tasks of the plan. How a
-run begins is `beginning.py`'s, what people do to one under way `steering.py`'s.
+The engine decides; this module turns its decisions into rows: the run's state, the open gate, the tasks of the plan.
+`beginning.py` starts runs, and `steering.py` holds what people do to a run under way.
 """
 
 from __future__ import annotations
@@ -27,47 +27,46 @@ from handrail.domain.pipeline.tasking import mirror_tasks
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition, InvalidPlan, RunNotFound, WorkflowClosed
-from handrail.kernel.ledger import Actor
+from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
-AUTO = Actor("handrail", "auto")
 QUESTIONS = ("checkpoint", "human_gate")
 KEPT_FINDINGS = 200
 KEPT_LOG = 400
-"""Entries of a run's log. Older ones are added up by phase and model, so that no sum changes."""
+"""Entries in a run's log. Older ones are summed by phase and model, so totals stay correct."""
 SHOWN_NAME = 100
-"""Characters of a name that nobody knows."""
+"""Characters shown of an unknown action name."""
 MOST_TURNS = 60
-"""Gates that may open by themselves in one turn: far more than any flow has."""
+"""Gates that may open automatically in one turn: far more than any flow has."""
 
 
 class Rules(NamedTuple):
-    """What holds here for every run."""
+    """Settings that apply to every run."""
 
     humans_decide: bool = False
     prices: Mapping[str, float] = {}
     limits: Mapping[str, float] = {}
-    """What a run may spend that has no limit of its own."""
+    """Spending limits for a run that has none of its own."""
 
 
 class Previous(NamedTuple):
-    """What is reported of the action before."""
+    """What the caller reports about the previous action."""
 
     complete: bool = False
     tokens: int = 0
     duration_ms: int = 0
     model: str = ""
     action_id: str | None = None
-    """Which action is meant, where that is said: one that was reported before is not taken for the next."""
+    """The action meant, if the caller names it: a resent report of an earlier one then does not count for this one."""
     setup_only: bool = False
-    """True where it was a command that another one follows."""
+    """True if it was a setup command that another command follows."""
     error: str = ""
-    """What went wrong, where it failed: then it is not done, whatever else is said."""
+    """What went wrong. If set, the action counts as failed, whatever else is reported."""
 
 
 class Turn(NamedTuple):
-    """One turn of a run: what is to be done now, and what came of what was done before."""
+    """One turn of a run: what to do now, and what came of the previous action."""
 
     run: PipelineRun
     action: Action
@@ -77,12 +76,12 @@ class Turn(NamedTuple):
 
 
 def action_id(run: PipelineRun) -> str | None:
-    """A name for the action that was handed out last: another one after each report."""
+    """An id for the action handed out last. It changes with every report."""
     return f"{run.dispatched['phase']}/{run.state.get('turns', 0)}" if run.dispatched is not None else None
 
 
 def find_run(unit: UnitOfWork, repository: str, workspace: str) -> PipelineRun:
-    """The run whose documents lie there, or a refusal that names the newest."""
+    """The run whose documents are in this workspace, or a refusal that names the newest runs."""
     found = run_at(unit, repository, workspace)
     if found is None:
         newest = unit.select(PipelineRun, Query((("repository_path", repository),), ("-updated_at", "-id"), 5))
@@ -97,12 +96,13 @@ def run_at(unit: UnitOfWork, repository: str, workspace: str) -> PipelineRun | N
 
 
 def limits_of(run: PipelineRun, rules: Rules) -> dict[str, float]:
-    """What a run may spend: what holds here now, but where it was begun with less or a person allowed it more."""
+    """What a run may spend: the limits set here now, overridden by its own, set lower at its start or changed later by
+    a person."""
     return {**rules.limits, **run.budget_limits()}
 
 
 def facts_of(unit: UnitOfWork, run: PipelineRun, rules: Rules) -> Facts:
-    """What the engine is told beside the run's state: how far it may go, and whether it may now."""
+    """What the engine needs besides the run's state: how far the run may go, and whether it may go on now."""
     over = exceeded(spent(run.log, rules.prices), limits_of(run, rules), "hard")
     return msgspec.structs.replace(
         run.facts(humans_decide=rules.humans_decide),
@@ -113,7 +113,7 @@ def facts_of(unit: UnitOfWork, run: PipelineRun, rules: Rules) -> Facts:
 
 
 def why_stopped(unit: UnitOfWork, run: PipelineRun) -> str | None:
-    """Why a run stands still, where it does: paused, until or budget. Its workflow may have been paused, or let go on,
+    """Why a run has stopped: paused, until or budget; None if it has not. Its workflow may have been paused or resumed
     since the run's last turn."""
     workflow, stopped = unit.get(Workflow, run.id), run.run_state().stopped
     if workflow is None or workflow.status == "in_progress":
@@ -130,7 +130,7 @@ def take_turn(
     answer: Answer | None,
     rules: Rules,
 ) -> Turn:
-    """Reports what was done, answers what was asked, and says what is next."""
+    """Reports what was done, answers the open gate, and returns the next action."""
     check_goes_on(unit, run)
     flow, state = run.flow_followed(), run.run_state()
     handed_out = run.action_handed_out()
@@ -178,20 +178,20 @@ def _reported(
 
 
 def _not_taken(previous: Previous, run: PipelineRun, handed_out: Action | None) -> str:
-    """What is to be said of a report that names another action than the one that is out. The one just before is no
-    mistake: its report's reply was lost, and it is sent again."""
+    """The remark about a report that names an action other than the current one. Naming the one just before is fine:
+    its reply was lost, so the report was sent again."""
     named = previous.action_id
     if named is None or not (previous.complete or previous.error):
         return ""
     out = action_id(run) if handed_out is not None and handed_out.type not in QUESTIONS else None
     if named == out or (run.log and named == f"{run.log[-1]['phase']}/{run.state.get('turns', 0) - 1}"):
         return ""
-    there = f"what was handed out is {out}" if out is not None else "nothing is out that could be reported"
-    return f"reported {named[:SHOWN_NAME]}, but {there}; nothing was taken"
+    there = f"the action that is out is {out}" if out is not None else "no action is out"
+    return f"reported {named[:SHOWN_NAME]}, but {there}; nothing was recorded"
 
 
 def _is_report_of(previous: Previous, run: PipelineRun, handed_out: Action | None) -> bool:
-    """Whether what is reported is the action that was handed out last, as far as the report says which it means."""
+    """Whether the report is about the action handed out last, as far as it says which one it means."""
     told = previous.complete or previous.error
     if not told or handed_out is None or handed_out.type in (*QUESTIONS, "done"):
         return False
@@ -203,7 +203,7 @@ def _is_report_of(previous: Previous, run: PipelineRun, handed_out: Action | Non
 def _logged(
     unit: UnitOfWork, run: PipelineRun, state: RunState, phase: str, previous: Previous
 ) -> tuple[PipelineRun, RunState]:
-    """The run with what an action cost, and its state with one report more."""
+    """The run with the action's cost logged, and its state with one more report counted."""
     entry = {
         "phase": phase,
         "tokens": previous.tokens,
@@ -232,7 +232,7 @@ def _shortened(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _learnt(unit: UnitOfWork, run: PipelineRun, reported: Reported | None, files: Mapping[str, str]) -> PipelineRun:
-    """The run with what its reviews found and its notes complain about, for those that come after it."""
+    """The run with what its reviews found and its notes complain about, kept for later runs."""
     if reported is None:
         return run
     found = [{**finding._asdict(), "at": unit.now_ms()} for finding in reported.findings]
@@ -249,14 +249,14 @@ def report_phase(
     *,
     rules: Rules,
 ) -> Reported:
-    """Reports one phase by name, without asking what is next."""
+    """Reports one phase by name without asking for the next action."""
     flow, state = run.flow_followed(), run.run_state()
     handed_out = run.action_handed_out()
     check_goes_on(unit, run)
     if handed_out is None or handed_out.phase != phase_id or handed_out.type in QUESTIONS:
         raise IllegalTransition(
             f"{phase_id} was not handed out, so there is nothing to report of it",
-            hint="pipeline_next_action says what is to be done",
+            hint="pipeline_next_action returns what to do now",
             phase=phase_id,
         )
     run, state = _logged(unit, run, state, phase_id, previous)
@@ -266,18 +266,18 @@ def report_phase(
 
 
 def check_goes_on(unit: UnitOfWork, run: PipelineRun) -> None:
-    """Raises WorkflowClosed where the workflow was ended and the run was not."""
+    """Raises WorkflowClosed if the workflow was ended but the run was not."""
     workflow = unit.get(Workflow, run.id)
     if workflow is not None and workflow.status in CLOSED and run.run_state().ended is None:
         raise WorkflowClosed(
             f"the workflow of {run.workspace} is {workflow.status}, so its run does not go on",
-            hint="`handrail pipeline abandon` closes it; pipeline_init begins another",
+            hint="pipeline_init starts another; a person closes this one with `handrail pipeline`",
             status=workflow.status,
         )
 
 
 def answer_gate(unit: UnitOfWork, gate: Gate, word: str, feedback: str | None, files: Mapping[str, str]) -> PipelineRun:
-    """A person's answer, given outside the run's own loop: what it does is done at once."""
+    """Applies a person's answer given outside the run's own loop. It takes effect at once."""
     run = unit.get(PipelineRun, gate.workflow_id)
     handed_out = run.action_handed_out() if run is not None else None
     if run is None or handed_out is None:
@@ -296,13 +296,13 @@ def answer_gate(unit: UnitOfWork, gate: Gate, word: str, feedback: str | None, f
 def _open_gates(
     unit: UnitOfWork, run: PipelineRun, flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]
 ) -> tuple[Action, RunState]:
-    """The next action somebody has to do. Gates that open by themselves are recorded as opened so."""
+    """The next action someone has to do. Gates that open automatically are answered and recorded on the way."""
     for _ in range(MOST_TURNS):
         action = decide(flow, state, facts, files)
         if not action.automatic:
             return action, state
         gate = asked_gate(unit, run, action, files)
-        settle(unit, gate, action.options[0], None, AUTO)
+        settle(unit, gate, action.options[0], None, HANDRAIL)
         state = answered(flow, state, action, action.options[0], None, files.get(action.shows or ""))
     raise AssertionError("more gates open by themselves than any flow has")
 
@@ -316,10 +316,10 @@ def keep(
     still: Action | None = None,
     goes_on: bool = False,
 ) -> PipelineRun:
-    """The run as it stands now, recorded where something changed; its workflow and its tasks follow.
+    """Records the run if anything changed, updates its workflow and tasks to match, and returns it.
 
-    A run that stops keeps the action that is `still` out: whoever has it may report or answer it meanwhile. Without an
-    action it stands still as it did before, unless it now `goes_on`.
+    A run that stops keeps the action that is `still` out, so that it can be reported or answered meanwhile. Without an
+    action, a stopped run remains stopped unless it now `goes_on`.
     """
     workflow = unit.get(Workflow, run.id)
     assert workflow is not None, "a run is a workflow"

@@ -9,21 +9,21 @@ class Specs(Protocol):
     """The folders of all runs of one repository. Paths are relative to it and stay below `.specs/`."""
 
     def texts(self, workspace: str) -> dict[str, str]:
-        """Every Markdown file of a workspace by name; nothing where there is no such folder."""
+        """Every Markdown file of a workspace by name; empty if the folder does not exist."""
         ...
 
     def write(self, workspace: str, name: str, text: str) -> None:
-        """Writes one file, whole or not at all."""
+        """Writes one file, completely or not at all."""
         ...
 
     def exists(self, workspace: str) -> bool: ...
 
     def state(self, workspace: str) -> str | None:
-        """The workspace's `state.json`; None where there is none that can be read."""
+        """The workspace's `state.json`; None if there is none that can be read."""
         ...
 
     def index(self) -> str | None:
-        """`.specs/index.json`; None where there is none that can be read."""
+        """`.specs/index.json`; None if there is none that can be read."""
         ...
 
     def write_index(self, text: str) -> None: ...

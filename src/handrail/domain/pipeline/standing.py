@@ -1,6 +1,6 @@
-"""Where a run of a pipeline stands, as a record and in words: for the command line, the page and every list of runs.
+"""Where a pipeline run stands, as a record and in words: for the command line, the page and every list of runs.
 
-Reads only; what may be done about it is `steering.py`'s.
+Reads only; what can be done about it is in `steering.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from handrail.domain.pipeline.asking import SPECS
-from handrail.domain.pipeline.engine import BUDGET
+from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTIL
 from handrail.domain.pipeline.gatekeeping import open_gate
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import why_stopped
@@ -23,7 +23,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     flow: str
     phase: str | None
-    """The phase it is at, or that comes next; None once it is over."""
+    """The current or next phase; None once the run is over."""
     label: str | None
     under_way: bool
     """Whether the phase was handed out."""
@@ -53,21 +53,24 @@ def standing(unit: UnitOfWork, run: PipelineRun) -> Standing:
     )
 
 
+STOPPED = {PAUSED: "paused", UNTIL: "stopped where it was told to", BUDGET: "stopped by its budget"}
+
+
 def spoken(one: Standing) -> str:
     """Where a run stands, as the end of a sentence about it."""
     if one.ended is not None:
         return one.ended
     if one.waits_at is not None:
-        return f"waits for you at {one.waits_at}{f', {one.stopped}' if one.stopped else ''}"
+        return f"waits for you at {one.waits_at}{f', {STOPPED[one.stopped]}' if one.stopped else ''}"
     if one.stopped is not None:
-        return f"stands still ({one.stopped}){f' before {one.phase}' if one.phase else ''}"
+        return f"{STOPPED[one.stopped]}{f' before {one.phase}' if one.phase else ''}"
     if one.phase is None:
         return "at its end"
     return f"at {one.phase}" if one.under_way else f"before {one.phase}"
 
 
 def sentence_about(one: Standing) -> str:
-    """How a run stands and what would move it."""
+    """Where a run stands and what would move it."""
     words = f"The pipeline {one.flow} {_as_verb(one)}"
     if one.waits_at is not None:
         return f"{words}: `handrail approve {one.workspace.removeprefix(f'{SPECS}/')}` shows it and asks."
@@ -84,7 +87,7 @@ def said_of(one: Standing) -> str:
 
 
 def run_sentence(unit: UnitOfWork, workflow_id: str) -> str | None:
-    """The same about the run of a workflow; None for a workflow that is no run."""
+    """`sentence_about` the run of a workflow; None for a workflow that is not a run."""
     run = unit.get(PipelineRun, workflow_id)
     return sentence_about(standing(unit, run)) if run is not None else None
 
@@ -92,4 +95,4 @@ def run_sentence(unit: UnitOfWork, workflow_id: str) -> str | None:
 def _as_verb(one: Standing) -> str:
     said = spoken(one)
     label = f" ({' '.join(one.label.split())})" if one.label and one.waits_at is None and one.stopped is None else ""
-    return f"{said}{label}" if said.startswith(("waits", "stands")) else f"is {said}{label}"
+    return f"{said}{label}" if said.startswith("waits") else f"is {said}{label}"

@@ -1,5 +1,5 @@
-"""Where a run stands: everything the engine decides by, as one record that is kept whole. No behaviour but small
-questions; how it changes is `engine.py`'s and `reporting.py`'s."""
+"""The state of a run: everything the engine bases its decisions on, stored as one record. It only answers small
+questions; `engine.py` and `reporting.py` decide how it changes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.pipeline.flow import Flow, Phase
+from handrail.domain.pipeline.flow import NUMBER, Flow, Phase
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """One task of the list, as far as it is."""
+    """One task of the list and its progress."""
 
     number: int
     title: str
@@ -27,60 +27,67 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     def is_gate(self) -> bool:
         return self.mode == "human_gate"
 
+    @property
+    def is_over(self) -> bool:
+        """Implemented (though perhaps not reviewed yet) or skipped."""
+        return self.implemented or self.skipped
+
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is settled when a run begins."""
+    """What the engine is told besides the state: how the run was started, and whether it may go on."""
 
     source_type: str = "text"
     auto: bool = False
     skip_pr: bool = False
     humans_decide: bool = False
-    """True where only a person opens a gate: then --auto opens none."""
+    """True if only a person may open a gate; then --auto opens none."""
     until: str | None = None
-    """The last phase to be done, where the run is to stop before its end."""
+    """The last phase to do, if the run is to stop before its end."""
     paused: bool = False
     over: str = ""
-    """Why no more may be spent, where that is so."""
+    """Why no more may be spent; empty if spending is allowed."""
 
 
 class RunState(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
+    """The progress of one run."""
 
     skip: list[str] = []
-    """Phases its effort leaves out."""
+    """Phases left out because of the run's effort."""
     done: list[str] = []
-    """Phases that are over, in order."""
+    """Finished phases, in order."""
     tries: dict[str, int] = {}
     """How often each review sent the work back."""
     unread: dict[str, int] = {}
     """How often each review could not be read."""
     failed: dict[str, int] = {}
-    """How often in a row the action of each phase was reported as failed."""
+    """How often in a row each phase's action was reported as failed."""
+    untaken: dict[str, int] = {}
+    """For how many turns in a row each phase produced no usable result: it failed, or its file was not accepted."""
     again: dict[str, str] = {}
-    """For each phase that is handed out again why that is so, until it is over."""
+    """For each phase that is handed out again, the reason, until the phase is finished."""
     approved: list[str] = []
-    """Reviews that passed with a verdict of their own."""
+    """Reviews that passed with their own verdict."""
     judged: dict[str, list[str]] = {}
-    """For each review and each task's file the hashes of the texts that were acted on: none of them is a new one."""
+    """For each output file, the hashes of the texts already acted on: none of them counts as new."""
     before: dict[str, str] = {}
-    """For each file that is awaited the hash of what lay there when it was handed out: that is nobody's work yet."""
+    """For each awaited file, the hash of its content when the work was handed out: that content is not a result."""
     tasks: list[TaskState] = []
     plan: str | None = None
-    """The hash of the text that the tasks were read from."""
+    """The hash of the text the tasks were read from."""
     command: int = 0
-    """Commands of the present phase that have been run."""
+    """How many commands of the current phase have been run."""
     feedback: str | None = None
-    """What a person said, for the next agent, once."""
+    """What a person said, passed once to the next agent."""
     answers: dict[str, str] = {}
-    """What each gate was answered, by its phase."""
+    """The answer to each gate, by its phase."""
     ended: str | None = None
-    """completed, abandoned, or nothing yet."""
+    """completed or abandoned; None while the run goes on."""
     stopped: str | None = None
-    """Why it stands still, where it does and can go on: paused, until or budget."""
+    """Why it has stopped, if it can go on later: paused, until or budget."""
     given: list[str] = []
-    """Phases that were done before the run began, on the word of whoever began it."""
+    """Phases already done before the run began, according to the person or agent that began it."""
     turns: int = 0
-    """Reports so far: what names an action, so that one report is not taken for another."""
+    """Reports so far. It is part of an action's id, so that one report is not mistaken for another."""
 
     def task(self, number: int) -> TaskState:
         return next(task for task in self.tasks if task.number == number)
@@ -93,28 +100,28 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_left_out(phase: Phase, state: RunState, flow: Flow, facts: Facts) -> bool:
-    """Whether a phase has no place in this run."""
+    """Whether this run does not include the phase."""
     if phase.id in state.skip or phase.id in flow.skip:
         return True
     if phase.only_for and facts.source_type not in phase.only_for:
         return True
     for gate, answer in phase.after_answer.items():
-        # A gate that nobody is asked at has no answer, so what waits for one is left out with it.
+        # A gate that is never asked has no answer, so a phase that depends on its answer is left out too.
         asked = gate in state.done or not is_left_out(flow.phase(gate), state, flow, facts)
         if not asked or (gate in state.done and state.answers.get(gate) != answer):
             return True
     if phase.kind == "task-reviews" and phase.id not in state.done and state.tasks and not unreviewed(state):
-        return True  # every task was a person's, was skipped, or was accepted by one
+        return True  # every task belonged to a person, was skipped, or was accepted by a person
     return "skip_pr" in phase.unless and facts.skip_pr
 
 
 def unreviewed(state: RunState) -> list[TaskState]:
-    """The tasks whose work nobody has judged yet."""
+    """The tasks whose work has not been reviewed yet."""
     return [task for task in state.tasks if task.verdict is None and not (task.is_gate or task.skipped)]
 
 
 def present_phase(flow: Flow, state: RunState, facts: Facts) -> Phase | None:
-    """The phase whose turn it is; None when all are over."""
+    """The phase whose turn it is; None when all are finished."""
     return next(
         (phase for phase in flow.phases if phase.id not in state.done and not is_left_out(phase, state, flow, facts)),
         None,
@@ -122,13 +129,14 @@ def present_phase(flow: Flow, state: RunState, facts: Facts) -> Phase | None:
 
 
 def back_to(flow: Flow, state: RunState, phase_id: str) -> RunState:
-    """The state with this phase and all after it to be done again."""
+    """The state with this phase and all later ones to be done again."""
     first = flow.position(phase_id)
     again = {phase.id for phase in flow.phases[first:]}
     return state.but(
         done=[done for done in state.done if done not in again],
         approved=[review for review in state.approved if review not in again],
         failed={phase: count for phase, count in state.failed.items() if phase not in again},
+        untaken={phase: count for phase, count in state.untaken.items() if phase not in again},
         again={phase: why for phase, why in state.again.items() if phase not in again},
         before={},
         command=0,
@@ -136,8 +144,8 @@ def back_to(flow: Flow, state: RunState, phase_id: str) -> RunState:
 
 
 def all_again(flow: Flow, state: RunState, phase_id: str) -> RunState:
-    """As `back_to`, and where that reaches the tasks, all of them are done again; where only their reviews, all of them
-    are judged again. What a person did stays done."""
+    """Like `back_to`; also redoes all tasks if it goes back that far, or all their reviews if it reaches only those.
+    What a person did stays done."""
     state = back_to(flow, state, phase_id)
     again = {phase.kind for phase in flow.phases[flow.position(phase_id) :]}
     if again.isdisjoint(("tasks", "task-reviews")):
@@ -154,22 +162,32 @@ def all_again(flow: Flow, state: RunState, phase_id: str) -> RunState:
 
 
 def outputs_of(phase: Phase, state: RunState) -> list[str]:
-    """The files that a phase writes: where every task has its own, those of the tasks that agents do."""
+    """The files a phase writes: one, or one for each task that agents do."""
     if phase.output is None:
         return []
-    if "{N}" not in phase.output:
+    if NUMBER not in phase.output:
         return [phase.output]
-    return [phase.output.replace("{N}", str(task.number)) for task in state.tasks if not (task.is_gate or task.skipped)]
+    return [phase.output_for(task.number) for task in state.tasks if not (task.is_gate or task.skipped)]
 
 
 def finish(state: RunState, phase_id: str) -> RunState:
     done = [*(done for done in state.done if done != phase_id), phase_id]
-    return with_reason(state, phase_id, "").but(done=done, command=0)
+    return progressed(with_reason(state, phase_id, "")).but(done=done, command=0)
+
+
+def in_vain(state: RunState, phase_id: str) -> RunState:
+    """The state after one more turn of a phase without a usable result."""
+    return state.but(untaken={**state.untaken, phase_id: state.untaken.get(phase_id, 0) + 1})
+
+
+def progressed(state: RunState) -> RunState:
+    """The state after a usable result: earlier turns without one no longer count."""
+    return state.but(untaken={})
 
 
 def with_reason(state: RunState, phase_id: str, why: str) -> RunState:
-    """The state after a phase's action did not fail: its failures are forgotten, and it is handed out again for this
-    reason, where there is one."""
+    """The state after a phase's action did not fail: its failures are cleared, and `why`, unless empty, is the reason
+    it is handed out again."""
     failed = {phase: count for phase, count in state.failed.items() if phase != phase_id}
     again = {phase: reason for phase, reason in state.again.items() if phase != phase_id}
     return state.but(failed=failed, again={**again, phase_id: why} if why else again)

@@ -1,5 +1,5 @@
-"""What people do to a run under way: pause it, let it go on, send it back to a phase, fork it, give it up. One unit of
-work each. None of it opens a gate or passes a review."""
+"""What people do to a run under way: pause it, resume it, send it back to a phase, fork it, abandon it. Each is one
+unit of work. None of it opens a gate or passes a review."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handrail.domain.pipeline.asking import SPECS
 from handrail.domain.pipeline.beginning import check_phase, check_until, new_workflow
 from handrail.domain.pipeline.budget import check_limits
 from handrail.domain.pipeline.engine import PAUSED
-from handrail.domain.pipeline.flow import Flow
+from handrail.domain.pipeline.flow import NUMBER, Flow
 from handrail.domain.pipeline.gatekeeping import withdraw_open
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import check_goes_on, keep
@@ -23,19 +23,19 @@ from handrail.kernel.errors import IllegalTransition, InvalidParams
 from handrail.kernel.records import UnitOfWork
 
 TO_THE_END = "end"
-"""In place of a phase: the run goes as far as its flow does."""
+"""In place of a phase: run to the end of the flow."""
 DAY = len("20260401")
 
 
 def abandon_run(unit: UnitOfWork, run: PipelineRun) -> PipelineRun:
-    """Gives a run up for good. The question it waited for is withdrawn."""
+    """Abandons a run for good and withdraws its open question."""
     state = _open_state(run)
     withdraw_open(unit, run.id)
     return keep(unit, run, state.but(ended="abandoned"), None)
 
 
 def pause_run(unit: UnitOfWork, run: PipelineRun, reason: str | None = None) -> PipelineRun:
-    """Stops a run at its next turn. What its agents do until then is still taken; nothing more is handed out."""
+    """Stops a run at its next turn. Work its agents report until then is still accepted; nothing more is handed out."""
     check_goes_on(unit, run)
     state = _open_state(run).but(stopped=PAUSED)
     kept = msgspec.structs.replace(run, state=msgspec.to_builtins(state), updated_at=unit.now_ms())
@@ -51,15 +51,15 @@ class Going(NamedTuple):
     """How a run goes on."""
 
     again_from: str | None = None
-    """A phase it has done, to be done again with all that follow."""
+    """A phase already done, to be redone together with all later ones."""
     until: str | None = None
     """Where it stops next; `end` for nowhere."""
     limits: Mapping[str, Any] = {}
-    """What it may spend, where that changes."""
+    """Spending limits that change."""
 
 
 def resume_run(unit: UnitOfWork, run: PipelineRun, going: Going, facts: Facts) -> PipelineRun:
-    """Lets a run go on that stands still, further or with more to spend, or sends it back to a phase."""
+    """Resumes a stopped run, possibly with new limits, or sends it back to a phase."""
     check_goes_on(unit, run)
     flow, state = run.flow_followed(), _open_state(run)
     check_limits(going.limits)
@@ -79,7 +79,7 @@ def resume_run(unit: UnitOfWork, run: PipelineRun, going: Going, facts: Facts) -
 def with_until(
     flow: Flow, limits: Mapping[str, Any], until: str, facts: Facts | None = None, state: RunState | None = None
 ) -> dict[str, Any]:
-    """The limits with another place to stop at. Where the run's facts are given, it is one that the run comes to."""
+    """The limits with a new place to stop at. If the run's facts are given, checks that the run reaches that place."""
     if until == TO_THE_END:
         return {name: value for name, value in limits.items() if name != "until"}
     check_phase(flow, until)
@@ -98,7 +98,7 @@ def _open_state(run: PipelineRun) -> RunState:
 
 
 def _sent_back(flow: Flow, state: RunState, facts: Facts, phase_id: str) -> RunState:
-    """The state at a phase that has been reached. Further than the run has come, nobody is sent."""
+    """The state back at a phase already reached. Refuses a phase the run has not reached yet."""
     check_phase(flow, phase_id)
     present = present_phase(flow, state, facts)
     if present is not None and flow.position(phase_id) > flow.position(present.id):
@@ -110,14 +110,14 @@ def _sent_back(flow: Flow, state: RunState, facts: Facts, phase_id: str) -> RunS
 
 
 class Forked(NamedTuple):
-    """A new run, and the documents it takes along from the one it is a fork of."""
+    """A new run, and the documents copied from the run it was forked from."""
 
     run: PipelineRun
     documents: list[str]
 
 
 def fork_run(unit: UnitOfWork, run: PipelineRun, files: Mapping[str, str], phase_id: str, workspace: str) -> Forked:
-    """A run of its own that goes on from a phase of this one, which stays as it is."""
+    """A separate run that continues from a phase of this one, which stays as it is."""
     flow = run.flow_followed()
     ended = run.run_state().but(ended=None, stopped=None)
     state = _sent_back(flow, ended, run.facts(humans_decide=False), phase_id)
@@ -125,7 +125,7 @@ def fork_run(unit: UnitOfWork, run: PipelineRun, files: Mapping[str, str], phase
     _check_documents(flow, state, documents)
     state = state.but(
         answers={gate: answer for gate, answer in state.answers.items() if gate in state.done},
-        # The same text again is no old one where nobody has seen it: what stays behind is forgotten.
+        # Forget the hashes of documents left behind: the fork has never seen them, so the same text would be new to it.
         judged={name: hashes for name, hashes in state.judged.items() if name in documents},
         feedback=None,
         turns=0,
@@ -157,14 +157,14 @@ def fork_run(unit: UnitOfWork, run: PipelineRun, files: Mapping[str, str], phase
 
 
 def name_in(workspace: str) -> str:
-    """What a run is called by its folder: without the day, where that stands in front."""
+    """A run's name from its folder, without the leading date if there is one."""
     inner = workspace.removeprefix(f"{SPECS}/")
     day, _, rest = inner.partition("-")
     return rest if rest and len(day) == DAY and day.isdigit() else inner
 
 
 def _has_list(flow: Flow, state: RunState) -> bool:
-    """Whether the tasks are those of a list that stands: its writer is done, or the tasks themselves are."""
+    """Whether the tasks come from a valid list: its writer is done, or the tasks themselves are."""
     doing = next((phase for phase in flow.phases if phase.kind == "tasks"), None)
     return doing is not None and any(
         phase.id in state.done for phase in flow.phases if phase is doing or phase.output == doing.plan
@@ -172,11 +172,11 @@ def _has_list(flow: Flow, state: RunState) -> bool:
 
 
 def _taken_along(flow: Flow, files: Mapping[str, str], phase_id: str) -> list[str]:
-    """All documents but those that only the phases write that are done again."""
+    """All documents except those written only by phases that are done again."""
     place = flow.position(phase_id)
     kept = {phase.output for phase in flow.phases[:place]}
     again = [
-        re.escape(phase.output).replace(re.escape("{N}"), "[0-9]+")
+        re.escape(phase.output).replace(re.escape(NUMBER), "[0-9]+")
         for phase in flow.phases[place:]
         if phase.output is not None and phase.output not in kept
     ]
@@ -185,7 +185,7 @@ def _taken_along(flow: Flow, files: Mapping[str, str], phase_id: str) -> list[st
 
 
 def _check_documents(flow: Flow, state: RunState, documents: Sequence[str]) -> None:
-    """Refuses to go on from phases whose documents are gone."""
+    """Refuses to continue from phases whose documents are gone."""
     for phase in flow.phases:
         missing = [name for name in outputs_of(phase, state) if name in state.judged and name not in documents]
         if phase.id in state.done and missing:

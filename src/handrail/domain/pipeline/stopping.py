@@ -1,5 +1,5 @@
-"""Why a run stands still, in words, and what lets it go on: for whoever drives it, and for people who let it go on and
-must know whether that helps. Nothing is changed here."""
+"""Why a run has stopped, in words, and how to resume it: for the agent that drives it, and for a person who resumes it
+and needs to know whether that helps. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _WHY = {
 
 
 class Stop(NamedTuple):
-    """One run that stands still."""
+    """Why one run has stopped."""
 
     reason: str
     """paused, until or budget."""
     before_phase: str
     why: str
     command: str
-    """What a person runs to let it go on."""
+    """What a person runs to resume it."""
 
     @property
     def go_on_with(self) -> str:
@@ -36,7 +36,7 @@ class Stop(NamedTuple):
 
 
 def stop_told(run: PipelineRun, action: Action, rules: Rules) -> Stop:
-    """An action that says that the run stands still, in words."""
+    """Puts an action that says the run has stopped into words."""
     reason = action.stopped or PAUSED
     why, command = _WHY[reason], f"handrail pipeline resume {run.workspace}"
     if reason == BUDGET:
@@ -49,11 +49,11 @@ def stop_told(run: PipelineRun, action: Action, rules: Rules) -> Stop:
 
 
 def stop_ahead(unit: UnitOfWork, run: PipelineRun, files: Mapping[str, str], rules: Rules) -> Stop | None:
-    """Why this run would stop again right away, were it asked what is next; None where it would go on."""
+    """Why this run would stop again right away if asked for its next action; None if it would go on."""
     action = decide(run.flow_followed(), run.run_state(), facts_of(unit, run, rules), files)
     return stop_told(run, action, rules) if action.stopped is not None else None
 
 
 def _plain(amount: float) -> str:
-    """An amount as an option takes it."""
+    """An amount in the form an option takes."""
     return f"{amount:.2f}".rstrip("0").rstrip(".")

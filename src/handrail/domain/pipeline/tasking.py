@@ -1,5 +1,6 @@
-"""The tasks of a run's list as tasks of its plan: laid when the list is written, moved as the run goes on, over when it
-is. The run decides; a task that somebody finished before it keeps its state, and says that its run is not done with it.
+"""Mirrors a run's task list as tasks of its plan: created when the list is written, moved as the run proceeds, closed
+when it ends. The run decides; a task that someone finished early keeps its state, with a note that its run is not done
+with it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ from handrail.domain.pipeline.state import RunState, TaskState
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.laying import lay_plan, replace_plan
 from handrail.domain.work.planning import PlanTask
-from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
+from handrail.domain.work.task import FINISHED, UNFINISHED, Task
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 PASSED = "It passed its review: "
 UNREVIEWED = "It was done; the flow has no review of it."
 NOT_THE_RUNS = "Its run is not done with it. "
-"""Before what somebody else said of a task that was finished without its run."""
-_UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
+"""Put before the outcome of a task that someone finished without its run."""
 
 
 def name_of(task: TaskState) -> str:
@@ -32,7 +32,7 @@ def name_of(task: TaskState) -> str:
 def mirror_tasks(
     unit: UnitOfWork, edit: PlanEdit, run: PipelineRun, state: RunState, action: Action | None
 ) -> dict[str, str]:
-    """Brings the plan's tasks in line with the run's; which number has which task."""
+    """Brings the plan's tasks in line with the run's; returns the task id for each number."""
     task_ids: dict[str, str] = run.task_ids
     if state.tasks:
         names = [name_of(task) for task in state.tasks]
@@ -50,7 +50,7 @@ def mirror_tasks(
 
 
 def _known(unit: UnitOfWork, edit: PlanEdit, task_id: str) -> Task | None:
-    """The plan's task; None where somebody has taken it out."""
+    """The plan's task; None if someone has removed it."""
     return edit.task(task_id) if edit.holds(task_id) and unit.get(Task, task_id) is not None else None
 
 
@@ -76,10 +76,10 @@ def _laid(unit: UnitOfWork, edit: PlanEdit, run: PipelineRun, state: RunState) -
 
 
 class _Wanted(NamedTuple):
-    """What a run says of one of its tasks."""
+    """What a run says about one of its tasks."""
 
     status: str | None
-    """None where it says nothing: the task waits for its turn."""
+    """None if it says nothing: the task is waiting for its turn."""
     outcome: str | None = None
 
 
@@ -95,14 +95,14 @@ def _wanted(task: TaskState, state: RunState, action: Action | None) -> _Wanted:
 
 
 def _move(unit: UnitOfWork, edit: PlanEdit, there: Task, wanted: _Wanted) -> None:
-    """The state of a plan's task follows from the run's, by consequence rather than by anybody's word."""
+    """Moves a plan's task to the state that follows from the run, as a consequence rather than on anyone's request."""
     if there.is_finished:
         _annotate(edit, there, wanted)
     elif wanted.status in FINISHED:
         _finish(unit, edit, there, wanted)
     elif wanted.status is not None and wanted.status != there.status:
         changes: dict[str, Any] = {"status": wanted.status, "started_at": there.started_at or edit.now}
-        if there.status == "failed":  # taken up again: what came of the last try is in its checkpoints
+        if there.status == "failed":  # taken up again: the result of the last try is in its checkpoints
             changes |= {"error": None, "outcome": None, "outcome_detail": None}
         if there.status != "paused":
             changes["attempts"] = there.attempts + 1
@@ -110,8 +110,7 @@ def _move(unit: UnitOfWork, edit: PlanEdit, there: Task, wanted: _Wanted) -> Non
 
 
 def _annotate(edit: PlanEdit, there: Task, wanted: _Wanted) -> None:
-    """Nothing leads back from a finished task, so what differs is said in its outcome, until the run is done with it
-    too."""
+    """A finished task cannot be reopened, so a difference is noted in its outcome until the run is done with it too."""
     said = (there.outcome or "").removeprefix(NOT_THE_RUNS)
     if wanted.status in FINISHED:
         outcome = wanted.outcome if wanted.status == there.status and wanted.outcome is not None else said
@@ -122,8 +121,8 @@ def _annotate(edit: PlanEdit, there: Task, wanted: _Wanted) -> None:
 
 
 def _close(unit: UnitOfWork, edit: PlanEdit, task_ids: Iterable[str], why: str) -> None:
-    """Nobody works on a task of a run that is over: whatever is open in its workflow is skipped."""
-    conditions = (("workflow_id", edit.workflow.id), ("status", _UNFINISHED))
+    """Skips every open task in the workflow of a run that is over, since nobody will work on it."""
+    conditions = (("workflow_id", edit.workflow.id), ("status", UNFINISHED))
     left = dict.fromkeys([*(task.id for task in unit.select(Task, Query(conditions))), *task_ids])
     for task_id in left:
         if edit.holds(task_id) and not edit.task(task_id).is_finished:
@@ -131,7 +130,7 @@ def _close(unit: UnitOfWork, edit: PlanEdit, task_ids: Iterable[str], why: str) 
 
 
 def _finish(unit: UnitOfWork, edit: PlanEdit, there: Task, wanted: _Wanted) -> None:
-    """The task over, and whoever held it free."""
+    """Ends the task and releases its claim."""
     outcome = {"outcome": wanted.outcome} if wanted.outcome is not None else {}
     edit.change(there, status=wanted.status, finished_at=edit.now, **outcome)
     if there.assigned_agent_id is not None:

@@ -1,1 +1,1 @@
-"""Prompts: texts that people pick in their client, filled in with what is on and what is there."""
+"""Prompts: texts that people pick in their client, filled in with what is switched on and what exists."""

@@ -1,9 +1,9 @@
 """A prompt as data, and how it is filled in. Knows no file, no tool and no client.
 
-A name in braces stands for a tool or a value. A line that names something that is not there is left out, so one text
-serves every choice of toolsets. `{?name}` at the beginning keeps a line only where the name is there, `{!name}` only
-where it is not. Steps all begin with `1.` and are counted anew. What is filled in is never looked at again: a value
-with braces stays a value.
+A name in braces stands for a tool or a value. A line that names something unavailable is dropped, so one text serves
+every choice of toolsets. `{?name}` at the start of a line keeps it only if the name is available, `{!name}` only if it
+is not. Steps all start with `1.` and are renumbered. Inserted text is not expanded again: a value with braces stays as
+it is.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-_NAMED = re.compile(r"\{([a-z_]+)\}")
-_CONDITION = re.compile(r"\{([?!])([a-z_]+)\}")
+# Plain strings, not compiled here: that would slow down every start.
+_NAMED = r"\{([a-z_]+)\}"
+_CONDITION = r"\{([?!])([a-z_]+)\}"
 _STEP = "1. "
-_FENCE = re.compile(r"`{3,}")
+_FENCE = r"`{3,}"
 
 
 class PromptArgument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something a person may say with a prompt."""
+    """Something a person may pass with a prompt."""
 
     name: str
     description: str
     required: bool = False
     needs: str | None = None
-    """The tool without which it means nothing."""
+    """The tool without which it has no meaning."""
 
 
 class PromptText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,21 +37,21 @@ class PromptText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     title: str
     description: str
     needs: tuple[str, ...]
-    """Tools it is nothing without; `a | b` is either."""
+    """Tools it cannot do without; `a | b` means either."""
     arguments: tuple[PromptArgument, ...] = ()
     body: str = ""
 
     def misses(self, there: Collection[str]) -> str | None:
-        """The first need that is not met, or None."""
+        """The first unmet need, or None."""
         return next((need for need in self.needs if not any(name in there for name in alternatives(need))), None)
 
     def taken(self, there: Collection[str]) -> tuple[PromptArgument, ...]:
-        """The arguments that mean something here."""
+        """The arguments that have a meaning here."""
         return tuple(argument for argument in self.arguments if argument.needs is None or argument.needs in there)
 
     def names(self) -> set[str]:
-        """Everything that the text refers to."""
-        return {*_NAMED.findall(self.body), *(name for _, name in _CONDITION.findall(self.body))}
+        """Every name the text refers to."""
+        return {*re.findall(_NAMED, self.body), *(name for _, name in re.findall(_CONDITION, self.body))}
 
 
 def alternatives(need: str) -> list[str]:
@@ -58,7 +59,7 @@ def alternatives(need: str) -> list[str]:
 
 
 def filled(body: str, there: Mapping[str, str]) -> str:
-    """The text with every name replaced by what it stands for, and without the lines that have nothing to say."""
+    """The text with every name replaced, without lines that name something unavailable."""
     lines: list[str] = []
     step = 0
     for written in body.strip().splitlines():
@@ -72,20 +73,20 @@ def filled(body: str, there: Mapping[str, str]) -> str:
 
 
 def _kept(line: str, there: Mapping[str, str]) -> str | None:
-    """The line with its names replaced; None where it is left out."""
-    while (condition := _CONDITION.match(line)) is not None:
+    """The line with its names replaced; None if it is dropped."""
+    while (condition := re.match(_CONDITION, line)) is not None:
         wanted, name = condition.groups()
         if (name in there) != (wanted == "?"):
             return None
         line = line[condition.end() :]
-    if any(name not in there for name in _NAMED.findall(line)):
+    if any(name not in there for name in re.findall(_NAMED, line)):
         return None
-    return _NAMED.sub(lambda found: there[found[1]], line)
+    return re.sub(_NAMED, lambda found: there[found[1]], line)
 
 
 def quoted(text: str, told: str = "") -> str:
-    """Text that somebody else wrote, as data: between fences that it cannot close, after a sentence on what it is."""
-    longest = max((len(run) for run in _FENCE.findall(text)), default=2)
+    """Someone else's text, as data: between fences that it cannot close, after a sentence saying what it is."""
+    longest = max((len(run) for run in re.findall(_FENCE, text)), default=2)
     fence = "`" * (longest + 1)
     block = f"{fence}\n{text}\n{fence}"
     return f"{told}\n{block}" if told else block

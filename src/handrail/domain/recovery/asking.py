@@ -1,4 +1,4 @@
-"""What may be asked of a recovery: what to include, and what it may cost. Nothing else, so that it loads at once."""
+"""What can be asked of a recovery: what to include, and what it may cost. Nothing else, so that it loads quickly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST_TOKENS = 256
 """The smallest budget. Ids, states and the next move always fit it."""
 MOST_TOKENS = 200_000
 ALL_CHECKPOINTS = 500
-"""Checkpoints that one call shows, at most."""
+"""The most checkpoints that one call shows."""
 
 
 class Include(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class Include(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for: the handles to what is missing repeat it."""
+    """What was asked for, which the calls suggested for what is missing repeat."""
 
     include: Include
     max_tokens: int

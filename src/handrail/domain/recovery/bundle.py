@@ -1,4 +1,4 @@
-"""The bundle that `task_load_context` answers with: the task, what led to it and what stands around it, packed."""
+"""The bundle that `task_load_context` returns: the task, what led to it and what surrounds it, packed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from handrail.domain.recovery.packing import Piece, pack
 from handrail.domain.recovery.pieces import pieces_of, skeleton_of
 
 _UNREAD_CHECKPOINT = 80
-"""Tokens that a checkpoint nobody looked at may cost, to guess at."""
+"""A guess at what a checkpoint costs that was not read, in tokens."""
 _NOTE_SHARE = 4
-"""The note of what is missing counts by section where even the longest takes no more than this part of the budget."""
+"""The note of what is missing counts by section if even the longest such note takes at most a quarter of the budget."""
 
 
 def context_bundle(material: Material, asked: Asked, tools: Mapping[str, str]) -> dict[str, Any]:
-    """The bundle; never dearer than asked. `tools` has the names here of the tools that are on, by their own names."""
+    """The bundle, never over budget. `tools` maps the tools that are on to the names they have on this server."""
     pieces = pieces_of(material, asked.include, tools, asked.max_tokens)
 
     def note(taken: Sequence[int], whole_tokens: int) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class _Missing:
         self.shortened = [section for section in shortened if section not in self.sections]
         self.prior = _unread_prior(material) if include.prior_task_outcomes else 0
         self.unread = self.older if include.all_checkpoints else 0
-        """Checkpoints that are more than one call shows."""
+        """Checkpoints beyond what one call can show."""
 
     @property
     def anything(self) -> bool:
@@ -81,7 +81,7 @@ def _note(
         ("prior_tasks", missing.prior, "workflow_get", {"id": material.workflow.id, "include_tasks": True}),
         ("checkpoints", missing.unread, "checkpoint_list", {"task_id": material.task.id}),
     )
-    if material.more_decisions:  # nobody counted them, and no budget brings them
+    if material.more_decisions:  # they were not counted, and no budget would include them
         entries.append({"sections": {"older_decisions": 1}, "command": f"handrail decisions {material.workflow.id}"})
     for section, count, tool, arguments in beyond:
         if count:
@@ -91,7 +91,7 @@ def _note(
 
 
 def _in_short(note: Mapping[str, Any]) -> dict[str, Any]:
-    """The note where there is hardly room for one: how much is missing, and how to get it."""
+    """The note for a tight budget: how much is missing, and how to get it."""
     if not note:
         return {}
     entries = note["omitted"]
@@ -101,7 +101,7 @@ def _in_short(note: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ask_again(asked: Asked, missing: _Missing, whole_tokens: int) -> dict[str, Any]:
-    """The arguments with which all of it would be there."""
+    """The arguments of a call that would return everything."""
     include = {
         name: value for name, value in msgspec.to_builtins(asked.include).items() if value != getattr(Include(), name)
     }

@@ -1,6 +1,6 @@
-"""Texts and JSON values made shorter by what they cost, with a mark where something is missing.
+"""Texts and JSON values shortened to a token cost, with a mark where something is missing.
 
-Nothing here knows what a text is about; which of several lengths is used is `packing.py`'s choice.
+Nothing here knows what a text is about; `packing.py` chooses which of several lengths is used.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from handrail.kernel.shortening import on_one_line
 from handrail.kernel.tokens import length_within, token_weight
 
 MARK = "…"
 _BACK = 24
-"""Characters a cut goes back to end with a word."""
+"""How many characters a cut moves back to end on a word."""
 _PLENTY = 40
-"""Characters per token that are looked at, at most."""
+"""The most characters examined per token of the limit."""
 _JOINER = "\u200d"
 
 
@@ -27,7 +28,8 @@ def json_weight(value: Any) -> int:
 
 
 def cut(text: str, tokens: int) -> str:
-    """The text, or as much of its beginning as costs no more than this, ending with a mark. Three is the least."""
+    """The text if it costs no more than `tokens`, else its beginning and a mark that together do. `tokens` is at least
+    three."""
     if len(text) <= tokens * _PLENTY and json_weight(text) <= tokens * 100:
         return text
     room = tokens
@@ -41,14 +43,14 @@ def cut(text: str, tokens: int) -> str:
 
 
 def line(text: str, tokens: int) -> str:
-    """The text as one line, cut."""
+    """The text on one line, cut."""
     far = tokens * _PLENTY
     seen = text if len(text) <= far else text[: good_end(text, far)] + MARK
-    return cut(" ".join(seen.split()), tokens)
+    return cut(on_one_line(seen), tokens)
 
 
 def compact(value: Any, *, tokens: int, members: int, depth: int) -> Any:
-    """A JSON value with long texts cut, and only the first members of lists and objects down to a depth."""
+    """A JSON value with long texts cut, reduced to the first members of each list and object, down to a depth."""
     if isinstance(value, str):
         return cut(value, tokens)
     if isinstance(value, dict):
@@ -68,7 +70,7 @@ def compact(value: Any, *, tokens: int, members: int, depth: int) -> Any:
 
 
 def first_of(values: list[str], most: int) -> list[str]:
-    """The first of a list, and how many more there are."""
+    """The first `most` of a list, followed by how many more there are."""
     return values if len(values) <= most else [*values[:most], f"{MARK} {len(values) - most} more"]
 
 
@@ -77,7 +79,7 @@ def _first(values: Iterable[Any], most: int) -> Iterable[Any]:
 
 
 def good_end(text: str, end: int) -> int:
-    """Where to cut at or before `end`: after a word, never inside what shows as one character."""
+    """Where to cut at or before `end`: after a word if one ends nearby, never inside what displays as one character."""
     for back in range(end, max(end - _BACK, 0), -1):
         if text[back].isspace():
             return back
@@ -87,7 +89,7 @@ def good_end(text: str, end: int) -> int:
 
 
 def _continues(text: str, place: int) -> bool:
-    """True when the character at a place belongs to the one before it."""
+    """True when the character at `place` belongs to the one before it."""
     here, before = text[place], text[place - 1] if place else ""
     if _JOINER in (here, before) or unicodedata.category(here).startswith("M"):
         return True

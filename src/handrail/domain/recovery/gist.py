@@ -1,7 +1,7 @@
 """The gist of a long request: its first sentence, then the sentences that set rules, as many as a budget allows.
 
-What is asked stands at the beginning; what must not be forgotten stands anywhere, and says must, never, at most. In a
-language this does not know, every sentence weighs the same and the first ones are kept.
+A request says what it wants at the beginning; rules that must not be forgotten can be anywhere, and contain words such
+as must, never, at most. In other languages than English every sentence weighs the same, and the first ones are kept.
 """
 
 from __future__ import annotations
@@ -9,30 +9,31 @@ from __future__ import annotations
 import re
 
 from handrail.domain.recovery.cutting import MARK, cut, good_end, json_weight, line
+from handrail.kernel.shortening import on_one_line
 
-# Plain texts, not compiled here: every start would pay.
+# Plain texts, not compiled here: that would slow every start.
 _BREAK = r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)|(?<=[.!?:])\s+(?=[^\sa-z])"
 _RULE = (
     r"(?i)\b(?:must|never|not|no|nobody|only|always|without|at most|at least|above|below|need(?:s|ed)?|required?|"
     r"expected|done means|out of scope|do not|don't|cannot|may not|should|before|until|same|every)\b"
 )
 _LOOKED_AT = 20_000
-"""Characters of a request that are read for rules."""
+"""How many characters of a request are searched for rules."""
 _GAP = 80
-"""What the mark of a gap costs, in hundredths of a token."""
+"""What the mark for a gap costs, in hundredths of a token."""
 _HEADING = 30
-"""Characters up to which a line that does not end as a sentence is a heading."""
+"""A line of at most this many characters that does not end like a sentence is a heading."""
 _SENTENCE = 48
-"""Tokens of one sentence, at most."""
+"""The most tokens one sentence may take."""
 
 
 def gist(text: str, tokens: int) -> str:
-    """The text, or its most telling sentences in their order, with a mark where others stood between them."""
+    """The text if it fits, else its most telling sentences in order, with a mark where others were left out."""
     whole = cut(text, tokens)
     if whole == text:
         return text
     seen = text if len(text) <= _LOOKED_AT else text[: good_end(text, _LOOKED_AT)]
-    sentences = [" ".join(found.split()) for found in re.split(_BREAK, seen)]
+    sentences = [on_one_line(found) for found in re.split(_BREAK, seen)]
     sentences = [line(found, min(_SENTENCE, tokens - 2)) for found in sentences if found]
     if not sentences:
         return whole
@@ -49,7 +50,7 @@ def gist(text: str, tokens: int) -> str:
 
 
 def _rules(sentence: str) -> int:
-    """How much a sentence rules; less than nothing for a heading."""
+    """How strongly a sentence states rules, from 0 to 2; -1 for a heading."""
     if len(sentence) <= _HEADING and not sentence.endswith((".", "!", "?")):
         return -1
     return min(len(re.findall(_RULE, sentence)), 2)

@@ -1,7 +1,7 @@
-"""Everything a recovery may tell of a task, read with a fixed number of small questions.
+"""Everything a recovery may say about a task, read with a fixed number of small queries.
 
-No question grows with the workflow: each is answered by an index and has a limit, and counts come from the tally. What
-is told, and at which length, is decided elsewhere (`pieces.py`).
+No query grows with the workflow: each uses an index and has a limit, and counts come from the tally. `pieces.py`
+decides what is included, and at which length.
 """
 
 from __future__ import annotations
@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from handrail.domain.journal.plan_steps import PlanStep, steps_left
 from handrail.domain.recovery.asking import ALL_CHECKPOINTS, Include
-from handrail.domain.recovery.standing import replaced_decisions
+from handrail.domain.recovery.standing import replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import tally_of
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.tally import Tally
-from handrail.domain.work.task import FINISHED, RUNNING, TASK_MACHINE, Task
+from handrail.domain.work.task import FINISHED, RUNNING, UNFINISHED, Task, task_name
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 OWN_CHECKPOINTS = 50
-"""Newest checkpoints of the task that are read to know how far it is, besides those that are shown."""
+"""How many of the task's newest checkpoints are read, at least, to tell how far it is, even if fewer are shown."""
 DECISIONS = 40
 NEEDS = 30
 PRIOR = 50
@@ -33,8 +34,7 @@ ERRORS = 20
 REPLANS = 5
 FILES = 200
 SOLVING = ("recovery", "complete", "replan")
-"""Types of checkpoints that deal with an error before them."""
-_OPEN = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
+"""Types of checkpoints that settle an earlier error."""
 
 
 class Decision(NamedTuple):
@@ -53,20 +53,20 @@ class Issue(NamedTuple):
 
 
 class Sibling(NamedTuple):
-    """A task beside this one, and what was last heard of it."""
+    """A task alongside this one, and the latest news of it."""
 
     task: Task
     news: str
 
 
 class Material(NamedTuple):
-    """What is known."""
+    """What is known about a task and its surroundings."""
 
     workflow: Workflow
     task: Task
     tally: Tally
     checkpoints: Sequence[Checkpoint]
-    """Of the task, newest first; at least as many as are to be shown."""
+    """The task's own, newest first; at least as many as are to be shown."""
     shown: int
     """How many of them are to be shown."""
     decisions: Sequence[Decision]
@@ -75,7 +75,7 @@ class Material(NamedTuple):
     more_decisions: bool
     issues: Sequence[Issue]
     replans: Sequence[Checkpoint]
-    """Of the task, newest first: each a plan that was given up."""
+    """The task's own, newest first: each stands for a plan that was abandoned."""
     needs: Sequence[Task]
     prior: Sequence[Task]
     """Finished tasks that are in no other list, the most relevant first."""
@@ -84,11 +84,13 @@ class Material(NamedTuple):
     parts: Sequence[Task]
     files: Sequence[str]
     changed: int = 0
-    """Files the task was found to have changed so far."""
+    """How many files the task has been found to have changed so far."""
+    steps_left: Sequence[PlanStep] = ()
+    """Steps of the workflow's written plan that nobody has begun."""
 
 
 def gather(unit: UnitOfWork, task: Task, include: Include, changed: Sequence[str] = ()) -> Material:
-    """Reads what a recovery of this task may need. `changed` are files it has changed so far and told nobody of."""
+    """Reads what a recovery of this task may need. `changed` lists files it has changed but not reported yet."""
     workflow = workflow_of(unit, task)
     shown = ALL_CHECKPOINTS if include.all_checkpoints else include.recent_checkpoints
     checkpoints = newest_of_task(unit, task.id, max(shown, OWN_CHECKPOINTS))
@@ -119,11 +121,12 @@ def gather(unit: UnitOfWork, task: Task, include: Include, changed: Sequence[str
         parts=parts,
         files=list(dict.fromkeys((*changed, *_files(unit, task, checkpoints, needs))))[:FILES],
         changed=len(changed),
+        steps_left=steps_left(unit, workflow),
     )
 
 
 def newest_of_task(unit: UnitOfWork, task_id: str, limit: int, kind: str | None = None) -> list[Checkpoint]:
-    """The newest checkpoints of a task, newest first; of one type where asked."""
+    """The newest checkpoints of a task, newest first; of one type if `kind` is given."""
     conditions = (("task_id", task_id), *((("type", kind),) if kind is not None else ()))
     return unit.select(Checkpoint, Query(conditions, ("-sequence", "-id"), limit))
 
@@ -135,7 +138,7 @@ def newest_of_type(unit: UnitOfWork, workflow_id: str, kind: str, limit: int) ->
 
 
 def newest_tasks(unit: UnitOfWork, workflow_id: str, statuses: Iterable[str], limit: int) -> list[Task]:
-    """The tasks in these states that moved last, the last one first: one question a state, each from an index."""
+    """The tasks in these states that changed most recently, newest first. One indexed query per state."""
     found: list[Task] = []
     for status in statuses:
         conditions = (("workflow_id", workflow_id), ("status", status))
@@ -146,17 +149,17 @@ def newest_tasks(unit: UnitOfWork, workflow_id: str, statuses: Iterable[str], li
 def decisions_in_force(
     unit: UnitOfWork, workflow_id: str, own: Sequence[Checkpoint]
 ) -> tuple[list[Decision], set[str], bool]:
-    """The decisions that hold, newest first; the ids of those that do not any more; whether there are older ones."""
+    """The decisions in force, newest first; the ids of those replaced since; whether there are older ones."""
     newest = newest_of_type(unit, workflow_id, "decision", DECISIONS + 1)
     known = {cp.id: cp for cp in (*newest[:DECISIONS], *(cp for cp in own if cp.type == "decision"))}
     ordered = sorted(known.values(), key=lambda cp: (cp.created_at, cp.id), reverse=True)
-    replaced = replaced_decisions(ordered)
-    in_force = [Decision(cp, _name_of(unit, cp.task_id)) for cp in ordered if cp.id not in replaced]
+    replaced = set(replaced_by(ordered))
+    in_force = [Decision(cp, task_name(unit, cp.task_id)) for cp in ordered if cp.id not in replaced]
     return in_force, replaced, len(newest) > DECISIONS
 
 
 def open_issues(unit: UnitOfWork, workflow_id: str, task: Task | None = None) -> list[Issue]:
-    """What nobody solved yet: this task's own first, then the newest."""
+    """Unsolved issues: this task's own first, then the newest."""
     failed = newest_tasks(unit, workflow_id, ("failed",), RUNNING_SHOWN)
     running = newest_tasks(unit, workflow_id, RUNNING, RUNNING_SHOWN)
     erring = {error.task_id for error in newest_of_type(unit, workflow_id, "error", ERRORS)}
@@ -168,7 +171,7 @@ def open_issues(unit: UnitOfWork, workflow_id: str, task: Task | None = None) ->
 
 
 def _issues_of(unit: UnitOfWork, task: Task) -> list[Issue]:
-    """Its failure; else the errors that nothing came after that dealt with them: a recovery, an end, another plan."""
+    """Its failure, or else the errors that nothing after them settled: no recovery, no completion, no new plan."""
     if task.status == "failed" and task.error:
         return [Issue(task, task.error, None)]
     errors = newest_of_task(unit, task.id, 3, "error") if task.checkpoints else []
@@ -180,7 +183,7 @@ def _issues_of(unit: UnitOfWork, task: Task) -> list[Issue]:
 
 
 def _needs(unit: UnitOfWork, task: Task) -> list[Task]:
-    """What the task waits for or waited for: the unfinished first, of those its own dependencies first."""
+    """What the task waits or waited for: the unfinished first, and among those its own dependencies first."""
     found: list[Task] = []
     for inherited in (False, True):
         conditions = (("task_id", task.id), ("inherited", inherited))
@@ -192,7 +195,7 @@ def _needs(unit: UnitOfWork, task: Task) -> list[Task]:
 
 def _parts(unit: UnitOfWork, task: Task) -> list[Task]:
     found: list[Task] = []
-    for status in (*_OPEN, *FINISHED):
+    for status in (*UNFINISHED, *FINISHED):
         room = PARTS - len(found)
         if room > 0:
             conditions = (("parent_task_id", task.id), ("status", status))
@@ -201,7 +204,7 @@ def _parts(unit: UnitOfWork, task: Task) -> list[Task]:
 
 
 def _siblings(unit: UnitOfWork, task: Task, told: set[str]) -> list[Sibling]:
-    """Who works beside this task: its group, other parts of the same task, and whatever else is running."""
+    """The tasks alongside this one: its parallel group, other parts of its parent, and whatever else is running."""
     beside: list[tuple[tuple[str, str | None], ...]] = []
     if task.parallel_group is not None:
         beside.append((("workflow_id", task.workflow_id), ("parallel_group", task.parallel_group)))
@@ -220,7 +223,8 @@ def _siblings(unit: UnitOfWork, task: Task, told: set[str]) -> list[Sibling]:
 
 
 def _above(unit: UnitOfWork, task: Task) -> set[str]:
-    """The tasks this one is part of: its parent is told apart, and what runs only because a part runs is no news."""
+    """The tasks this one is part of. They are not siblings: the parent is reported separately, and those above it only
+    run because a part of them does."""
     found: set[str] = set()
     above: Task | None = task
     while above is not None and above.parent_task_id is not None and above.parent_task_id not in found:
@@ -237,7 +241,7 @@ def _news_of(unit: UnitOfWork, task: Task) -> str:
 
 
 def _prior(unit: UnitOfWork, task: Task, needs: Sequence[Task], told: set[str]) -> list[Task]:
-    """Finished tasks: dependencies that are told nowhere else, those that touched the same files, then the newest."""
+    """Finished tasks: dependencies not listed elsewhere, then tasks that touched the same files, then the newest."""
     newest = newest_tasks(unit, task.workflow_id, FINISHED, PRIOR + len(told))
     known = {done.id: done for done in (*(need for need in needs if need.is_finished), *newest)}
     files = {*task.files_likely_affected}
@@ -248,7 +252,7 @@ def _prior(unit: UnitOfWork, task: Task, needs: Sequence[Task], told: set[str]) 
 
 
 def _files(unit: UnitOfWork, task: Task, own: Sequence[Checkpoint], needs: Sequence[Task]) -> list[str]:
-    """Changed files, this task's newest first, then those of the tasks it stands on."""
+    """Changed files: this task's own, newest first, then those of its dependencies and its parent."""
     base = {need.id for need in needs} | {task.parent_task_id}
     others = [
         cp for kind in ("progress", "complete") for cp in newest_of_type(unit, task.workflow_id, kind, OWN_CHECKPOINTS)
@@ -256,8 +260,3 @@ def _files(unit: UnitOfWork, task: Task, own: Sequence[Checkpoint], needs: Seque
     others = [cp for cp in others if cp.task_id in base] or (others if not own else [])
     others.sort(key=lambda cp: (cp.created_at, cp.id), reverse=True)
     return list(dict.fromkeys(path for cp in (*own, *others) for path in cp.files_changed))[:FILES]
-
-
-def _name_of(unit: UnitOfWork, task_id: str) -> str:
-    task = unit.get(Task, task_id)
-    return task.name if task is not None else task_id

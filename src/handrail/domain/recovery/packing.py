@@ -1,8 +1,8 @@
 """Packing into a token budget: pieces in several lengths, taken by relevance as long as they fit.
 
-Every piece is a chain of steps, each longer than the one before and each with a rank. Steps are taken in the order of
-their ranks; one that does not fit is passed over, and the longer ones of its piece with it. So whatever was taken after
-something was passed over is both less relevant and smaller. Knows nothing of tasks: what the pieces are is `pieces.py`.
+Every piece is a chain of steps, each longer than the one before and each with a rank. Steps are taken in order of rank;
+one that does not fit is skipped, and with it the longer steps of its piece. So whatever is taken after a skipped step
+is both less relevant and smaller. This module knows nothing of tasks: `pieces.py` says what the pieces are.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from handrail.kernel.tokens import token_weight
 Rank = tuple[int, ...]
 Place = tuple[str, ...]
 SEAM = 110
-"""What joins a member to its neighbours: a comma, or a comma between braces."""
+"""The cost of joining a member to its neighbours: a comma, or a comma between braces."""
 SLACK = 150
-"""Room that is kept for what parts cost more together than apart: rather than give back a large one at the end."""
+"""Reserved because parts can cost more together than apart; without it a large part might have to go at the end."""
 
 
 class Step(NamedTuple):
@@ -30,22 +30,22 @@ class Step(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Something that may be in a bundle. `place` is the member it is, or, for an `item`, the list it is in."""
+    """Something that may go into a bundle. `place` is the path of its member or, for an `item`, of its list."""
 
     section: str
     place: Place
     steps: tuple[Step, ...]
     item: bool = False
     order: tuple[int, ...] = ()
-    """Where an item stands in its list."""
+    """An item's sort key within its list."""
     enough: int = 1
-    """With how many steps nothing worth naming is missing."""
+    """The number of steps from which on nothing worth mentioning is missing."""
     beyond: int = 0
-    """What it would cost, about, to have also what no step has, in hundredths of a token."""
+    """Roughly what the content that no step includes would cost, in hundredths of a token."""
 
 
 class Packed(NamedTuple):
-    """A bundle, how many steps of each piece are in it, and what it would cost to have all of them."""
+    """A bundle, how many steps of each piece are in it, and what all of them would cost."""
 
     bundle: dict[str, Any]
     taken: tuple[int, ...]
@@ -53,13 +53,13 @@ class Packed(NamedTuple):
 
 
 Note = Callable[[Sequence[int], int], Mapping[str, Any]]
-"""From the steps taken and the cost of all to the members that say what is missing."""
+"""Takes the steps taken and the cost of everything; returns the members that say what is missing."""
 
 
 def pack(skeleton: Mapping[str, Any], pieces: Sequence[Piece], max_tokens: int, note: Note) -> Packed:
     """The bundle: the skeleton, as much of the pieces as fits, a note of what is missing, its own `token_estimate`.
 
-    The skeleton is always there; a member that is None in it holds the place of a piece.
+    The skeleton is always included; a member that is None in it is a placeholder for a piece.
     """
     chest = _Chest(skeleton, pieces)
     nothing = [0] * len(pieces)
@@ -68,7 +68,7 @@ def pack(skeleton: Mapping[str, Any], pieces: Sequence[Piece], max_tokens: int, 
     whole += base // 100 + 1
     taken = chest.fill(nothing, max_tokens * 100 - base - SLACK)
     bundle = chest.bundle(taken, note(taken, whole))
-    room = (max_tokens - bundle["token_estimate"]) * 100 - SLACK  # a shorter note leaves more of it
+    room = (max_tokens - bundle["token_estimate"]) * 100 - SLACK  # a note that got shorter leaves more room
     taken = chest.fill(taken, room)
     bundle = chest.bundle(taken, note(taken, whole))
     while bundle["token_estimate"] > max_tokens and any(taken):
@@ -97,7 +97,7 @@ class _Chest:
         )
 
     def _costs_of(self, piece: Piece) -> list[int]:
-        """What each step adds to the one before it."""
+        """What each step costs on top of the one before it."""
         standing = _at(self._skeleton, piece.place)
         before = 0 if piece.item or standing is None else json_weight(standing)
         costs = []
@@ -108,13 +108,13 @@ class _Chest:
         return costs
 
     def _heading(self, piece: Piece) -> int:
-        """What a member costs that the skeleton does not have: its name, and the brackets of a list."""
+        """What a member that the skeleton lacks costs extra: its name, and the brackets of a list."""
         if _at(self._skeleton, piece.place) is not None:
             return 0
         return json_weight({piece.place[-1]: [] if piece.item else 0}) + SEAM
 
     def fill(self, taken: Sequence[int], room: int) -> list[int]:
-        """Takes further steps by rank, as long as they fit."""
+        """Takes more steps in order of rank, skipping those that do not fit."""
         now = list(taken)
         opened = {self._pieces[index].place for index, count in enumerate(now) if count}
         for _, index, number in self._ranked:
@@ -138,7 +138,7 @@ class _Chest:
         return now
 
     def bundle(self, taken: Sequence[int], note: Mapping[str, Any]) -> dict[str, Any]:
-        """The bundle of these steps."""
+        """The bundle made of these steps."""
         whole = _copied(self._skeleton)
         found = [(piece, count) for piece, count in zip(self._pieces, taken, strict=True) if count]
         for piece, count in sorted(found, key=lambda entry: entry[0].order):
@@ -154,7 +154,7 @@ class _Chest:
 
 
 def _finished(bundle: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
-    """The bundle with its note and an estimate of all of it, the estimate's own digits included."""
+    """The bundle with its note and an estimate of the whole, which counts its own digits."""
     shown = {**_without_empty_places(bundle), **note, "token_estimate": 0}
     rest = json_weight(shown) - token_weight("0")
     estimate = 0

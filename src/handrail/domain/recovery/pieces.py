@@ -1,7 +1,7 @@
-"""From what is known of a task to the pieces of its bundle: what each is, in which lengths, how relevant.
+"""Turns what is known about a task into the pieces of its bundle: what each is, in which lengths, how relevant.
 
-The one place that says what matters more. Rounds come first: everything in its shortest form, then longer forms. Within
-a round the order is `RELEVANCE`, and within a section the order the material has.
+The one place that says what matters more. The round counts first: everything in its shortest form, then in longer ones.
+Within a round the order is `RELEVANCE`, and within a section that of the material.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from handrail.domain.journal.plan_steps import PlanStep, plan_steps
 from handrail.domain.recovery.asking import Include
 from handrail.domain.recovery.cutting import compact, cut, first_of, json_weight, line
 from handrail.domain.recovery.gist import gist
@@ -46,26 +47,26 @@ RELEVANCE = (
 """What an agent that forgot everything needs first."""
 
 LENGTHS = (40, 80, 120, 200, 320, 640, 1280)
-"""Tokens of a text in the first, the second, … round; whole after that."""
+"""Tokens of a text in the first, second, … round; after that it is whole."""
 VALUE_LENGTHS = ((20, 5, 2), (60, 12, 3), (200, 20, 3))
-"""Of a JSON value: tokens of a text in it, members of a list or object, depth."""
+"""For a JSON value, by round: tokens of each text in it, members of each list or object, depth."""
 ITEM_LENGTHS = (30, 120)
-"""Tokens of the text of one entry of a list, where it is not shown whole."""
+"""Tokens of a list entry's text where it is not shown whole."""
 NEWS_LENGTHS = (16, 60)
-"""Tokens of what was heard of a task beside this one."""
+"""Tokens of the news of a sibling task."""
 HURRIED = ("description", "plan")
-"""What takes two steps in the second round: the task itself."""
+"""Members that grow by two steps in the second round: the task itself."""
 STALE = 2
-"""Rounds by which a replaced decision or a solved error comes later."""
+"""How many rounds later a replaced decision or a solved error comes."""
 NAME = 12
-"""Tokens of a name where there is no room for it."""
+"""Tokens of a name when there is no room for all of it."""
 FORM = 12
-"""The round for what the contract has and nobody misses: ids and times of checkpoints."""
+"""The round for what the contract specifies but nobody misses: ids and times of checkpoints."""
 CHARACTERS_PER_TOKEN = 12
-"""A text with more characters than this for each token of the budget cannot be shown whole, and is not weighed."""
+"""A text with more characters than this per token of the budget cannot be shown whole, so its cost is not computed."""
 
 _ELSEWHERE = ("previous_plan", SUPERSEDES, STEP)
-"""Members of a detail that tell of what no longer holds, or of what stands elsewhere in the bundle."""
+"""Members of a detail that describe what no longer holds, or what is elsewhere in the bundle."""
 _FIRST_ROUNDS = {
     "checkpoints": (3, 10, 40),
     "decisions": (4, 12, 30),
@@ -76,11 +77,11 @@ _FIRST_ROUNDS = {
     "sibling_tasks": (3, 8, 12),
     "prior_tasks": (2, 6, 15),
 }
-"""How many entries of a list begin in the first, the second and the third round."""
+"""How many entries of a list have appeared by the first, second and third round."""
 
 
 def skeleton_of(material: Material, tools: Mapping[str, str]) -> dict[str, Any]:
-    """What is always there. None holds the place of what may be added."""
+    """What is always included. None is a placeholder for what may be added."""
     workflow, task = material.workflow, material.task
     return {
         "workflow": {
@@ -131,7 +132,7 @@ def next_sentence(material: Material, tools: Mapping[str, str]) -> str:
 
 
 def pieces_of(material: Material, include: Include, tools: Mapping[str, str], max_tokens: int) -> list[Piece]:
-    """Everything that may be told of a task."""
+    """Everything that may be said about a task."""
     maker = _Maker(max_tokens * CHARACTERS_PER_TOKEN)
     _task_pieces(maker, material, tools)
     _workflow_pieces(maker, material, include)
@@ -141,7 +142,7 @@ def pieces_of(material: Material, include: Include, tools: Mapping[str, str], ma
 
 
 class _Ranked(NamedTuple):
-    """As what an entry is ranked, at which place, and how many rounds later than that."""
+    """The section an entry is ranked in, its index there, and by how many rounds it is delayed."""
 
     section: str
     at: int
@@ -149,7 +150,7 @@ class _Ranked(NamedTuple):
 
 
 class _Maker:
-    """Makes pieces and keeps them."""
+    """Builds and collects pieces."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -189,7 +190,7 @@ class _Maker:
         form: Any = None,
         order: int | None = None,
     ) -> None:
-        """An entry of a list in growing lengths, and last in the contract's full form where that says no more."""
+        """A list entry in growing lengths, and last in the contract's full form, which adds nothing an agent needs."""
         ranked_as, ranked_at, later = rank or _Ranked(section, index)
         relevance = RELEVANCE.index(ranked_as)
         limits = _FIRST_ROUNDS.get(ranked_as, (1,))
@@ -205,8 +206,8 @@ class _Maker:
         )
 
     def _that_could_fit(self, values: Sequence[Any]) -> tuple[Sequence[Any], int]:
-        """The lengths that are not hopelessly long, and about what the longest costs where that is: to weigh a text
-        takes longer than to send it."""
+        """The lengths that have a chance to fit, and the rough cost of the longest if it has none. Rough, because
+        estimating a text's tokens takes longer than sending it."""
         text = msgspec.json.encode(values[-1]).decode()
         if len(text) <= self._longest:
             return values, 0
@@ -216,7 +217,7 @@ class _Maker:
 
 def growing(values: Sequence[Any], rank: Callable[[int], Rank]) -> tuple[Step, ...]:
     """A step for each value that is longer than those before it, ranked by its number. Of two that cost the same, the
-    last is taken: it is the whole one."""
+    later one wins: it is the more complete."""
     steps: list[Step] = []
     for value in values:
         weight = json_weight(value)
@@ -260,7 +261,7 @@ def _task_pieces(maker: _Maker, material: Material, tools: Mapping[str, str]) ->
 
 
 def _plan_piece(maker: _Maker, plan: dict[str, Any], steps: Steps) -> None:
-    """A plan; where there is little room, its steps from the next one on."""
+    """A plan; its shorter forms have only the steps from the next one on."""
     place = ("current_task", "plan")
     done = len(steps.done)
     begin = (steps.next or 1) - 1 if done else 0
@@ -277,7 +278,7 @@ def _plan_piece(maker: _Maker, plan: dict[str, Any], steps: Steps) -> None:
 
 
 def _named_files(material: Material) -> set[str]:
-    """The files that the plan or a checkpoint names already."""
+    """The files that the plan or a checkpoint already names."""
     plan = material.task.plan or {}
     planned = [plan.get(name) for name in ("files_to_modify", "files_to_create")]
     return {str(path) for listed in planned if isinstance(listed, list) for path in listed} | {*material.files}
@@ -303,12 +304,17 @@ def _workflow_pieces(maker: _Maker, material: Material, include: Include) -> Non
         if counts:
             maker.field((at, "progress"), [counts])
     if include.workflow_plan and workflow.plan:
-        maker.text((at, "plan_summary"), plan_text(workflow.plan))
+        maker.text((at, "plan_summary"), plan_text(workflow.plan, material.steps_left))
 
 
-def plan_text(plan: Mapping[str, Any]) -> str:
-    """A workflow's plan in words: its summary, approach, risks and assumptions."""
+def plan_text(plan: Mapping[str, Any], left: Sequence[PlanStep]) -> str:
+    """A workflow's plan in words: its summary, approach, steps, risks and assumptions. Steps that nobody has begun
+    (`left`) come before the others, because they must survive when the text is cut."""
     parts = [str(plan[name]) for name in ("summary", "approach") if plan.get(name)]
+    steps = plan_steps(plan)
+    for title, told in (("To come", left), ("Begun", [step for step in steps if step not in left])):
+        if told:
+            parts.append(f"{title}: {'; '.join(step.numbered for step in told)}")
     for name in ("risks", "assumptions"):
         listed = plan.get(name)
         if isinstance(listed, list) and listed:
@@ -370,7 +376,7 @@ def _checkpoint_pieces(maker: _Maker, material: Material) -> None:
 
 
 def _given_up(replan: Checkpoint, tokens: int) -> dict[str, str]:
-    """Why a plan was given up, and what had gone wrong with it."""
+    """Why a plan was abandoned, and what had gone wrong with it."""
     error = replan.detail.get("error")
     why = {"error": line(error, tokens)} if isinstance(error, str) and error else {}
     return {**why, "reason": line(replan.summary, tokens)}
@@ -385,7 +391,7 @@ def _is_solved(checkpoint: Checkpoint, newest: Sequence[Checkpoint]) -> bool:
 
 
 def _checkpoint_lengths(checkpoint: Checkpoint, *, files: bool = False) -> list[dict[str, Any]]:
-    """A checkpoint short, longer, and whole; the longer one with its files where they are not told elsewhere."""
+    """A checkpoint short, longer, and whole; with `files` the longer one includes the files it changed."""
     known = {"sequence": checkpoint.sequence, "type": checkpoint.type}
     short, medium = ({**known, "summary": line(checkpoint.summary, tokens)} for tokens in ITEM_LENGTHS)
     detail = {name: value for name, value in checkpoint.detail.items() if name not in _ELSEWHERE}

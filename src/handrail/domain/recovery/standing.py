@@ -1,4 +1,4 @@
-"""What stands in a workflow: which decisions hold, how far a task's plan is, what the next legal move is. Pure."""
+"""Where a workflow stands: which decisions hold, how far a task's plan is, what the next legal move is. Pure."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 
 STEP = "step"
-"""The member of a checkpoint's detail that says which steps of the plan are done with it, counted from 1."""
+"""The member of a checkpoint's detail that says which steps of the plan it completes, counted from 1."""
 SUPERSEDES = "supersedes"
-"""The member of a decision's detail that names the decisions it replaces, by id or by their words."""
+"""The member of a decision's detail that names the decisions it replaces, by id or by summary."""
 
 
-def replaced_decisions(decisions: Iterable[Checkpoint]) -> set[str]:
-    """The ids of decisions that a later one replaces."""
-    found = list(decisions)
-    replaced = set()
-    for later in found:
-        named = {str(name) for name in _listed(later.detail.get(SUPERSEDES))}
-        for earlier in found:
-            is_earlier = (earlier.created_at, earlier.id) < (later.created_at, later.id)
-            if is_earlier and (earlier.id in named or earlier.summary in named):
-                replaced.add(earlier.id)
-    return replaced
+def replaced_by(notes: Iterable[Checkpoint]) -> dict[str, Checkpoint]:
+    """Maps each replaced decision to the latest one that replaces it, by id or, within one workflow, by summary."""
+    found: dict[str, Checkpoint] = {}
+    seen: dict[tuple[str, str], list[Checkpoint]] = {}
+    for later in sorted(notes, key=lambda note: (note.created_at, note.id)):
+        for name in map(str, _listed(later.detail.get(SUPERSEDES))):
+            for earlier in (*seen.get(("", name), ()), *seen.get((later.workflow_id, name), ())):
+                found[earlier.id] = later
+        seen.setdefault(("", later.id), []).append(later)
+        seen.setdefault((later.workflow_id, later.summary), []).append(later)
+    return found
 
 
 class Steps(NamedTuple):
-    """How far a plan is: its steps, the numbers of those marked as done, the next one."""
+    """How far a plan has got: its steps, the numbers of those marked as done, the next one."""
 
     texts: tuple[str, ...]
     done: frozenset[int]
@@ -39,7 +39,7 @@ class Steps(NamedTuple):
 
 
 def steps_of(task: Task, checkpoints: Sequence[Checkpoint]) -> Steps:
-    """Reads a plan's steps and the marks that checkpoints since the last replanning made."""
+    """A plan's steps, with those marked as done by checkpoints since the last replan."""
     listed = (task.plan or {}).get("steps")
     texts = tuple(str(step) for step in listed) if isinstance(listed, list) else ()
     since = max((cp.sequence for cp in checkpoints if cp.type == "replan"), default=0)
@@ -51,7 +51,7 @@ def steps_of(task: Task, checkpoints: Sequence[Checkpoint]) -> Steps:
     ]
     done = frozenset(number for number in marks if type(number) is int and 1 <= number <= len(texts))
     oldest_seen = min((cp.sequence for cp in checkpoints), default=1)
-    if oldest_seen > since + 1 and done:  # earlier marks lie beyond what was read
+    if oldest_seen > since + 1 and done:  # checkpoints with earlier marks were not read
         done = done | frozenset(range(1, max(done)))
     return Steps(texts, done, next((n for n in range(1, len(texts) + 1) if n not in done), None))
 
@@ -69,10 +69,10 @@ class Standing(NamedTuple):
 
 
 def next_move(at: Standing, tools: Mapping[str, str]) -> str:
-    """One sentence: what to do next. Names only tools that are on; `tools` has their names here by their own names."""
+    """One sentence: what to do next. Names only tools that are on; `tools` maps them to their names on this server."""
 
     def using(*wanted: str) -> str:
-        """The first of these tools that is on: the journal's where it does more, else the plan's."""
+        """The first of these tools that is on. The journal's come first, as they do more than the plan's."""
         return next((f" ({tools[tool]})" for tool in wanted if tool in tools), "")
 
     if at.workflow.status in CLOSED:

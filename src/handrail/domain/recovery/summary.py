@@ -1,6 +1,7 @@
 """A workflow in short: goal, progress, what runs, what is next, what was decided, what is unsolved, what came of it.
 
-One size for every workflow, as an object or as Markdown for a file that agents read at their start.
+The size limit is the same for every workflow; the form is an object, or Markdown for a file that agents read when they
+start.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.crew.offering import unclaimed_tasks
+from handrail.domain.journal.plan_steps import steps_left
 from handrail.domain.recovery.cutting import line
 from handrail.domain.recovery.gist import gist
 from handrail.domain.recovery.material import (
@@ -26,14 +29,16 @@ from handrail.domain.recovery.pieces import growing, plan_text
 from handrail.domain.work.editing import tally_of
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import on_one_line
 from handrail.kernel.tokens import estimate_tokens
 
 MOST_TOKENS = 1500
 MOST_BYTES = 8 * 1024
 _SHRINK = 0.8
 _LISTED = 8
+_NEXT = 5
+"""How many tasks that could start now are listed; claimed ones are left out."""
 _RELEVANCE = ("goal", "running", "open_issues", "next_ready", "plan", "decisions", "recent_outcomes")
 _HEADINGS = {
     "running": "Running",
@@ -60,7 +65,7 @@ def summarize(unit: UnitOfWork, workflow: Workflow, *, markdown: bool) -> tuple[
 
 
 def _reply(summary: dict[str, Any] | str) -> tuple[bytes, int]:
-    """The whole reply, and an estimate of it that counts its own digits."""
+    """The whole reply, and an estimate of its cost that counts its own digits."""
     tokens = 0
     while True:
         text = msgspec.json.encode({"summary": summary, "token_estimate": tokens})
@@ -87,7 +92,7 @@ def _pieces(unit: UnitOfWork, workflow: Workflow) -> list[Piece]:
     decisions, _, _ = decisions_in_force(unit, workflow.id, ())
     lists: dict[str, list[list[dict[str, Any]]]] = {
         "running": [_running(unit, task) for task in running],
-        "next_ready": [[_brief(task)] for task in _ready(unit, workflow)],
+        "next_ready": [[_brief(task)] for task in unclaimed_tasks(unit, workflow.id, _NEXT)],
         "open_issues": [_issue(issue) for issue in open_issues(unit, workflow.id)[:_LISTED]],
         "decisions": [_decision(decision) for decision in decisions[:_LISTED]],
         "recent_outcomes": [_outcome(task) for task in done],
@@ -99,7 +104,7 @@ def _pieces(unit: UnitOfWork, workflow: Workflow) -> list[Piece]:
     ]
     for section, text, shorten in (
         ("goal", workflow.source_content, gist),
-        ("plan", plan_text(workflow.plan or {}), line),
+        ("plan", plan_text(workflow.plan or {}, steps_left(unit, workflow)), line),
     ):
         if text:
             lengths = [shorten(text, tokens) for tokens in (40, 120, 250)]
@@ -118,11 +123,6 @@ def _note(pieces: Sequence[Piece], taken: Sequence[int]) -> dict[str, Any]:
         if count == 0:
             missing[piece.section] = missing.get(piece.section, 0) + 1
     return {"omitted": missing} if missing else {}
-
-
-def _ready(unit: UnitOfWork, workflow: Workflow) -> list[Task]:
-    conditions = (("workflow_id", workflow.id), ("status", "pending"), ("unmet", 0), ("open_children", 0))
-    return unit.select(Task, Query(conditions, ("-priority", "sequence", "-unblocks"), 5))
 
 
 def _brief(task: Task) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _markdown(summary: Mapping[str, Any]) -> str:
     total = progress.pop("total")
     counted = ", ".join(f"{count} {status}" for status, count in progress.items())
     lines = [f"## {workflow['name']} ({workflow['id']}, {workflow['status']})", ""]
-    lines += [_one_line(summary[name]) for name in ("goal", "plan") if name in summary]
+    lines += [on_one_line(summary[name]) for name in ("goal", "plan") if name in summary]
     lines += ["", f"{total} tasks: {counted}" if total else "No tasks yet"]
     for section, heading in _HEADINGS.items():
         entries = summary.get(section, ())
@@ -172,7 +172,3 @@ def _bullet(section: str, entry: Mapping[str, Any]) -> str:
         return " ".join(part for part in said if part) + last
     said_of = entry.get("summary") or entry.get("outcome") or entry.get("error") or ""
     return f"{entry['task']}: {said_of}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -1,1 +1,1 @@
-"""Everything there is, under addresses: graphs, runs, children, boards, and what happened to them."""
+"""Everything that has an address: graphs, runs, children, boards, and what happened to them."""

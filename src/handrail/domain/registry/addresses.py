@@ -1,7 +1,7 @@
 """The addresses of everything that can be read and watched: six kinds of `sc://`, from text to parts and back. Pure.
 
-What lies at an address, and whether anything does, is not known here. An id is percent-encoded where it must be, so
-that every id there is has one address; a text that is written otherwise and means the same is understood.
+What is at an address, if anything, is not known here. An id is percent-encoded where it must be, so that every id has
+exactly one address; other spellings of the same address are understood.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ FORMS: dict[Kind, str] = {
     "child_logs": f"{CHILDREN}<id>{_LOGS}",
     "blackboard_namespace": f"{BOARDS}<namespace>",
 }
-"""How each kind is written."""
+"""The form of each kind."""
 LONGEST = 2000
-"""Characters of an address."""
+"""The most characters in an address."""
 LONGEST_ID = 200
 _LAST_VERSION = 2**53
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-"""What stands for itself in an address."""
+"""Characters that need no encoding in an address."""
 
 
 class Address(NamedTuple):
-    """What an address means."""
+    """A parsed address."""
 
     kind: Kind
     id: str
-    """The graph, run or child; of a board its name."""
+    """The id of the graph, run or child; the name of a board."""
     version: int = 0
-    """Of a graph's version its number."""
+    """The number, for a version of a graph."""
     tx: str = ""
-    """Of a snapshot the transaction."""
+    """The transaction, for a snapshot."""
 
     @property
     def uri(self) -> str:
-        """The one way in which this address is written."""
+        """The canonical text of this address."""
         name = quote(self.id, safe="")
         match self.kind:
             case "graph":
@@ -93,7 +93,7 @@ def board(namespace: str) -> Address:
 
 
 def parse(uri: str) -> Address:
-    """What a text means; where it is no address, a refusal that shows the forms there are."""
+    """Parses an address, or refuses and shows the valid forms."""
     found = _parsed(uri) if len(uri) <= LONGEST else None
     if found is None:
         raise ResourceNotFound(
@@ -103,8 +103,7 @@ def parse(uri: str) -> Address:
 
 
 def begins_with(prefix: str, base: str) -> str | None:
-    """The beginning that an id must have, for an address that begins with `base` and the id to begin with `prefix`;
-    None where none can."""
+    """The prefix that an id must have for the address `base` + id to start with `prefix`; None if no id can."""
     if base.startswith(prefix):
         return ""
     if not prefix.startswith(base):
@@ -145,7 +144,7 @@ def _parsed_graph(text: str) -> Address | None:
 
 
 def _id(text: str) -> str | None:
-    """The id that a part of an address stands for; None where it stands for none."""
+    """The id that a part of an address encodes; None if it is invalid."""
     if not text or "/" in text:
         return None
     try:

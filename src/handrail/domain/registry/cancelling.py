@@ -1,8 +1,8 @@
-"""Cancelling what is under way: calls that said their `op_id`, and workflows. One unit of work each.
+"""Cancelling what is under way: calls that gave an `op_id`, and workflows. One unit of work each.
 
-A call under way is a row in a stream of its own. Whoever cancels it moves that row; the call looks at it whenever it
-wakes, and before it writes: a call that was cancelled in time has written nothing. Asking twice changes nothing. With
-the call its row ends; what became of it is told from its events.
+A call under way is a row in a stream of its own. Cancelling it changes the row's status, which the call checks whenever
+it wakes and before it writes: a call cancelled in time has written nothing. Cancelling twice changes nothing. The row
+goes when the call ends; after that, its events say what became of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handrail.domain.crew.claiming import claim_of, give_up
 from handrail.domain.crew.posting import post_released
 from handrail.domain.registry.addresses import parse
 from handrail.domain.registry.running import RunningCall, call_stream
-from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
+from handrail.domain.work.task import UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import Cancelled, InvalidParams, ResourceNotFound
 from handrail.kernel.ledger import Only
@@ -26,28 +26,28 @@ from handrail.kernel.records import UnitOfWork
 CANCELLED = "op.cancelled"
 REQUESTED, ALREADY_CANCELLED, ALREADY_DONE = "requested", "already_cancelled", "already_done"
 SHOWN = 10
-"""Calls a refusal names."""
+"""How many calls a refusal names."""
 CALLS = 200
-"""Calls of one run that are cancelled at once."""
+"""How many calls of one run are cancelled at once."""
 NAMES_RUN = ("run_id", "workflow_id", "graph_id", "id")
 NAMES_TASK = ("task_id", "job_id", "node_id", "id")
-"""Arguments by which a call tells what it is about."""
+"""Arguments that say which task a call is about."""
 OF_RUNS = ("graph", "graph_version", "snapshot", "run_events")
 """Kinds of addresses that are about a workflow."""
 CANCELS = ("op_cancel", "plan_cancel")
-"""Tools that are not cancelled by what they do."""
+"""Tools whose own call is not cancelled by what they do."""
 
 IsAlive = Callable[[str], bool | None]
-"""Whether the process behind a session still runs; None where that cannot be told."""
+"""Whether the process behind a session is still running; None if that cannot be determined."""
 
 
 class Stopped(NamedTuple):
-    """What became of a wish to cancel something."""
+    """The outcome of asking to cancel something."""
 
     op_id: str
     outcome: str
     reason: str | None = None
-    """Why it was cancelled, as whoever was first said it."""
+    """Why it was cancelled, in the words of the first to cancel it."""
     run_id: str | None = None
     task_id: str | None = None
     agent: str | None = None
@@ -66,11 +66,11 @@ class Caller(NamedTuple):
 def begin_call(
     unit: UnitOfWork, op_id: str, tool: str, caller: Caller, arguments: Mapping[str, Any], is_alive: IsAlive
 ) -> RunningCall:
-    """A call under way, recorded. An id can be used again once its call is over."""
+    """Records that a call is under way. An id can be reused once its call is over."""
     if unit.get(Workflow, op_id) is not None or unit.get(Task, op_id) is not None:
         raise InvalidParams(
             f"op_id {op_id} is the id of a workflow or a task",
-            hint="take a text that is nothing's id: op_cancel with a workflow's id gives that up",
+            hint="choose a text that is no id; op_cancel with a workflow's id abandons the workflow",
         )
     there = unit.get(RunningCall, op_id)
     if there is not None and is_running(there, is_alive):
@@ -96,25 +96,25 @@ def begin_call(
 
 
 def is_running(row: RunningCall, is_alive: IsAlive) -> bool:
-    """Whether a call is still under way: one whose process has ended is not."""
+    """Whether a call is still under way. It is not if its process has ended."""
     return row.ended_at is None and (row.session is None or is_alive(row.session) is not False)
 
 
 def check_wanted(unit: UnitOfWork, op_id: str) -> None:
-    """Raises Cancelled where somebody has cancelled the call."""
+    """Raises Cancelled if somebody has cancelled the call."""
     row = unit.get(RunningCall, op_id)
     if row is not None and row.status == "cancelling":
         why = f": {row.reason}" if row.reason else ""
         raise Cancelled(
             f"{row.tool} ({op_id}) was cancelled{why}",
-            hint="nothing was written; call again with another op_id if it is still wanted",
+            hint="nothing was written; call again with another op_id if you still need it",
             op_id=op_id,
             reason=row.reason,
         )
 
 
 def end_call(unit: UnitOfWork, op_id: str, status: str, **told: Any) -> None:
-    """The end of a call, recorded: done or cancelled. One that has ended already keeps its end."""
+    """Records the end of a call: done or cancelled. One that has already ended is left as it is."""
     row = unit.get(RunningCall, op_id)
     if row is None or row.ended_at is not None:
         return
@@ -128,7 +128,7 @@ def end_call(unit: UnitOfWork, op_id: str, status: str, **told: Any) -> None:
 
 
 def find_call(unit: UnitOfWork, op_id: str) -> RunningCall | None:
-    """The call that has this id, or that had it last and is over; None where there was none."""
+    """The call with this id, or else the last one that had it and is over; None if there never was one."""
     row = unit.get(RunningCall, op_id)
     if row is not None:
         return row
@@ -144,7 +144,7 @@ def find_call(unit: UnitOfWork, op_id: str) -> RunningCall | None:
 
 
 def cancel_call(unit: UnitOfWork, row: RunningCall, reason: str | None, is_alive: IsAlive) -> Stopped:
-    """Asks a call to end. It does so as soon as it wakes, in whichever process it runs."""
+    """Asks a call to end. It does so as soon as it wakes, whichever process it runs in."""
     if row.status in ("cancelling", "cancelled"):
         return _stopped(row, ALREADY_CANCELLED)
     if not is_running(row, is_alive):
@@ -157,7 +157,7 @@ def cancel_call(unit: UnitOfWork, row: RunningCall, reason: str | None, is_alive
 
 
 def calls_under_way(unit: UnitOfWork, limit: int = SHOWN) -> list[RunningCall]:
-    """Calls that have not ended, for who asks for one that is not there."""
+    """Calls that have not ended, to suggest when somebody asks for one that does not exist."""
     return unit.select(RunningCall, Query((("status", "running"),), ("-started_at", "-id"), limit))
 
 
@@ -166,7 +166,7 @@ def _stopped(row: RunningCall, outcome: str) -> Stopped:
 
 
 def _about(unit: UnitOfWork, arguments: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """The workflow and the task that a call names, where it names one there is."""
+    """The workflow and the task that a call names, if it names one that exists."""
     for name in NAMES_TASK:
         if isinstance(given := arguments.get(name), str) and (task := unit.get(Task, given)) is not None:
             return task.workflow_id, task.id
@@ -191,18 +191,18 @@ def _run_at(uri: Any) -> str | None:
 
 
 class StoppedRun(NamedTuple):
-    """What became of a workflow that was to be cancelled, and of the calls that were about it."""
+    """The outcome of cancelling a workflow and the calls about it."""
 
     outcome: str
     reason: str | None = None
-    """Why it was given up, as whoever was first said it."""
+    """Why it was abandoned, in the words of the first to cancel it."""
     calls: tuple[Stopped, ...] = ()
 
 
 def cancel_run(
     unit: UnitOfWork, workflow: Workflow, reason: str | None, is_alive: IsAlive, abandon: Callable[[Workflow], None]
 ) -> StoppedRun:
-    """Gives a workflow up with everything that is under way in it. `abandon` is how its plan does that."""
+    """Abandons a workflow and cancels everything under way in it. `abandon` is how its plan does that."""
     if workflow.status == "abandoned":
         return StoppedRun(ALREADY_CANCELLED, _first_reason(unit, workflow))
     if workflow.status in CLOSED:
@@ -224,9 +224,8 @@ def _first_reason(unit: UnitOfWork, workflow: Workflow) -> str | None:
 
 
 def _free_claims(unit: UnitOfWork, workflow: Workflow, reason: str | None) -> None:
-    """Sets every claimed task free, and tells whoever had it."""
-    unfinished = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
-    conditions = (("workflow_id", workflow.id), ("status", unfinished), ("assigned_agent_id >", ""))
+    """Releases every claimed task, and notifies its holder."""
+    conditions = (("workflow_id", workflow.id), ("status", UNFINISHED), ("assigned_agent_id >", ""))
     why = f"its workflow was cancelled{f': {reason}' if reason else ''}"
     for task in unit.select(Task, Query(conditions, ("sequence",))):
         lease = claim_of(unit, task)

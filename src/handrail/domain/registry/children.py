@@ -1,14 +1,12 @@
-"""Agents as registry.md's children: what is told of one beside what an agent is, and the limits it was given.
+"""Agents as registry.md's children: what is reported about one beyond its agent record, and the limits it was given.
 
-Limits are words: nothing here starts a process, so nothing here can hold one to them.
+Limits are only recorded: nothing here starts a process, so nothing here can enforce them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-
-import msgspec
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.registry.envelopes import level_of, line_of
@@ -17,9 +15,9 @@ from handrail.kernel.errors import InvalidParams
 from handrail.kernel.records import UnitOfWork
 
 LIMITS = "limits"
-"""Where an agent's record keeps them, in its metadata."""
+"""The member of an agent's metadata that holds them."""
 MOST = 10**15
-"""The largest limit: every client reads it as the number that it is."""
+"""The largest limit: every client can represent it exactly."""
 
 
 def limits_of(agent: Agent) -> dict[str, Any]:
@@ -38,21 +36,13 @@ def with_limits(metadata: Mapping[str, Any], limits: Mapping[str, float]) -> dic
 
 def _check_limit(name: str, value: float) -> None:
     if not name.isprintable():
-        raise InvalidParams(f"{name!a} is no name for a limit", hint="use characters that can be seen, as in tokens")
-    if not abs(value) <= MOST:  # so that what is no number is refused too
+        raise InvalidParams(f"{name!a} is not a name for a limit", hint="use characters that can be seen, as in tokens")
+    if not abs(value) <= MOST:  # written so that NaN is refused too
         raise InvalidParams(f"the limit {name} must be at most {MOST:.0f}", hint="leave out a limit that is to be none")
 
 
-def change(unit: UnitOfWork, agent: Agent, **values: Any) -> Agent:
-    """The agent with other values, recorded where they differ."""
-    changed = msgspec.structs.replace(agent, **values)
-    if changed != agent:
-        unit.record("agent.updated", changed)
-    return changed
-
-
 def last_event(unit: UnitOfWork, agent_id: str) -> dict[str, Any] | None:
-    """The last thing that an agent did or that was done to it; its seq is that of its log."""
+    """The last thing that an agent did or that was done to it; `seq` is the number in its log."""
     for event in bus_of_agent(unit, agent_id).newest(1):
         return {
             "seq": event.position,

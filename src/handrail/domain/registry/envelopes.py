@@ -1,8 +1,8 @@
-"""What an event of the ledger is to somebody who follows: its category, how much it matters, which task and which agent
-it is about, and one line to read. Pure functions of one event.
+"""A ledger event as a subscriber sees it: its category, how much it matters, which task and which agent it is about,
+and one line to read. Pure functions of one event.
 
-Categories are told by the beginning of an event's kind, so that a store can look for them. `KINDS` names every kind
-there is; a test holds it against what the code records.
+Categories follow from the prefix of an event's kind, so that a store can filter by them. `KINDS` lists every kind there
+is; a test compares it with what the code records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 import msgspec
 
 from handrail.domain.board.board import SAME
+from handrail.domain.graphs.records import STREAM
+from handrail.domain.registry.running import call_stream
 from handrail.kernel.ledger import Change, Event
+from handrail.kernel.shortening import on_one_line, shortened
 
 CATEGORIES: dict[str, tuple[str, ...]] = {
     "child": ("agent.", "message."),
@@ -28,16 +31,16 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
     "store": ("ledger.", "token."),
     "values": ("values.", "facts."),
 }
-"""Every category, and how the kinds of its events begin."""
+"""Every category, and the prefixes of its kinds."""
 OTHER = "other"
-"""The category of a kind that only a newer Handrail knows."""
+"""The category of a kind that only a newer Handrail knows about."""
 LEVELS = ("info", "warn", "error")
 ROUTINE = ("op.started", "op.done")
-"""The coming and going of calls: told only to who asks for `op`. Whoever follows with an `op_id` would otherwise be
-woken by nothing but itself."""
+"""Calls starting and ending: reported only to subscribers that ask for `op`. Otherwise a subscriber with an `op_id`
+would be woken by its own calls."""
 
 ABOUT_TASKS = ("checkpoint.", "gate.", "message.", "op.", "paths.", "review.", "task.")
-"""How the kinds of events begin that can be about a task."""
+"""Prefixes of the kinds that can be about a task."""
 
 KINDS: dict[str, str] = {
     "agent.registered": "info",
@@ -65,6 +68,7 @@ KINDS: dict[str, str] = {
     "task.claim_ended": "info",
     "task.released": "info",
     "workflow.created": "info",
+    "workflow.imported": "info",
     "workflow.planning": "info",
     "workflow.ready": "info",
     "workflow.in_progress": "info",
@@ -116,7 +120,7 @@ KINDS: dict[str, str] = {
     "token.created": "info",
     "token.revoked": "info",
 }
-"""Every kind of event, and how much it matters where nothing in it says more (`level_of`)."""
+"""Every kind of event, and its level unless something in the event raises it (`level_of`)."""
 MAY_WARN = (
     "task.claimed",
     "task.released",
@@ -126,37 +130,36 @@ MAY_WARN = (
     "message.sent",
     "pipeline.moved",
 )
-"""Kinds of events that can matter more, by what is in them."""
+"""Kinds whose level can be raised by what is in the event."""
 
 AGENT = "ag_"
 RUN = "wf_"
-OPERATION = "op:"
-GRAPH = "gr:"
+OPERATION = call_stream("")
 TX = "tx_"
 BOARDS = "bb."
 VALUE_CHARS = 1000
-"""What one value of an envelope's data takes at most, as JSON."""
+"""The most characters of one value in an envelope's data, as JSON."""
 DATA_MEMBERS = 20
 LINE_CHARS = 300
 TEXT_CHARS = 160
-"""What a line quotes of somebody's words."""
+"""The most characters that a line quotes from somebody's text."""
 _COUNTERS = {"unmet", "unblocks", "open_children", "updated_at"}
-"""Columns of a task that change because something else did."""
+"""Columns of a task that change only because something else did."""
 
 
 def category_of(event: Event) -> str:
-    """One of `CATEGORIES`; `OTHER` for a kind nobody here knows."""
+    """One of `CATEGORIES`; `OTHER` for an unknown kind."""
     return next((name for name, starts in CATEGORIES.items() if event.kind.startswith(starts)), OTHER)
 
 
 def level_of(event: Event) -> str:
-    """One of `LEVELS`: error for what failed, warn for what was lost, taken, given up or not proven."""
+    """One of `LEVELS`: error for what failed, warn for what was lost, taken over, abandoned or not proven."""
     level = KINDS.get(event.kind, "info")
     return "warn" if level == "info" and _is_warning(event) else level
 
 
 def kinds_at(levels: Collection[str]) -> tuple[str, ...]:
-    """The kinds of all events that can have one of these levels; none where that can be any kind."""
+    """The kinds of all events that can have one of these levels; empty if any kind can."""
     if "info" in levels:
         return ()
     certain = tuple(kind for kind, level in KINDS.items() if level in levels)
@@ -164,7 +167,7 @@ def kinds_at(levels: Collection[str]) -> tuple[str, ...]:
 
 
 def task_of(event: Event) -> str | None:
-    """The id of the task that an event is about, as far as the event itself says it."""
+    """The id of the task that an event is about, as far as the event itself says."""
     if not event.kind.startswith(ABOUT_TASKS):
         return None
     if isinstance(told := event.data.get("task_id"), str):
@@ -177,27 +180,27 @@ def task_of(event: Event) -> str | None:
 
 
 def child_of(event: Event) -> str | None:
-    """The agent that did it; else the agent it was done to."""
+    """The agent that did it, or else the agent it was done to."""
     if event.actor.startswith(AGENT):
         return event.actor
     return event.stream if event.stream.startswith(AGENT) else None
 
 
 def run_of(event: Event) -> str | None:
-    """The workflow it belongs to: all that happens to one is in its own stream."""
+    """The workflow it belongs to: everything that happens to a workflow is in its own stream."""
     return event.stream if event.stream.startswith(RUN) else None
 
 
 def graph_of(event: Event) -> str | None:
-    """The graph it belongs to, where that is no plan, or where it is tried on one."""
-    if event.stream.startswith(GRAPH):
-        return event.stream.removeprefix(GRAPH)
+    """The graph it belongs to, if that is a shared graph, or any graph that a transaction works on."""
+    if event.stream.startswith(STREAM):
+        return event.stream.removeprefix(STREAM)
     told = event.data.get("graph_id") if event.stream.startswith(TX) else None
     return told if isinstance(told, str) else None
 
 
 def operation_of(event: Event) -> str | None:
-    """The call it belongs to, where that one said its `op_id`."""
+    """The call it belongs to, if that gave an `op_id`."""
     return event.stream.removeprefix(OPERATION) if event.stream.startswith(OPERATION) else None
 
 
@@ -208,11 +211,11 @@ def line_of(event: Event) -> str:
     said = f"{thing} {subject}" if subject else thing
     line = f"{said}: {verb.replace('_', ' ')} by {event.actor}"
     more = ", ".join(part for part in _details(event) if part)
-    return _cut(_one_line(f"{line}; {more}" if more else line), LINE_CHARS)
+    return shortened(on_one_line(f"{line}; {more}" if more else line), LINE_CHARS)
 
 
 def envelope(event: Event) -> dict[str, Any]:
-    """The event as a subscriber gets it. A member that has nothing to say is null; `data` is then left out."""
+    """The event as a subscriber gets it. Members without a value are null, except `data`, which is left out."""
     task, run = task_of(event), run_of(event)
     shown: dict[str, Any] = {
         "seq": event.position,
@@ -237,22 +240,23 @@ def envelope(event: Event) -> dict[str, Any]:
 
 
 def told_data(event: Event) -> Mapping[str, Any]:
-    """What an event says beside what it changed; what lies on a board is not told."""
+    """An event's data, without the contents of boards."""
     if not event.kind.startswith(BOARDS):
         return event.data
     return {name: value for name, value in event.data.items() if name != SAME}
 
 
 def bounded(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of an event's data, long ones cut: whoever needs all of it reads what it is about."""
+    """The members of an event's data, with long ones cut. A reader that needs everything reads what the event is
+    about."""
     return {name: _short(value) for name, value in list(data.items())[:DATA_MEMBERS]}
 
 
 def _short(value: Any) -> Any:
     if isinstance(value, str):
-        return _cut(value, VALUE_CHARS)
+        return shortened(value, VALUE_CHARS)
     text = msgspec.json.encode(value)
-    return value if len(text) <= VALUE_CHARS else _cut(text.decode(), VALUE_CHARS)
+    return value if len(text) <= VALUE_CHARS else shortened(text.decode(), VALUE_CHARS)
 
 
 # -- how much it matters ----------------------------------------------------------------------------------------------
@@ -269,11 +273,11 @@ def _is_warning(event: Event) -> bool:
     if event.kind in ("paths.reserved", "paths.renewed"):
         return "taken_over" in data
     if event.kind == "checkpoint.added":
-        return any(row.get("type") == "error" for row in _rows(event, "checkpoint"))
+        return any(row.get("type") == "error" for row in event.rows("checkpoint"))
     if event.kind == "message.sent":
-        return any(_tells_of_loss(row.get("body")) for row in _rows(event, "message"))
+        return any(_tells_of_loss(row.get("body")) for row in event.rows("message"))
     if event.kind == "pipeline.moved":
-        return any(_state_of(row).get("ended") == "abandoned" for row in _rows(event, "pipeline"))
+        return any(_state_of(row).get("ended") == "abandoned" for row in event.rows("pipeline"))
     return False
 
 
@@ -289,22 +293,15 @@ def _state_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 # -- what it is about -------------------------------------------------------------------------------------------------
 
 
-def _rows(event: Event, table: str) -> Iterator[Mapping[str, Any]]:
-    """The rows of a table as far as the event changed them."""
-    for change in event.changes:
-        if change.table == table and change.after is not None:
-            yield change.after
-
-
 def _whole(change: Change) -> Mapping[str, Any] | None:
-    """The row that a change made, or took away."""
+    """The row that a change created or deleted."""
     if change.before is None:
         return change.after
     return change.before if change.after is None else None
 
 
 def _moved_task(event: Event) -> str | None:
-    """Of the tasks that one event changes, the one that is meant: others only count it."""
+    """Of the tasks that an event changes, the one it is about: the others only had their counters updated."""
     claim = next((change.key for change in event.changes if change.table == "lease"), None)
     if claim is not None:
         return claim
@@ -319,13 +316,13 @@ def _moved_task(event: Event) -> str | None:
 
 
 def _subject(event: Event) -> str:
-    """What of its kind it happened to."""
+    """The id of the thing it happened to."""
     task = task_of(event)
     if event.kind.startswith(("task.", "checkpoint.")):
         return task or event.stream
     thing = _TABLES.get(event.kind.partition(".")[0])
     if thing is None:
-        return event.stream.removeprefix(OPERATION).removeprefix(GRAPH)
+        return event.stream.removeprefix(OPERATION).removeprefix(STREAM)
     keys = [change.key for change in event.changes if change.table == thing]
     return ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
 
@@ -338,7 +335,7 @@ _TABLES = {
     "paths": "reservation",
     "bb": "board",
 }
-"""Where the subject of an event is a row of its stream rather than the stream."""
+"""Events whose subject is a row in their stream rather than the stream itself, with the table of that row."""
 _TOLD = {
     "reason": "reason",
     "fence": "fence",
@@ -356,7 +353,7 @@ _TOLD = {
     "graph_id": "graph",
     "tx_id": "transaction",
 }
-"""Members of an event's data that its line repeats, and how."""
+"""Members of an event's data that its line repeats, and the label of each."""
 
 
 def _details(event: Event) -> Iterator[str]:
@@ -367,27 +364,19 @@ def _details(event: Event) -> Iterator[str]:
     for name, words in _TOLD.items():
         told = event.data.get(name)
         if isinstance(told, str | int | float) and not isinstance(told, bool) and told != event.actor:
-            yield f"{words} {_cut(str(told), TEXT_CHARS)}"
+            yield f"{words} {shortened(str(told), TEXT_CHARS)}"
 
 
 def _quoted(table: str, row: Mapping[str, Any]) -> str:
-    """Somebody's own words about a row that came."""
+    """The author's own words about a new row."""
     if table == "checkpoint":
-        return f"{row.get('type')}: {_cut(str(row.get('summary')), TEXT_CHARS)}"
+        return f"{row.get('type')}: {shortened(str(row.get('summary')), TEXT_CHARS)}"
     if table == "gate":
-        return _cut(str(row.get("question")), TEXT_CHARS)
-    if table == "message":  # what it says is between the two
+        return shortened(str(row.get("question")), TEXT_CHARS)
+    if table == "message":  # its text is private to the two
         return f"{row.get('message_type')} to {row.get('recipient_id')}"
     if table in ("workflow", "agent", "template", "repository"):
-        return _cut(str(row.get("name")), TEXT_CHARS)
+        return shortened(str(row.get("name")), TEXT_CHARS)
     if table == "running":
         return str(row.get("tool"))
     return ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

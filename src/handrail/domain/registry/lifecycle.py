@@ -1,6 +1,6 @@
-"""The life of a run as registry.md tells it: running, paused, done or failed, how far, since when, and why. Reads only.
+"""A run's lifecycle in registry.md's terms: running, paused, done or failed, how far, since when, and why. Reads only.
 
-Handrail knows more states than those four; what it calls its own is told beside them.
+Handrail has more states than those four; its own status is given alongside.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.ledger import Event
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import shortened
 
 State = Literal["running", "paused", "done", "failed"]
 STATES: dict[str, State] = {
@@ -28,11 +29,11 @@ STATES: dict[str, State] = {
     "failed": "failed",
     "abandoned": "failed",
 }
-"""What registry.md calls each status of a workflow. One that was given up ends as failed there."""
+"""What registry.md calls each status of a workflow. It calls an abandoned one failed."""
 UNTIL_DONE = 99
-"""The most that is done of what is not."""
+"""The highest percentage shown for a run that is not done."""
 FAILED = 5
-"""Failed tasks that are named."""
+"""How many failed tasks are named."""
 TEXT = 200
 
 
@@ -48,12 +49,12 @@ class Lifecycle(NamedTuple):
     finished_at: int | None
     paused_at: int | None
     reason: str | None
-    """Why it is paused or ended, as whoever did it said."""
+    """Why it is paused or ended, in the words of whoever did it."""
     failure: dict[str, Any] | None
 
 
 def lifecycle_of(unit: UnitOfWork, workflow: Workflow, just: Event | None = None) -> Lifecycle:
-    """The run as it stands. `just` is what the unit itself has recorded, and no reading shows yet."""
+    """The run as it is now. `just` is an event that this unit has recorded and that reads do not show yet."""
     state, tally = STATES[workflow.status], tally_of(unit, workflow.id)
     event = just or (status_event(unit, workflow) if state != "running" else None)
     since = event.at_ms if event is not None else workflow.updated_at
@@ -74,7 +75,7 @@ def lifecycle_of(unit: UnitOfWork, workflow: Workflow, just: Event | None = None
 
 
 def just_recorded(unit: UnitOfWork, workflow: Workflow, reason: str | None) -> Event:
-    """The event by which this unit gave a workflow its status."""
+    """The event with which this unit gave a workflow its status."""
     name, channel = unit.actor
     data = {"reason": reason} if reason else {}
     head, kind = unit.head_seq(workflow.stream), f"workflow.{workflow.status}"
@@ -82,7 +83,7 @@ def just_recorded(unit: UnitOfWork, workflow: Workflow, reason: str | None) -> E
 
 
 def progress_of(state: State, tally: Tally) -> int:
-    """How much is done, in hundredths; all of it only once the run itself is."""
+    """How much is done, in percent; 100 only once the run itself is done."""
     if state == "done":
         return 100
     return min(UNTIL_DONE, tally.finished * 100 // tally.total) if tally.total else 0
@@ -102,13 +103,13 @@ def _counts(unit: UnitOfWork, workflow: Workflow, tally: Tally) -> dict[str, int
 
 
 def _started_at(unit: UnitOfWork, workflow: Workflow) -> int | None:
-    """When the first of its tasks was begun."""
+    """When its first task began."""
     begun = Query((("workflow_id", workflow.id), ("started_at >", 0)), ("started_at",), 1)
     return next((task.started_at for task in unit.select(Task, begun)), None)
 
 
 def _failure(unit: UnitOfWork, workflow: Workflow, state: State, event: Event | None) -> dict[str, Any] | None:
-    """What went wrong: how the run ended, or which tasks stand where they failed."""
+    """What went wrong: how the run ended, or which tasks have failed."""
     failed = tasks_in(unit, workflow.id, ("failed",), FAILED)
     if state != "failed" and not failed:
         return None
@@ -119,7 +120,12 @@ def _failure(unit: UnitOfWork, workflow: Workflow, state: State, event: Event | 
         told |= {"at": event.at_ms, "by": event.actor, "reason": reason_of(event)}
     if failed:
         told["tasks"] = [
-            {"id": task.id, "name": task.name, "error": _short(task.error or ""), "can_be_retried": can_move(task)}
+            {
+                "id": task.id,
+                "name": task.name,
+                "error": shortened(task.error or "", TEXT),
+                "can_be_retried": can_move(task),
+            }
             for task in failed
         ]
     return told
@@ -127,7 +133,3 @@ def _failure(unit: UnitOfWork, workflow: Workflow, state: State, event: Event | 
 
 def _told(event: Event) -> dict[str, Any]:
     return {"seq": event.seq, "kind": event.kind, "ts": event.at_ms, "by": event.actor, "msg": line_of(event)}
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= TEXT else f"{text[: TEXT - 1]}…"

@@ -1,7 +1,7 @@
-"""The list of addresses: everything there is, in the order of its addresses, as many as were asked for. No store.
+"""The list of addresses: everything there is, in order of address, as many as were asked for. No store.
 
-Ids are gone through in their order and no further than needed: what a few addresses cost does not depend on how many
-there are. Boards are all looked at: one question counts them.
+Ids are walked in order and no further than needed, so the cost of a few addresses does not depend on how many there
+are. Boards are the exception: all are examined, because one query counts them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ from handrail.domain.registry.addresses import (
     run_events,
     snapshot,
 )
-from handrail.domain.registry.graphs import latest_version, tx_of_version, version_of_tx, versions_of
-from handrail.domain.registry.shared_graphs import tx_metadata
+from handrail.domain.registry.graphs import latest_version, tx_of_version, version_of_tx
+from handrail.domain.registry.shared_graphs import Owner, tx_metadata, versions_there
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query, where
+from handrail.kernel.query import LAST, Query, where
 from handrail.kernel.records import RecordT, UnitOfWork
 
 PAGE = 100
-"""Records that are read at once."""
-LAST = "\U0010ffff"
-"""After every character an id can hold."""
+"""How many records are read at once."""
 
 
 class Item(NamedTuple):
-    """An address, and what a list tells of it beside its kind."""
+    """An address, and what a list says about it besides its kind."""
 
     address: Address
     metadata: dict[str, Any] | None
@@ -53,30 +51,30 @@ class Asked(NamedTuple):
     """What is to be listed."""
 
     prefix: str
-    """How the addresses begin."""
+    """The prefix of the addresses."""
     repository: str | None
-    """Whose workflows; None where all that are there belong here."""
+    """The repository whose workflows are listed; None lists all."""
     after: str = ""
-    """The address that they come after."""
+    """Only addresses after this one."""
     keep: int = 0
-    """Events of one run that are shown at all; 0 is every one."""
+    """How many events of one run may be shown; 0 means all."""
 
     def fits(self, uri: str) -> bool:
         return uri.startswith(self.prefix) and uri > self.after
 
 
 def listed(unit: UnitOfWork, asked: Asked, limit: int) -> tuple[list[Item], bool]:
-    """The first so many addresses, in their order, and whether there are more."""
+    """The first `limit` addresses, in order, and whether there are more."""
     found: list[Item] = []
-    for source in (_boards, _children, _graphs, _runs, _snapshots):  # as their addresses sort
+    for source in (_boards, _children, _graphs, _runs, _snapshots):  # in the order their addresses sort
         if len(found) <= limit:
             found += source(unit, asked, limit + 1 - len(found))
     return found[:limit], len(found) > limit
 
 
 def newest(unit: UnitOfWork, repository: str | None, count: int) -> Iterator[tuple[Address, str]]:
-    """The addresses that somebody may look for first, each with a name to show: of the newest workflows and agents and
-    of boards so many."""
+    """The addresses most likely wanted first, each with a display name: those of the newest workflows and agents and of
+    boards, `count` of each."""
     here = (("repository_path", repository),) if repository is not None else ()
     for workflow in unit.select(Workflow, Query(here, ("-updated_at", "-id"), count)):
         yield graph(workflow.id), f"{workflow.name}: plan"
@@ -90,7 +88,7 @@ def newest(unit: UnitOfWork, repository: str | None, count: int) -> Iterator[tup
 
 
 def newest_ids(unit: UnitOfWork, kind: type[RecordT], beginning: str, repository: str | None, count: int) -> list[str]:
-    """Ids that begin so, the newest first, at most so many."""
+    """At most `count` ids that start with `beginning`, newest first."""
     here = (("repository_path", repository),) if repository is not None else ()
     whole = unit.select(kind, Query((*here, ("id", beginning))))
     longer = (("id >", beginning), ("id <", beginning + LAST))
@@ -99,27 +97,27 @@ def newest_ids(unit: UnitOfWork, kind: type[RecordT], beginning: str, repository
 
 
 class Ids(NamedTuple):
-    """Ids that begin alike, from one of them on."""
+    """The ids with a common prefix, starting at one of them."""
 
     beginning: str = ""
     since: str = ""
 
 
 def workflows(unit: UnitOfWork, ids: Ids, repository: str | None, size: int = PAGE) -> Iterator[Workflow]:
-    """The workflows with such ids, by id."""
+    """The workflows with these ids, in order of id."""
     conditions = (("repository_path", repository),) if repository is not None else ()
     return _by_id(unit, Workflow, ids, conditions, size)
 
 
 def agents(unit: UnitOfWork, ids: Ids, size: int = PAGE) -> Iterator[Agent]:
-    """The agents with such ids, by id."""
+    """The agents with these ids, in order of id."""
     return _by_id(unit, Agent, ids, (), size)
 
 
 def _by_id(
     unit: UnitOfWork, kind: type[RecordT], ids: Ids, conditions: tuple[tuple[str, Any], ...], size: int
 ) -> Iterator[RecordT]:
-    """What has such ids; also what has a shorter id that `since` begins with, since an address of it may come later."""
+    """The records with these ids, and those whose id is a prefix of `since`: one of their addresses may come later."""
     beginning, since = ids
     if since > beginning + LAST:
         return
@@ -136,7 +134,7 @@ def _by_id(
 
 
 def _ids(asked: Asked, base: str) -> Ids | None:
-    """The ids whose addresses can fit; None where no address under this base does."""
+    """The ids whose addresses can match; None if no address under this base can."""
     beginning = begins_with(asked.prefix, base)
     if beginning is None or asked.after > base + LAST:
         return None
@@ -160,14 +158,10 @@ def _children(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
     return _gathered(agents(unit, ids, min(room, PAGE)), CHILDREN, asked, room, lambda agent: (child_logs(agent.id),))
 
 
-Owner = Workflow | SharedGraph
-"""What has a graph."""
-
-
 def _graphs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
     def of(owner: Owner) -> Iterator[Address]:
         yield graph(owner.id)
-        for version in _versions(unit, owner):
+        for version in versions_there(unit, owner):
             yield graph_version(owner.id, version)
 
     found = _of_owners(unit, GRAPHS, asked, room, of)
@@ -177,10 +171,6 @@ def _graphs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
         else item
         for item in found
     ]
-
-
-def _versions(unit: UnitOfWork, owner: Owner) -> range:
-    return range(1, owner.version + 1) if isinstance(owner, SharedGraph) else versions_of(unit, owner.id)
 
 
 def _latest_version(unit: UnitOfWork, graph_id: str) -> int:
@@ -194,12 +184,16 @@ def _runs(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
         count = min(head, asked.keep) if asked.keep else head
         return item._replace(metadata={"event_count": count, "latest_seq": head, "formats": ["json"]})
 
-    return [told(item) for item in _of_workflows(unit, RUNS, asked, room, lambda one: (run_events(one.id),))]
+    ids = _ids(asked, RUNS)
+    if ids is None:
+        return []
+    found = workflows(unit, ids, asked.repository, min(room, PAGE))
+    return [told(item) for item in _gathered(found, RUNS, asked, room, lambda one: (run_events(one.id),))]
 
 
 def _snapshots(unit: UnitOfWork, asked: Asked, room: int) -> list[Item]:
     def of(owner: Owner) -> Iterator[Address]:
-        for version in _versions(unit, owner):
+        for version in versions_there(unit, owner):
             yield snapshot(owner.id, tx_of_version(version))
         for tx in unit.select(Transaction, where(graph_id=owner.id)):
             yield snapshot(owner.id, tx.id)
@@ -228,21 +222,11 @@ def _of_owners(
     return _gathered(owners, base, asked, room, of)
 
 
-def _of_workflows(
-    unit: UnitOfWork, base: str, asked: Asked, room: int, of: Callable[[Workflow], Iterable[Address]]
-) -> list[Item]:
-    ids = _ids(asked, base)
-    if ids is None:
-        return []
-    found = workflows(unit, ids, asked.repository, min(room, PAGE))
-    return _gathered(found, base, asked, room, of)
-
-
 def _gathered(
     records: Iterable[RecordT], base: str, asked: Asked, room: int, of: Callable[[RecordT], Iterable[Address]]
 ) -> list[Item]:
-    """The first addresses of records that come by id. An address never comes before its base and its id, so the rest
-    need not be looked at once that is beyond what was found."""
+    """The first addresses of records that come in order of id. An address never sorts before its base and id, so the
+    rest can be skipped once those sort after what was found."""
     found: list[tuple[str, Address]] = []
     for record in records:
         if len(found) == room and base + record.id > found[-1][0]:

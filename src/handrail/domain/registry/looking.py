@@ -1,7 +1,7 @@
-"""Looking at an address: is anything there, what is it, and what has happened to it since. One door for all six kinds,
-so that tools and native resources see the same. No store.
+"""Looking at an address: is anything there, what is it, and what has happened to it since. One entry point for all six
+kinds, so that tools and native resources see the same. No store.
 
-Watching a board also writes off what has run out on it (`board/watching.py`); nothing else here writes.
+Watching a board also removes its expired entries (`board/watching.py`); nothing else here writes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from handrail.domain.board.entry import board_stream
 from handrail.domain.board.keys import check_board
 from handrail.domain.board.watching import watch as watch_board
 from handrail.domain.crew.agent import Agent
+from handrail.domain.fitting import within
+from handrail.domain.graphs.past import history, version_step
 from handrail.domain.graphs.records import STREAM, SharedGraph, Transaction
 from handrail.domain.registry.addresses import Address, board, graph, graph_version, snapshot
 from handrail.domain.registry.addresses import child_logs as child_logs_at
@@ -24,13 +26,10 @@ from handrail.domain.registry.envelopes import AGENT, TX, run_of
 from handrail.domain.registry.graphs import (
     at_version,
     changes_graph,
-    history,
     latest,
     snapshot_of,
     tx_of_version,
     version_of_tx,
-    version_step,
-    versions_of,
 )
 from handrail.domain.registry.payloads import (
     board_entries,
@@ -39,9 +38,15 @@ from handrail.domain.registry.payloads import (
     log_entry,
     run_event,
     run_events,
-    within,
 )
-from handrail.domain.registry.shared_graphs import shared_at_version, shared_latest, shared_snapshot, tx_snapshot
+from handrail.domain.registry.shared_graphs import (
+    Owner,
+    shared_at_version,
+    shared_latest,
+    shared_snapshot,
+    tx_snapshot,
+    versions_there,
+)
 from handrail.domain.registry.tailing import OneStream, Shown, bus_of_agent, first_kept, page_after
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
@@ -50,25 +55,26 @@ from handrail.kernel.records import UnitOfWork
 
 
 class Watched(NamedTuple):
-    """What happened at an address after a number."""
+    """What happened at an address after a sequence number."""
 
     events: list[dict[str, Any]]
     truncated_before: int = 0
-    """The first event that is still shown, where some that were asked for are not."""
+    """The first event still shown, if some that were asked for no longer are."""
     looked_to: int = 0
-    """The last number that was looked at. Where nothing was found, the next look can begin there."""
+    """The last number that was examined. If nothing was found, the next look can start there."""
 
 
 class Most(NamedTuple):
-    """How much is shown at once. Of what is too long one is shown all the same, so that whoever goes on gets on."""
+    """How much is shown at once. At least one entry is shown even if it is too long, so that a reader always makes
+    progress."""
 
     events: int
     bytes: int
 
 
 def read(unit: UnitOfWork, address: Address, *, keep: int) -> dict[str, Any]:
-    """What lies there, in its document's shape. `keep`: events of one run or child that are shown at all; 0 is every
-    one."""
+    """What is at an address, in the shape its document defines. `keep` is how many events of one run or child may be
+    shown; 0 means all."""
     shown: dict[str, Any] = msgspec.to_builtins(_payload(unit, address, keep))
     return shown
 
@@ -86,7 +92,7 @@ def _payload(unit: UnitOfWork, address: Address, keep: int) -> Any:
 
 
 def _graph(unit: UnitOfWork, address: Address) -> Any:
-    """A graph as it is, as it was, or as a change found and left it: a workflow's plan, or one of its own."""
+    """A graph now, at an earlier version, or before and after a change: a workflow's plan, or a shared graph."""
     owner = _owner(unit, address)
     if address.kind == "snapshot" and (tx := _tx(unit, address)) is not None:
         return tx_snapshot(unit, owner, tx)
@@ -108,7 +114,7 @@ def _graph(unit: UnitOfWork, address: Address) -> Any:
 
 
 def check(unit: UnitOfWork, address: Address) -> None:
-    """Refuses an address where nothing can ever happen. A board may be waited for before anything stands on it."""
+    """Refuses an address where nothing can ever happen. A board may be watched before anything is on it."""
     match address.kind:
         case "child_logs":
             _agent(unit, address)
@@ -120,12 +126,12 @@ def check(unit: UnitOfWork, address: Address) -> None:
             _owner(unit, address)
         case "graph_version" | "snapshot":
             owner = _owner(unit, address)
-            if _tx(unit, address) is None and _version(address) not in _versions(unit, owner):
-                _payload(unit, address, 0)  # which is refused, and says why
+            if _tx(unit, address) is None and _version(address) not in versions_there(unit, owner):
+                _payload(unit, address, 0)  # raises the refusal, with the reason
 
 
 def watch(unit: UnitOfWork, address: Address, after: int, most: Most, *, keep: int) -> Watched:
-    """What happened there after a number, as much of it as fits."""
+    """What happened there after a sequence number, as much of it as fits."""
     if address.kind == "blackboard_namespace":
         return _watched_board(unit, address, after, most, keep)
     check(unit, address)
@@ -154,7 +160,7 @@ def _watched_board(unit: UnitOfWork, address: Address, after: int, most: Most, k
 
 
 def touched(event: Event) -> Iterator[Address]:
-    """The addresses at which something is different after an event."""
+    """The addresses whose content an event changed."""
     run, child = run_of(event), event.stream if event.stream.startswith(AGENT) else None
     if run is not None:
         yield run_events_at(run)
@@ -186,8 +192,8 @@ def _every_one(_: Event) -> bool:
 
 
 def _made_or_taken_back(unit: UnitOfWork, stream: str, version: int, after: int) -> Iterator[Event]:
-    """The events after a number that made a version or took it back. Only the very next event can do that, so the one
-    that the caller knows already is looked at too: from there on nothing more may be to come."""
+    """The events after a number that made a version or undid it. Only the very next event can undo it, so the event
+    that the caller already knows is examined too: after that one, there may be nothing more to come."""
     is_made = False
     for event in history(unit, stream, max(0, after - 1)):
         step = version_step(event)
@@ -202,8 +208,8 @@ def _version(address: Address) -> int:
     return address.version if address.kind == "graph_version" else version_of_tx(address.tx) or 0
 
 
-def _owner(unit: UnitOfWork, address: Address) -> Workflow | SharedGraph:
-    """What a graph belongs to."""
+def _owner(unit: UnitOfWork, address: Address) -> Owner:
+    """The workflow or shared graph that an address names."""
     found = unit.get(Workflow, address.id) or unit.get(SharedGraph, address.id)
     if found is None:
         raise _nobody(address, "graph")
@@ -211,17 +217,13 @@ def _owner(unit: UnitOfWork, address: Address) -> Workflow | SharedGraph:
 
 
 def _tx(unit: UnitOfWork, address: Address) -> Transaction | None:
-    """The transaction that an address names, where it names one of its graph."""
+    """The transaction that an address names, if it is one on that graph."""
     tx = unit.get(Transaction, address.tx) if address.tx.startswith(TX) else None
     return tx if tx is not None and tx.graph_id == address.id else None
 
 
-def _versions(unit: UnitOfWork, owner: Workflow | SharedGraph) -> range:
-    return range(1, owner.version + 1) if isinstance(owner, SharedGraph) else versions_of(unit, owner.id)
-
-
 def _stream(unit: UnitOfWork, address: Address) -> tuple[str, bool]:
-    """The stream in which things happen to an address, and whether it is a transaction's."""
+    """The stream with the events of an address, and whether it is a transaction's."""
     if address.kind == "run_events":
         return address.id, False
     tx = _tx(unit, address) if address.kind == "snapshot" else None

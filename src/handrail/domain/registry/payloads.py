@@ -1,14 +1,13 @@
-"""What lies at an address, as registry.md shows it: the events of a run, the log of a child, the entries of a board.
-Graphs are `graphs.py`'s. No store.
+"""What is at an address, as registry.md shows it: the events of a run, the log of a child, the entries of a board.
+Graphs are in `graphs.py`. No store.
 
-Where a retention is set, only the newest events are shown. What it hides, or what one reading leaves out, is said
-(`truncated_before`: the first that is shown), never skipped.
+If a retention is set, only the newest events are shown. Nothing is left out silently, whether hidden by the retention
+or by the size of one reply: `truncated_before` is the first event shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -17,6 +16,7 @@ from handrail.domain.board.entry import board_stream
 from handrail.domain.board.searching import Sought, search
 from handrail.domain.board.snapshot import Snapshot
 from handrail.domain.board.snapshot import snapshot as shown_entry
+from handrail.domain.fitting import within
 from handrail.domain.registry.envelopes import AGENT, ROUTINE, level_of, line_of, task_of
 from handrail.domain.registry.tailing import Shown, bus_of_agent, first_kept, newest_page
 from handrail.kernel.errors import ResourceNotFound
@@ -24,18 +24,16 @@ from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
 
 NEWEST = 200
-"""Events or entries that one reading shows."""
+"""How many events or entries one reply shows."""
 CHANGES = 12
-"""Rows that one event names."""
+"""How many rows one event names."""
 DATA = 1000
-"""Bytes of an event's data as JSON."""
+"""The most bytes of an event's data, as JSON."""
 COUNTED = 10_000
-"""Lines of a log that are counted; of a longer one it is said that there are more."""
+"""How many lines of a log are counted; for a longer one the count is a minimum."""
 BOARD = 256 * 1024
-"""Bytes of a board's entries as JSON: a single value may have a quarter of it."""
+"""The most bytes of a board's entries, as JSON; a single value may take up to a quarter of it."""
 _PAGE = 500
-
-ShownT = TypeVar("ShownT")
 
 
 class RunEvents(msgspec.Struct, frozen=True, kw_only=True, rename={"run_id": "runId"}):
@@ -54,25 +52,25 @@ class ChildLogs(msgspec.Struct, frozen=True, kw_only=True, rename={"child_id": "
     logs: list[dict[str, Any]]
     total: int | UnsetType = UNSET
     total_at_least: int | UnsetType = UNSET
-    """In place of `total` where not all were counted."""
+    """Replaces `total` if not all were counted."""
     truncated_before: int | UnsetType = UNSET
 
 
 class BoardEntries(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands on a board, by key."""
+    """What is on a board, by key."""
 
     namespace: str
     entries: list[Snapshot]
     total: int
     after: str | UnsetType = UNSET
-    """The last key shown, where there are more: bb_query goes on there."""
+    """The last key shown, if there are more: bb_query continues there."""
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------
 
 
 def run_events(unit: UnitOfWork, run_id: str, keep: int) -> RunEvents:
-    """The newest events of a run. `keep`: how many are shown at all; 0 is every one."""
+    """The newest events of a run. `keep` is how many may be shown; 0 means all."""
     total = unit.head_seq(run_id)
     first = max(1, total - min(NEWEST, keep or NEWEST) + 1)
     shown = unit.events(run_id, after=first - 1, limit=NEWEST)
@@ -98,7 +96,7 @@ def run_event(event: Event) -> dict[str, Any]:
 
 
 def _payload(event: Event) -> dict[str, Any]:
-    """What an event says, in short: its data, and which rows it changed. What is in them is read where they are."""
+    """What an event says, in short: its data, and which rows it changed, without their contents."""
     shown: dict[str, Any] = {"actor": event.actor, "channel": event.channel}
     if event.data:
         text = msgspec.json.encode(event.data)
@@ -128,17 +126,18 @@ def child_logs(unit: UnitOfWork, child_id: str, keep: int) -> ChildLogs:
 
 
 def is_line(event: Event) -> bool:
-    """Whether a log tells of an event: not of the coming and going of calls."""
+    """Whether a log shows an event. It does not show calls starting and ending."""
     return event.kind not in ROUTINE
 
 
 def log_entry(event: Event) -> dict[str, Any]:
-    """A line of a log. Its number is its place in the ledger: a child's lines come from many streams."""
+    """A line of a log. It is numbered by position in the ledger, because a child's lines come from many streams."""
     return {"seq": event.position, "ts": event.at_ms, "stream": "meta", "message": line_of(event)}
 
 
 def _lines(unit: UnitOfWork, child_id: str) -> tuple[int, bool]:
-    """How many lines a log has, and whether these are all: who reads the newest does not pay for a long past."""
+    """How many lines a log has, and whether that is all of them. Counting stops at a limit, so that reading the newest
+    lines does not cost more in a long log."""
     count, after, looked_at = unit.head_seq(child_id), 0, 0
     while page := unit.feed(after, _PAGE, Only(actors=(child_id,))):
         if looked_at >= COUNTED:
@@ -152,7 +151,7 @@ def _lines(unit: UnitOfWork, child_id: str) -> tuple[int, bool]:
 
 
 def board_entries(unit: UnitOfWork, namespace: str) -> BoardEntries:
-    """What stands on a board; refused where nothing ever stood."""
+    """What is on a board; refused if nothing ever was."""
     if not unit.head_seq(board_stream(namespace)):
         raise ResourceNotFound(
             f"nothing was ever set on the board {namespace}", hint="bb_set sets something; resources_list shows boards"
@@ -166,14 +165,3 @@ def board_entries(unit: UnitOfWork, namespace: str) -> BoardEntries:
         total=found.total if found.total is not None else len(shown),
         after=last if last is not None else UNSET,
     )
-
-
-def within(shown: Sequence[ShownT], room: int) -> list[ShownT]:
-    """The first of these that fit into so many bytes; one in any case."""
-    kept: list[ShownT] = []
-    for one in shown:
-        room -= len(msgspec.json.encode(one)) + 1
-        if room < 0 and kept:
-            break
-        kept.append(one)
-    return kept

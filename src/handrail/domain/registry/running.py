@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from handrail.kernel.machine import Machine
-
-RUNNING_MACHINE = Machine(
-    "operation",
-    {"running": ("done", "cancelling", "cancelled"), "cancelling": ("cancelled", "done"), "done": (), "cancelled": ()},
-)
-
 
 class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call that said its `op_id`. Its row is there while it is under way; that it was is in the ledger."""
+    """One call that gave an `op_id`. Its row exists while it is under way; the ledger keeps its history."""
 
     id: str
     tool: str
@@ -21,8 +14,9 @@ class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str | None
     agent: str
     session: str | None
-    """The connection it came through: whose process has ended, whose call has too."""
+    """The connection it came through: once that connection's process has ended, so has the call."""
     status: str
+    """`running`, or `cancelling` once somebody has cancelled it; for a call that is over, `done` or `cancelled`."""
     reason: str | None
     started_at: int
     ended_at: int | None

@@ -1,5 +1,5 @@
-"""Graphs that are no plans, and transactions on any graph, as addresses show them: as they are, as they were, as a
-change found and left them. The plan of a workflow is `graphs.py`'s. No store.
+"""Graphs that are not plans, and transactions on any graph, as addresses show them: now, at an earlier version, before
+and after a change. Plans of workflows are in `graphs.py`. No store.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import msgspec
 from msgspec import UNSET
 
 from handrail.domain.graphs.free_graph import made_at, stored
-from handrail.domain.graphs.graph import Graph, edge_id
+from handrail.domain.graphs.graph import Graph
+from handrail.domain.graphs.past import Made
 from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.graphs.transactions import has_run_out, shown_state
 from handrail.domain.registry.addresses import graph, graph_version, snapshot
 from handrail.domain.registry.graphs import (
-    Edge,
+    Commit,
     GraphSnapshot,
     GraphVersion,
-    Made,
-    Node,
     NormalisedGraph,
     at_version,
     latest,
     latest_version,
+    normalised,
     version_of_tx,
     versions_of,
 )
@@ -31,28 +31,13 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import ResourceNotFound
 from handrail.kernel.records import UnitOfWork
 
+Owner = Workflow | SharedGraph
+"""What has a graph."""
 
-def normalised(graph_id: str, version: int, shown: Graph) -> NormalisedGraph:
-    """A graph as every address and tool shows it."""
-    edges = sorted(shown.edges.items(), key=lambda item: (item[1].source, item[1].target, item[1].label, item[0]))
-    return NormalisedGraph(
-        name=shown.name,
-        graph_id=graph_id,
-        graph_version=version,
-        nodes=[Node(id=key, label=one.label, attributes=one.attributes) for key, one in shown.nodes.items()],
-        edges=[
-            Edge(
-                source=one.source,
-                target=one.target,
-                label=one.label or UNSET,
-                weight=UNSET if one.weight is None else one.weight,
-                id=UNSET if key == edge_id(one.source, one.target, one.label) else key,
-                attributes=one.attributes,
-            )
-            for key, one in edges
-        ],
-        metadata=shown.metadata,
-    )
+
+def versions_there(unit: UnitOfWork, owner: Owner) -> range:
+    """The versions of a graph that can be read."""
+    return range(1, owner.version + 1) if isinstance(owner, SharedGraph) else versions_of(unit, owner.id)
 
 
 def shared_latest(unit: UnitOfWork, shared: SharedGraph) -> GraphVersion:
@@ -65,7 +50,7 @@ def shared_latest(unit: UnitOfWork, shared: SharedGraph) -> GraphVersion:
 
 
 def shared_at_version(unit: UnitOfWork, shared: SharedGraph, version: int) -> GraphVersion:
-    """The graph as it was when this version was committed; refused where no event made it."""
+    """The graph as it was when this version was committed; refused if no event made it."""
     made = _made(unit, shared, version)
     shown = normalised(shared.id, version, made.after)
     return GraphVersion(graph_id=shared.id, version=version, committed_at=made.event.at_ms, graph=shown)
@@ -81,21 +66,9 @@ def shared_snapshot(unit: UnitOfWork, shared: SharedGraph, tx: str) -> GraphSnap
             uri=snapshot(shared.id, tx).uri,
         )
     made = _made(unit, shared, version)
-    event = made.event
-    reason = event.data.get("reason")
-    return GraphSnapshot(
-        graph_id=shared.id,
-        tx_id=tx,
-        base_version=version - 1,
-        started_at=event.at_ms,
-        state="committed",
-        committed_at=event.at_ms,
-        final_version=version,
-        base_graph=normalised(shared.id, version - 1, made.before),
-        final_graph=normalised(shared.id, version, made.after),
-        owner=str(event.data.get("owner", event.actor)),
-        note=reason if isinstance(reason, str) else UNSET,
-    )
+    before, after = normalised(shared.id, version - 1, made.before), normalised(shared.id, version, made.after)
+    commit = Commit(made.event, made.event.at_ms, before, after)
+    return commit.as_snapshot(str(made.event.data.get("owner", made.event.actor)))
 
 
 def _made(unit: UnitOfWork, shared: SharedGraph, version: int) -> Made[Graph]:
@@ -114,8 +87,8 @@ def _made(unit: UnitOfWork, shared: SharedGraph, version: int) -> Made[Graph]:
 # -- transactions -----------------------------------------------------------------------------------------------------
 
 
-def tx_snapshot(unit: UnitOfWork, owner: Workflow | SharedGraph, tx: Transaction) -> GraphSnapshot:
-    """A transaction: the graph it began with, and the one it made where it was committed."""
+def tx_snapshot(unit: UnitOfWork, owner: Owner, tx: Transaction) -> GraphSnapshot:
+    """A transaction: the graph it began with and, if it was committed, the one it made."""
     expired = has_run_out(unit, tx)
     committed = tx.state == "committed" and tx.final_version is not None
     ended = tx.expires_at if expired else tx.ended_at
@@ -139,7 +112,7 @@ def tx_snapshot(unit: UnitOfWork, owner: Workflow | SharedGraph, tx: Transaction
 
 
 def tx_metadata(unit: UnitOfWork, tx: Transaction) -> dict[str, Any]:
-    """What a list tells of a transaction."""
+    """What a list says about a transaction."""
     told: dict[str, Any] = {
         "state": shown_state(unit, tx),
         "base_version": tx.base_version,
@@ -150,12 +123,12 @@ def tx_metadata(unit: UnitOfWork, tx: Transaction) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _at(unit: UnitOfWork, owner: Workflow | SharedGraph, version: int) -> NormalisedGraph:
+def _at(unit: UnitOfWork, owner: Owner, version: int) -> NormalisedGraph:
     """The graph as a version had it when it was committed."""
     if isinstance(owner, SharedGraph):
         return shared_at_version(unit, owner, version).graph
     if version == 0:
         return msgspec.structs.replace(latest(unit, owner).graph, graph_version=0, nodes=[], edges=[])
     if version not in versions_of(unit, owner.id) and version == latest_version(unit, owner.id)[0]:
-        return latest(unit, owner).graph  # from before versions were counted
+        return latest(unit, owner).graph  # it dates from before versions were counted
     return at_version(unit, owner, version).graph

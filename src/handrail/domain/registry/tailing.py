@@ -1,8 +1,8 @@
 """Following the ledger: which events somebody wants, page by page, each once, none skipped. Reads only.
 
-What a store can look for (streams, actors, how kinds begin) is asked of the store; what it cannot (the task an event is
-about, its level) is looked at here, event by event, until something fits or the ledger ends. An empty page therefore
-means that there is nothing: whoever goes on where a page ended misses nothing and sees nothing twice.
+The store filters by what it can (streams, actors, prefixes of kinds); the rest (the task an event is about, its level)
+is checked here, event by event, until something matches or the ledger ends. So an empty page means that there is
+nothing, and a reader that continues where a page ended misses nothing and sees nothing twice.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
 
 PAGE = 500
-"""Events that are read at once."""
+"""How many events are read at once."""
 LOOKED_AT = 20_000
-"""Events that are looked at for the rest of a page that has something in it already, and for the newest that fit."""
+"""How many events are examined to fill a page that already has something in it, or to find the newest matches."""
 ELSEWHERE = ("message.", "op.", "paths.")
-"""Kinds that can be about a task and do not stand in the stream of its workflow."""
+"""Kinds that can be about a task but are not in its workflow's stream."""
 
 
 class Wanted(NamedTuple):
-    """Which events. What is left empty does not matter; what is given must all hold."""
+    """Which events are wanted. Empty fields match everything; all others must match."""
 
     categories: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     run_id: str | None = None
     task_id: str | None = None
     agent_id: str | None = None
-    """Whose doing it was, or whom it was done to."""
+    """The agent that did it, or that it was done to."""
 
     def fits(self, event: Event) -> bool:
-        """Whether an event is wanted. What a store has looked for already is not asked again."""
+        """Whether an event is wanted. Does not repeat what the store has already filtered."""
         if event.kind in ROUTINE and category_of(event) not in self.categories:
             return False
         if self.levels and level_of(event) not in self.levels:
@@ -53,7 +53,7 @@ class Wanted(NamedTuple):
 
 
 class Cursor:
-    """How far one call has looked without finding anything. It begins there when it looks again."""
+    """How far one call has looked without finding anything, and where it starts when it looks again."""
 
     def __init__(self) -> None:
         self.seq: int | None = None
@@ -61,7 +61,7 @@ class Cursor:
         self.looked_back_to = 0
 
     def keep(self, page: Page) -> Page:
-        """The page, with what earlier looks found to be missing; an empty one moves the cursor."""
+        """The page, including what earlier looks found to be missing; an empty page advances the cursor."""
         self.truncated_before = max(self.truncated_before, page.truncated_before)
         self.looked_back_to = max(self.looked_back_to, page.looked_back_to)
         if not page.entries:
@@ -69,19 +69,24 @@ class Cursor:
         return page._replace(truncated_before=self.truncated_before, looked_back_to=self.looked_back_to)
 
 
+def cursor_from(prepared: Any) -> Cursor:
+    """The cursor that a waiting call kept from its last look; a new one for its first."""
+    return prepared if isinstance(prepared, Cursor) else Cursor()
+
+
 class Page(NamedTuple):
-    """What was found, as it is shown, and where to go on."""
+    """What was found, in the form shown, and where to continue."""
 
     entries: tuple[dict[str, Any], ...]
     next_seq: int
     truncated_before: int = 0
-    """The first that is still shown, where older ones were asked for and are not."""
+    """The first event still shown, if older ones were asked for but are hidden."""
     looked_back_to: int = 0
-    """The oldest that was looked at, where a look back ended before it had found enough."""
+    """The oldest event examined, if a search backwards ended before it had found enough."""
 
 
 class Shown(NamedTuple):
-    """How events are shown and how many at most: by number, and by the bytes they take together. One is always."""
+    """How events are shown, and the most per page: in number, and in total bytes. At least one is always shown."""
 
     entry: Callable[[Event], dict[str, Any]]
     limit: int
@@ -89,18 +94,18 @@ class Shown(NamedTuple):
 
 
 class Source(Protocol):
-    """Events in one order, each with its number there."""
+    """Events in one order, each with its number in that order."""
 
     def number(self, event: Event) -> int: ...
 
     def after(self, number: int, limit: int) -> list[Event]: ...
 
     def newest(self, limit: int) -> list[Event]:
-        """The newest, the oldest of them first."""
+        """The newest events, in order."""
         ...
 
     def end(self) -> int:
-        """Up to where everything has been looked at once nothing comes any more."""
+        """The number up to which everything has been seen once the events run out."""
         ...
 
 
@@ -125,12 +130,12 @@ class OneStream:
 
 
 class Bus:
-    """The events of all streams, or those that one of several filters lets through, by their place in the ledger."""
+    """The events of all streams, or those that pass at least one of several filters, by position in the ledger."""
 
     def __init__(self, unit: UnitOfWork, onlys: Sequence[Only] = (Only(),)) -> None:
         self._unit = unit
         self._onlys = onlys
-        self._end = unit.position()  # before anything is read: all up to here will have been looked at
+        self._end = unit.position()  # taken before anything is read, so that everything up to here will be seen
 
     def number(self, event: Event) -> int:
         return event.position
@@ -146,7 +151,7 @@ class Bus:
 
 
 def _merged(found: Iterable[list[Event]]) -> list[Event]:
-    """The events of several answers in one order, each once."""
+    """The events of several results in one order, each once."""
     by_position = {event.position: event for events in found for event in events}
     return [by_position[position] for position in sorted(by_position)]
 
@@ -155,7 +160,7 @@ def _merged(found: Iterable[list[Event]]) -> list[Event]:
 
 
 def bus_of(unit: UnitOfWork, wanted: Wanted) -> Bus:
-    """The events among which those that are wanted will be found."""
+    """A source that includes all wanted events."""
     onlys: list[Only] = [Only()]
     for narrower in _narrowed(unit, wanted):
         onlys = [both for one in onlys for other in narrower if (both := meet(one, other)) is not None]
@@ -168,7 +173,7 @@ def bus_of_agent(unit: UnitOfWork, agent_id: str) -> Bus:
 
 
 def _narrowed(unit: UnitOfWork, wanted: Wanted) -> Iterator[tuple[Only, ...]]:
-    """What each demand leaves over: whatever one of its filters lets through."""
+    """For each condition, its filters: an event meets the condition if any of them lets it through."""
     if wanted.categories:
         yield (Only(kinds=tuple(start for name in wanted.categories for start in CATEGORIES[name])),)
     if wanted.levels and (kinds := kinds_at(wanted.levels)):
@@ -181,12 +186,12 @@ def _narrowed(unit: UnitOfWork, wanted: Wanted) -> Iterator[tuple[Only, ...]]:
         task = unit.get(Task, wanted.task_id)
         if task is not None:
             yield (Only(streams=(task.stream,), kinds=ABOUT_TASKS), Only(kinds=ELSEWHERE))
-        else:  # taken out of its plan, perhaps: what happened to it is still told
+        else:  # it may have been removed from its plan; its events are still reported
             yield (Only(kinds=ABOUT_TASKS),)
 
 
 def meet(one: Only, other: Only) -> Only | None:
-    """What both filters let through; None where that is nothing."""
+    """The filter for what both let through; None if that is nothing."""
     met = Only(
         _common(one.streams, other.streams), _common(one.actors, other.actors), _common_starts(one.kinds, other.kinds)
     )
@@ -215,7 +220,7 @@ def _begin_alike(one: str, other: str) -> bool:
 
 
 def page_after(source: Source, fits: Callable[[Event], bool], after: int, shown: Shown, cut: int = 0) -> Page:
-    """The next events that fit. `cut` is the first that may be shown at all."""
+    """The next matching events. `cut` is the number of the first that may be shown."""
     begin = max(after, cut - 1)
     entries: list[dict[str, Any]] = []
     last, size = begin, 0
@@ -234,8 +239,8 @@ def page_after(source: Source, fits: Callable[[Event], bool], after: int, shown:
 
 
 def newest_page(source: Source, fits: Callable[[Event], bool], shown: Shown, cut: int = 0) -> Page:
-    """The newest events that fit, the oldest of them first. `cut` is the first that may be shown at all. Where events
-    that fit are rare the look back ends after `LOOKED_AT` events, and the page says how far it went."""
+    """The newest matching events, in order. `cut` is the number of the first that may be shown. If matches are rare,
+    the search backwards ends after `LOOKED_AT` events, and the page says how far it went."""
     entries: list[dict[str, Any]] = []
     newest, size, looked_at, looked_back_to = source.end(), 0, 0, 0
     is_full = False
@@ -263,11 +268,11 @@ def _turned(entries: list[dict[str, Any]], newest: int, cut: int, looked_back_to
 
 
 def first_kept(source: Source, after: int, keep: int) -> int:
-    """The number of the oldest event that may be shown where only the `keep` newest are, and there are older ones
-    after `after`; else 0."""
-    if not keep or source.end() - after <= keep:  # no number is there twice, so there are not more than that
+    """The number of the oldest event that may be shown if only the `keep` newest are and `after` reaches further back;
+    else 0."""
+    if not keep or source.end() - after <= keep:  # numbers are unique, so there are no more events than that
         return 0
-    if isinstance(source, OneStream):  # numbers of a stream have no gaps
+    if isinstance(source, OneStream):  # numbers in a stream have no gaps
         return source.end() - keep + 1
     oldest = 0
     for count, event in enumerate(_walk_back(source)):
@@ -289,16 +294,16 @@ def _walk(source: Source, after: int) -> Iterator[Event]:
 
 
 def _walk_back(source: Source) -> Iterator[Event]:
-    """All events, the newest first, never many of them at once."""
+    """All events, newest first, read in bounded batches."""
     newest = source.newest(PAGE)
     yield from reversed(newest)
     if len(newest) < PAGE:
         return
     upto = source.number(newest[0]) - 1
-    width = max(PAGE, source.end() - upto)  # numbers, among which there may be gaps
+    width = max(PAGE, source.end() - upto)  # in numbers, which may have gaps
     while upto > 0:
         events = source.after(max(0, upto - width), PAGE)
-        if len(events) == PAGE and source.number(events[-1]) < upto:  # more than that lie between
+        if len(events) == PAGE and source.number(events[-1]) < upto:  # there are more than a page in between
             width = max(PAGE, width // 4)
             continue
         found = [event for event in events if source.number(event) <= upto]

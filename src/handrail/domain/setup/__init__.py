@@ -1,1 +1,1 @@
-"""What clients need to use Handrail: their files as data, and how texts are changed without touching the rest."""
+"""What clients need to use Handrail: their files as data, and how to edit texts without touching the rest."""

@@ -1,5 +1,5 @@
-"""The block of instructions in a repository's AGENTS.md or CLAUDE.md: short, between markers, with a hash by which an
-old one is known. What agents must know beyond it they are told by the server when they connect."""
+"""The block of instructions in a repository's AGENTS.md or CLAUDE.md: short, between markers, with a hash that
+identifies an old one. Everything else agents must know the server tells them when they connect."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def block(body: str = RULES) -> str:
 
 
 def state_of(text: str, body: str = RULES) -> State:
-    """How the block in a text stands: stale is an older Handrail's, edited is somebody else's words in it."""
+    """The state of the block in a text: stale means from an older Handrail, edited that somebody changed its words."""
     blocks = _BLOCK.findall(text)
     if len(blocks) != len(_BEGIN.findall(text)) or len(blocks) != text.count(END) or len(blocks) > 1:
         return "broken"
@@ -50,11 +50,11 @@ def state_of(text: str, body: str = RULES) -> State:
 
 
 def put_block(text: str, body: str = RULES) -> list[Edit]:
-    """The block at the end of a text, or in the place of the one it has."""
+    """Puts the block at the end of a text, or replaces the one it has."""
     state = state_of(text, body)
     if state == "broken":
         raise NotUnderstood("the markers of Handrail's block in it do not pair")
-    if state in ("current", "edited"):  # whoever changed our words meant it
+    if state in ("current", "edited"):  # an edit was made on purpose
         return []
     end = line_end(text)
     new = block(body).replace("\n", end)
@@ -66,7 +66,7 @@ def put_block(text: str, body: str = RULES) -> list[Edit]:
 
 
 def drop_block(text: str) -> list[Edit]:
-    """Takes the block out, with the blank line before it and the line's end behind."""
+    """Removes the block, with the blank line before it and the line break after it."""
     found = _BLOCK.search(text)
     if found is None or state_of(text) == "broken":
         return []

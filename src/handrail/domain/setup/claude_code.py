@@ -1,4 +1,4 @@
-"""What Claude Code gets beside its server: hooks and slash commands, as data. A hook more is a line more here."""
+"""What Claude Code gets besides its server: hooks and slash commands, as data. Another hook is another line here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EDITING = "Edit|Write|MultiEdit|NotebookEdit"
 
 
 class Hook(NamedTuple):
-    """One hook: the client's event, which of them, and the command's words after the interpreter."""
+    """One hook: the client's event, a matcher, and the command's words after the interpreter."""
 
     event: str
     matcher: str
@@ -27,7 +27,7 @@ HOOKS: tuple[Hook, ...] = (
 
 
 def hook_group(hook: Hook, command: str) -> dict[str, Any]:
-    """A hook as it stands in the settings, in the list of its event."""
+    """A hook as an entry in the settings, in the list of its event."""
     run = {"type": "command", "command": command, "timeout": hook.timeout_s}
     return {"matcher": hook.matcher, "hooks": [run]} if hook.matcher else {"hooks": [run]}
 

@@ -1,8 +1,8 @@
-"""The clients that Handrail knows, as data: where each keeps its servers, in which shape, and how one can tell that it
-is there. A client that learns something new is a change of a line here.
+"""The clients that Handrail knows, as data: where each keeps its servers, in which shape, and how to tell that it is in
+use. When a client changes, a line changes here.
 
-Files in the project are preferred: what is written there is seen, and goes with the project. The user's own are used
-only for clients that have no other.
+Files in the project are preferred, because they are visible and travel with the project. The user's own files are used
+only for clients that have no others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 SERVER = "handrail"
 WORKSPACE = "${workspaceFolder}"
-"""What VS Code and Cursor put the open folder in the place of."""
+"""The placeholder that VS Code and Cursor replace with the open folder."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,24 +23,24 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     files: tuple[str, ...]
-    """Where its servers are kept: the first that is there, or else the first. A leading ~ is the home folder, and
+    """Where its servers are kept: the first file that exists, or else the first. A leading ~ is the home folder, and
     {config} the folder where this system keeps programs' settings."""
     path: tuple[str, ...]
-    """The names that lead to the servers in it."""
+    """The path of names to the servers in that file."""
     form: Literal["json", "toml"] = "json"
     shape: Literal["plain", "stdio", "opencode", "zed"] = "plain"
     root: Literal["cwd", "workspace", "project"] = "cwd"
-    """How the server learns which project it is for: the folder it is started in, a name the client fills in, or the
-    project's path, where a client starts servers just anywhere."""
+    """How the server learns which project it is for: from the folder it is started in, from a placeholder the client
+    fills in, or from the project's path, if a client starts servers in arbitrary folders."""
     signs: tuple[str, ...]
-    """Files and folders, in the project or under ~, that are there when the client is used."""
+    """Files and folders, in the project or under ~, that exist if the client is used."""
     programs: tuple[str, ...]
     note: str = ""
     """What a person still has to do."""
 
     @property
     def is_personal(self) -> bool:
-        """Whether its file is the user's and not the project's."""
+        """Whether its file belongs to the user rather than the project."""
         return self.files[0].startswith(("~", "{config}"))
 
 
@@ -137,11 +137,11 @@ CLIENTS: tuple[Client, ...] = (
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be known of a machine to find a client's files."""
+    """What must be known about a machine to find a client's files."""
 
     home: str
     platform: str
-    """As sys.platform has it."""
+    """The value of sys.platform."""
     environ: Mapping[str, str]
 
 
@@ -170,7 +170,7 @@ def words_for(client: Client, project: str, launch: Sequence[str], options: Sequ
 
 
 def entry_for(client: Client, words: Sequence[str], *, native: bool = False) -> dict[str, Any]:
-    """A server in the client's own shape. `native` is OpenCode's newer one."""
+    """A server entry in the client's own shape. `native` selects OpenCode's newer one."""
     command, *rest = words
     if client.shape == "opencode":
         both = {"type": "local", "command": [command, *rest]}
@@ -180,11 +180,11 @@ def entry_for(client: Client, words: Sequence[str], *, native: bool = False) -> 
 
 
 def words_of(entry: Any) -> list[str] | None:
-    """The command of a server in any of the shapes; None where it has none (it may be reached over HTTP)."""
+    """The command of a server entry in any of the shapes; None if it has none (it may be reached over HTTP)."""
     if not isinstance(entry, dict):
         return None
     command, rest = entry.get("command"), entry.get("args")
-    if isinstance(command, dict):  # Zed, some time ago
+    if isinstance(command, dict):  # an older form of Zed's
         return words_of({"command": command.get("path"), "args": command.get("args")})
     first = command if isinstance(command, list) else [command]
     words: list[Any] = [*first, *(rest if isinstance(rest, list) else [])]
@@ -192,7 +192,7 @@ def words_of(entry: Any) -> list[str] | None:
 
 
 def environment_of(entry: Any) -> dict[str, str]:
-    """The variables a server is started with."""
+    """The environment variables a server is started with."""
     if not isinstance(entry, dict):
         return {}
     given = entry.get("env") or entry.get("environment")
@@ -200,14 +200,14 @@ def environment_of(entry: Any) -> dict[str, str]:
 
 
 def servers_path(client: Client, whole: Any) -> tuple[str, ...]:
-    """Where the servers are in this text: OpenCode has two ways, and a file keeps the one it has."""
+    """Where the servers are in this file: OpenCode has two forms, and a file keeps the one it has."""
     if client.shape == "opencode" and is_native(whole):
         return (*client.path, "servers")
     return client.path
 
 
 def is_native(whole: Any) -> bool:
-    """Whether an OpenCode file is written in the newer way, with servers under a name of their own."""
+    """Whether an OpenCode file has the newer form, with servers under a name of their own."""
     mcp = whole.get("mcp") if isinstance(whole, dict) else None
     servers = mcp.get("servers") if isinstance(mcp, dict) else None
     return isinstance(servers, dict) and "type" not in servers

@@ -1,5 +1,5 @@
-"""JSON as people keep it: with comments and commas at the end. A reader that knows where everything stands, so that a
-member can be put in or taken out without writing the rest anew. It changes nothing itself."""
+"""JSON as people write it: with comments and trailing commas. A parser that knows where everything is in the text, so
+that a member can be added or removed without rewriting the rest. It changes nothing itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOM = "\ufeff"
 
 
 class Node(NamedTuple):
-    """A value, and from where to where it stands in the text."""
+    """A value, and where it starts and ends in the text."""
 
     kind: str
     """object, array or scalar."""
@@ -28,7 +28,7 @@ class Node(NamedTuple):
 
     @property
     def plain(self) -> Any:
-        """The value itself; of members with one name the last counts, as everywhere."""
+        """The value itself; of members with the same name the last counts, as usual in JSON."""
         if self.kind == "object":
             return {element.key: element.node.plain for element in self.elements}
         if self.kind == "array":
@@ -46,11 +46,11 @@ class Element(NamedTuple):
     start: int
     node: Node
     comma: int | None
-    """The place behind the comma that follows; None where none does."""
+    """The position after the comma that follows; None if there is none."""
 
 
 def read(text: str) -> Node | None:
-    """The text's one value; None where it says nothing at all. Raises NotUnderstood."""
+    """The text's single value; None if the text is blank. Raises NotUnderstood."""
     reader = _Reader(text)
     start = reader.gap(1 if text.startswith(BOM) else 0)
     if start == len(text):
@@ -62,7 +62,7 @@ def read(text: str) -> Node | None:
 
 
 def plain(text: str) -> Any:
-    """What the text says; an empty object where it says nothing."""
+    """The value of the text; an empty object if the text is blank."""
     node = read(text)
     return {} if node is None else node.plain
 
@@ -76,7 +76,7 @@ class _Reader:
         return NotUnderstood(f"it is not valid JSON at line {line}")
 
     def gap(self, at: int) -> int:
-        """The next place that is neither blank nor comment."""
+        """The next position that is neither whitespace nor comment."""
         found = _GAP.match(self.text, at)
         return found.end() if found else at
 

@@ -1,5 +1,5 @@
-"""Members and items put into JSON texts, and taken out: comments, order and indentation of everything else stay as they
-are. What an edit would make is read again before it is believed."""
+"""Adds members and items to JSON texts, and removes them; comments, order and indentation of everything else stay as
+they are. The result of every edit is parsed again before it is accepted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end
+from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end, value_at
 from handrail.domain.setup.jsonc import Element, Node, plain, read
 
 UNIT = "  "
@@ -23,7 +23,7 @@ class _Style(NamedTuple):
 
 
 def put(text: str, path: Sequence[str], value: Any) -> list[Edit]:
-    """Sets the member at a path of names, with the objects on the way to it; nothing where it says so already."""
+    """Sets the member at a path of names, creating the objects on the way; no edit if it already has this value."""
     root = _root(text)
     if root is None:
         edits = _whole(text, _nested(path, value))
@@ -36,7 +36,7 @@ def put(text: str, path: Sequence[str], value: Any) -> list[Edit]:
 
 
 def append(text: str, path: Sequence[str], value: Any) -> list[Edit]:
-    """Adds an item to the array at a path of names; nothing where it has an equal one."""
+    """Adds an item to the array at a path of names; no edit if it already has an equal one."""
     root = _root(text)
     if root is None:
         edits = _whole(text, _nested(path, [value]))
@@ -54,7 +54,7 @@ def append(text: str, path: Sequence[str], value: Any) -> list[Edit]:
 
 
 def drop(text: str, path: Sequence[str], item: Any = None) -> list[Edit]:
-    """Takes out the member at a path or, of the array there, the items equal to `item`; then what became empty."""
+    """Removes the member at a path or, from the array there, the items equal to `item`; then whatever became empty."""
     edits: list[Edit] = []
     path = list(path)
     found = _element(text, path, item)
@@ -74,13 +74,8 @@ def drop(text: str, path: Sequence[str], item: Any = None) -> list[Edit]:
 
 
 def found_at(text: str, path: Sequence[str]) -> Any:
-    """The value at a path of names; None where there is none."""
-    value = plain(text)
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return None
-        value = value[name]
-    return value
+    """The value at a path of names; None if there is none."""
+    return value_at(plain(text), path)
 
 
 def _root(text: str) -> Node | None:
@@ -91,7 +86,7 @@ def _root(text: str) -> Node | None:
 
 
 def _walk(node: Node, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
-    """As far down the path as there is something, and the rest of the path."""
+    """The deepest existing value along the path, and the rest of the path."""
     for depth, name in enumerate(path):
         if node.kind != "object":
             raise NotUnderstood(f"{'.'.join(path[:depth])} in it is no object")
@@ -103,7 +98,7 @@ def _walk(node: Node, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
 
 
 def _element(text: str, path: Sequence[str], item: Any) -> tuple[Node, int] | None:
-    """The container of what is to go, and which of its elements that is."""
+    """The container of what is to be removed, and the index of that element."""
     root = _root(text)
     if root is None:
         return None
@@ -117,7 +112,7 @@ def _element(text: str, path: Sequence[str], item: Any) -> tuple[Node, int] | No
 
 
 def says(there: Any, value: Any) -> bool:
-    """Whether what is there says all of `value`; more may stand beside it, which is the user's."""
+    """Whether what is there contains all of `value`; additional members are the user's own."""
     if isinstance(value, dict) and isinstance(there, dict):
         return all(name in there and there[name] == wanted for name, wanted in value.items())
     return bool(there == value)
@@ -142,7 +137,7 @@ def _with_item(whole: Any, path: Sequence[str], value: Any) -> Any:
 
 
 def _proven(text: str, edits: list[Edit], wanted: Any) -> list[Edit]:
-    """The edits, if they make exactly what is wanted of the text."""
+    """The edits, if they turn the text into exactly what is wanted; else raises NotUnderstood."""
     if plain(done(text, edits)) != wanted:
         raise NotUnderstood("it is written in a way that cannot be added to")
     return edits
@@ -156,14 +151,14 @@ def _style(text: str) -> _Style:
 
 
 def _indent_before(text: str, at: int) -> str | None:
-    """The blanks before a place, where it is the first on its line; None where it is not."""
+    """The indentation before a position that is the first on its line; None if it is not."""
     begun = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     before = text[begun:at]
     return before if begun and not before.strip(" \t") else None
 
 
 def _line_indent(text: str, at: int) -> str:
-    """The blanks at the beginning of the line a place is on."""
+    """The indentation of the line that a position is on."""
     begun = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     found = re.match(r"[ \t]*", text[begun:at])
     return found.group() if found else ""
@@ -193,7 +188,7 @@ def _replaced(text: str, node: Node, value: Any) -> list[Edit]:
 
 
 def _inserted(text: str, node: Node, key: str | None, value: Any) -> list[Edit]:
-    """A new last element of a container."""
+    """Appends an element to a container."""
     style = _style(text)
     name = "" if key is None else f"{_compact(key)}: "
     if not node.elements:
@@ -212,14 +207,14 @@ def _inserted(text: str, node: Node, key: str | None, value: Any) -> list[Edit]:
     comment = _SAME_LINE.match(text, behind)
     if comment is None or comment.end() == behind:
         return [Edit(behind, "", comma + rendered)]
-    # A comment on the last line stays with what it is about.
+    # A comment on the last line stays with the element it is about.
     first = [Edit(behind, "", comma)] if comma else []
     return [*first, Edit(comment.end() + len(comma), "", rendered)]
 
 
 def _cut(text: str, parent: Node, number: int) -> Edit:
-    """One element taken out with its comma and, where it stood on lines of its own and no comment ends there, with
-    those."""
+    """Removes one element with its comma and, if it is on lines of its own and no comment ends there, with those
+    lines."""
     element: Element = parent.elements[number]
     end = element.comma or element.node.end
     bare = Edit(element.start, text[element.start : end], "")

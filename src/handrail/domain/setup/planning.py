@@ -1,6 +1,7 @@
-"""From steps to the changes of files, and back. Pure: what is in the files is asked of the caller, who also writes.
+"""Turns steps into changes to files, and reverses them. Pure: the caller supplies the files' contents and does the
+writing.
 
-A file is changed as a whole or not at all: where one step does not understand it, it is left alone and named.
+A file is changed completely or not at all: if one step does not understand it, it is left alone and reported.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from handrail.domain.setup.edits import Edit, NotUnderstood, done, fingerprint, 
 from handrail.domain.setup.writing import Entry, Step, taken_out
 
 Read = Callable[[str], str | None]
-"""The text of a file; None where there is none. Raises NotUnderstood where it is not to be touched."""
+"""The text of a file; None if there is no such file. Raises NotUnderstood if it must not be touched."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of one file."""
+    """A change to one file."""
 
     file: str
     before: str | None
-    """None: there is none yet."""
+    """None: the file does not exist yet."""
     after: str | None
-    """None: it goes."""
+    """None: the file is deleted."""
     purposes: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
     entries: tuple[Entry, ...] = ()
@@ -51,12 +52,12 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     made: bool
     before: str
-    """The fingerprint of what was there; empty where that cannot be had back exactly."""
+    """The fingerprint of the original; empty if that cannot be restored exactly."""
     after: str
     edits: tuple[Edit, ...]
     entries: tuple[Entry, ...]
     folders: tuple[str, ...] = ()
-    """Folders made for it, the outermost first."""
+    """Folders created for it, outermost first."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -103,7 +104,7 @@ def _changed(file: str, steps: Sequence[Step], before: str | None) -> Change | N
 
 
 def recorded(known: Manifest, change: Change, folders: Sequence[str]) -> Manifest:
-    """The manifest with one more change; on top of an earlier one, so that both can be taken back."""
+    """The manifest with one more change, on top of an earlier one to the same file, so that both can be undone."""
     earlier = known.of(change.file)
     before = "" if change.before is None else fingerprint(change.before)
     now = Written(
@@ -137,7 +138,7 @@ def recorded(known: Manifest, change: Change, folders: Sequence[str]) -> Manifes
 
 
 def removal(known: Manifest, read: Read, kept: Mapping[str, str]) -> Plan:
-    """What takes back everything the manifest names; `kept` has files that stay, and why."""
+    """The changes that undo everything in the manifest; `kept` maps files that stay to the reason."""
     changes: list[Change] = []
     left: list[LeftAlone] = []
     for written in known.files:
@@ -159,7 +160,7 @@ def removal(known: Manifest, read: Read, kept: Mapping[str, str]) -> Plan:
 
 
 def _before(written: Written, text: str) -> str:
-    """The text as it was: exactly where nobody else has changed it, and otherwise without what is ours."""
+    """The text as it was: exactly, if nobody else has changed it, and otherwise without what is ours."""
     exact = undone(text, written.edits) if written.before else None
     if exact is not None and fingerprint(exact) == written.before:
         return exact
@@ -173,5 +174,5 @@ def _is_empty(text: str) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """A manifest as it is kept."""
+    """A manifest in its stored form."""
     return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"

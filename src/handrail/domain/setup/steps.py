@@ -1,4 +1,4 @@
-"""What init writes for a project: one list of steps, made from the chosen clients and the answers given."""
+"""What init writes for a project: one list of steps, built from the chosen clients and the answers given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.domain.setup.clients import (
     words_for,
     words_of,
 )
-from handrail.domain.setup.edits import Edit, NotUnderstood, fingerprint
+from handrail.domain.setup.edits import Edit, NotUnderstood, fingerprint, value_at
 from handrail.domain.setup.writing import Entry, Put, Step
 
 CONFIG = ".handrail/config.toml"
@@ -41,23 +41,23 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     project: str
     launch: tuple[str, ...]
-    """The words that start Handrail: an absolute interpreter first, never something that looks it up on a network."""
+    """The words that start Handrail: first an interpreter's absolute path, never anything that uses the network."""
     options: tuple[str, ...] = ()
-    """More words behind `serve`."""
+    """More words after `serve`."""
     clients: tuple[tuple[Client, str], ...]
-    """The chosen ones, each with its file."""
+    """The chosen clients, each with its file."""
     named: frozenset[str] = frozenset()
-    """Those that were asked for by name: what is in their way there may be replaced."""
+    """Clients that were asked for by name: for these, a conflicting server entry may be replaced."""
     approvals: str | None
     """None: leave the setting alone."""
     instructions: tuple[str, ...]
     """Files that get the block for agents."""
     ours: Mapping[str, str]
-    """Fingerprints of the files init has written before."""
+    """Fingerprints of the files that init wrote before."""
 
 
 def steps_for(wanted: Wanted) -> list[Step]:
-    """Everything to put in, in the order it is shown."""
+    """Everything to write, in the order it is shown."""
     steps = [
         Step(file, f"{client.title}: the server", _server(client, wanted, is_named=client.name in wanted.named))
         for client, file in wanted.clients
@@ -73,7 +73,7 @@ def steps_for(wanted: Wanted) -> list[Step]:
 
 
 def ignoring_step(project: str) -> Step:
-    """Beside whatever is written into the folder: what of it no team commits."""
+    """The step that tells git which files in Handrail's folder no team commits; goes with any other write there."""
     return Step(f"{project}/{IGNORE}", "what is this machine's alone", writing.lines(IGNORED, ("init.json",)))
 
 
@@ -84,7 +84,7 @@ def _server(client: Client, wanted: Wanted, *, is_named: bool) -> Put:
         whole = toml_editing.plain(text) if client.form == "toml" else jsonc.plain(text)
         path = (*servers_path(client, whole), SERVER)
         entry = entry_for(client, words, native=is_native(whole))
-        there = toml_editing.found_at(whole, path) if isinstance(whole, dict) else None
+        there = value_at(whole, path) if isinstance(whole, dict) else None
         _check_free(there, words, replaces=is_named or not client.is_personal)
         if client.form == "toml":
             return writing.table(path, entry)(text)
@@ -94,7 +94,7 @@ def _server(client: Client, wanted: Wanted, *, is_named: bool) -> Put:
 
 
 def _check_free(there: Any, words: Sequence[str], *, replaces: bool) -> None:
-    """Raises NotUnderstood where a server of that name is there that is not for us to replace."""
+    """Raises NotUnderstood if there already is a server of that name that we may not replace."""
     if there is None or words_of(there) == list(words):
         return
     if words_of(there) is None:
@@ -120,7 +120,7 @@ def _hook(hook: Hook, wanted: Wanted) -> Put:
     path = ("hooks", hook.event)
 
     def is_old(item: Any) -> bool:
-        """One of ours that starts another installation."""
+        """Whether it is a hook of ours that starts another installation."""
         commands = [found for _, found in commands_in({"hooks": {hook.event: [item]}})]
         return bool(commands) and all(found.endswith(shlex.join(hook.words)) for found in commands)
 

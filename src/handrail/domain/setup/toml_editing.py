@@ -1,5 +1,5 @@
-"""Tables and keys put into TOML texts; everything else stays as it is, byte for byte. Only what comes out right when
-the text is read again is believed: the scanning here is simple, the proof is not."""
+"""Adds tables and keys to TOML texts; everything else stays as it is, byte for byte. The scanning here is simple, so
+an edit is accepted only if parsing the result again gives exactly what is wanted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end
+from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end, value_at
 
 _HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 def plain(text: str) -> dict[str, Any]:
-    """What the text says. Raises NotUnderstood."""
+    """The parsed text. Raises NotUnderstood."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
@@ -24,9 +24,9 @@ def plain(text: str) -> dict[str, Any]:
 
 
 def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> list[Edit]:
-    """Sets a table to these values, in the place of one with that name or at the end. Tables in it stay."""
+    """Sets a table to these values, replacing one of that name or at the end. Its subtables stay."""
     whole = plain(text)
-    there = found_at(whole, path)
+    there = value_at(whole, path)
     if isinstance(there, dict) and all(there.get(name) == value for name, value in values.items()):
         return []
     end = line_end(text)
@@ -41,7 +41,7 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> list
 
 
 def put_key(text: str, key: str, value: Any) -> list[Edit]:
-    """Sets a key that stands in no table."""
+    """Sets a top-level key."""
     whole = plain(text)
     if whole.get(key) == value:
         return []
@@ -57,16 +57,6 @@ def put_key(text: str, key: str, value: Any) -> list[Edit]:
         gap = "" if not text or text.endswith("\n") else end
         edit = Edit(len(text), "", gap + line + end)
     return _proven(text, [edit], {**whole, key: value})
-
-
-def found_at(whole: Mapping[str, Any], path: Sequence[str]) -> Any:
-    """The value at a path of names; None where there is none."""
-    value: Any = whole
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return None
-        value = value[name]
-    return value
 
 
 def _with(whole: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
@@ -87,12 +77,13 @@ def _proven(text: str, edits: list[Edit], wanted: Mapping[str, Any]) -> list[Edi
 
 
 def _rendered(value: Any) -> str:
-    """Texts and lists of texts; JSON's way of writing them is TOML's."""
+    """Texts and lists of texts, which JSON and TOML write in the same way."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _first_proven(text: str, candidates: Sequence[Edit], wanted: Mapping[str, Any]) -> list[Edit]:
-    """The first edit that makes what is wanted: what looks like a header may stand in a long text."""
+    """The first edit that gives what is wanted. There may be several candidates, because a multi-line text can contain
+    what looks like a header."""
     for edit in candidates:
         with contextlib.suppress(NotUnderstood):
             return _proven(text, [edit], wanted)
@@ -106,7 +97,7 @@ def _headers(text: str, path: Sequence[str]) -> list[re.Match[str]]:
 
 
 def _replaced(text: str, header: re.Match[str], body: str) -> Edit:
-    """A table's own lines between its header and the next one; comments and blank lines before that stay."""
+    """Replaces a table's own lines between its header and the next one; comments and blank lines before that stay."""
     following = _HEADER.search(text, header.end())
     section = text[header.end() : following.start() if following else len(text)]
     lines = section.splitlines(keepends=True)
@@ -119,9 +110,9 @@ def _replaced(text: str, header: re.Match[str], body: str) -> Edit:
 
 
 def drop_table(text: str, path: Sequence[str]) -> list[Edit]:
-    """Takes a table out, with the blank line before it."""
+    """Removes a table, with the blank line before it."""
     whole = plain(text)
-    if found_at(whole, path) is None:
+    if value_at(whole, path) is None:
         return []
     candidates: list[Edit] = []
     for header in _headers(text, path):
@@ -133,7 +124,7 @@ def drop_table(text: str, path: Sequence[str]) -> list[Edit]:
 
 
 def drop_key(text: str, key: str, value: Any) -> list[Edit]:
-    """Takes out the line of a key, if it still says this."""
+    """Removes the line of a key, if it still has this value."""
     whole = plain(text)
     if whole.get(key) != value:
         return []

@@ -1,5 +1,5 @@
-"""What is written into one file: a step puts in one thing, and an entry says how that thing is found again to be taken
-out, should the file have changed by then."""
+"""What is written into one file: a step adds one thing, and an entry says how to find that thing again for removal,
+even if the file has changed by then."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import msgspec
 
 from handrail.domain.setup import jsonc_editing, toml_editing
 from handrail.domain.setup.blocks import block, drop_block, put_block
-from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end
+from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end, value_at
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A thing of ours in a file."""
+    """Something of ours in a file."""
 
     kind: Literal["member", "item", "table", "key", "block", "line", "whole"]
     path: tuple[str, ...] = ()
     value: Any = None
     previous: Any = None
-    """What stood in its place, to be put back."""
+    """What it replaced, to be restored."""
 
 
 Put = Callable[[str], tuple[list[Edit], list[Entry]]]
-"""From a file's text to what changes in it, and what of it is ours then. Raises NotUnderstood."""
+"""Takes a file's text; returns the edits, and what in it is then ours. Raises NotUnderstood."""
 
 
 class Step(NamedTuple):
-    """One thing to put into one file."""
+    """One thing to write into one file."""
 
     file: str
     purpose: str
@@ -47,7 +47,7 @@ def member(path: Sequence[str], value: Any) -> Put:
 
 
 def item(path: Sequence[str], value: Any, is_old: Callable[[Any], bool]) -> Put:
-    """An item of a JSON list, in the place of older ones of ours."""
+    """An item of a JSON list, replacing older ones of ours."""
 
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
         there = jsonc_editing.found_at(text, path)
@@ -68,7 +68,7 @@ def table(path: Sequence[str], values: dict[str, Any]) -> Put:
     """A table of a TOML file."""
 
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
-        previous = toml_editing.found_at(toml_editing.plain(text), path)
+        previous = value_at(toml_editing.plain(text), path)
         edits = toml_editing.put_table(text, path, values)
         return edits, _if(edits, Entry(kind="table", path=tuple(path), value=values, previous=previous))
 
@@ -76,7 +76,7 @@ def table(path: Sequence[str], values: dict[str, Any]) -> Put:
 
 
 def key(name: str, value: str) -> Put:
-    """A key of a TOML file, in no table."""
+    """A top-level key of a TOML file."""
 
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
         edits = toml_editing.put_key(text, name, value)
@@ -92,7 +92,7 @@ def instructions(text: str) -> tuple[list[Edit], list[Entry]]:
 
 
 def whole(content: str, *, is_ours: Callable[[str], bool]) -> Put:
-    """A file that is ours alone. One that is there and was not made by us is somebody's own."""
+    """A file that is entirely ours. An existing one that we did not write is left alone."""
 
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
         if text == content:
@@ -105,7 +105,7 @@ def whole(content: str, *, is_ours: Callable[[str], bool]) -> Put:
 
 
 def lines(content: str, needed: Sequence[str]) -> Put:
-    """A file with lines: made with this content where there is none, and otherwise given the lines it needs."""
+    """A file of lines: created with this content if there is none, otherwise given the lines it lacks."""
 
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
         if not text:
@@ -121,7 +121,7 @@ def lines(content: str, needed: Sequence[str]) -> Put:
 
 
 def taken_out(text: str, entry: Entry) -> str:
-    """The text without a thing of ours, or as it is where it is not there any more. Raises NotUnderstood."""
+    """The text without something of ours, or unchanged if it is no longer there. Raises NotUnderstood."""
     return done(text, _taking_out(text, entry))
 
 
@@ -137,7 +137,7 @@ def _taking_out(text: str, entry: Entry) -> list[Edit]:
     if entry.kind == "item":
         return jsonc_editing.drop(text, entry.path, entry.value)
     if entry.kind == "table":
-        there = toml_editing.found_at(toml_editing.plain(text), entry.path)
+        there = value_at(toml_editing.plain(text), entry.path)
         if there is not None:
             _check_ours(there, entry)
         return toml_editing.drop_table(text, entry.path)
@@ -154,7 +154,7 @@ def _taking_out(text: str, entry: Entry) -> list[Edit]:
 
 
 def _check_ours(there: Any, entry: Entry) -> None:
-    """Raises NotUnderstood where somebody has put something else in the place of ours."""
+    """Raises NotUnderstood if somebody has replaced ours with something else."""
     if not jsonc_editing.says(there, entry.value):
         raise NotUnderstood(f"{'.'.join(entry.path)} in it was changed since init wrote it; take it out by hand")
 

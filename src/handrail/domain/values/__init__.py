@@ -1,1 +1,1 @@
-"""What a team holds dear, and whether a plan breaks with it. Records and rules; no store."""
+"""What a team values, and whether a plan violates it. Records and rules; no store."""

@@ -1,5 +1,5 @@
-"""A team's values in the store: one set for each repository, each change of it one event. And what the tasks of a plan
-say they do to them."""
+"""A team's values in the store: one set per repository, each change of it one event. Also, how a plan's tasks declare
+that they affect them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import where
 from handrail.kernel.records import UnitOfWork
 
-for _kind in (Values, list[Impact]):  # while this module is loaded there is one thread; later there are several
+for _kind in (Values, list[Impact]):  # here, because only one thread runs while this module loads
     msgspec.json.Decoder(_kind)
 
 DECLARED = "values"
-"""Under this name a task's context tells what the task does to values, as a list of impacts."""
+"""The member of a task's context that lists the task's impacts on values."""
 SHOWN = 20
 
 
 class Kept(NamedTuple):
-    """The set that holds, and how often it was changed; 0 where none was ever set."""
+    """The current set, and how often it was changed; 0 if none was ever set."""
 
     values: Values
     version: int
@@ -35,18 +35,18 @@ class Kept(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What the tasks of a plan say of themselves."""
+    """What the tasks of a plan declare about themselves."""
 
     impacts: list[Impact]
     """Each with the id of its task."""
     names: dict[str, str]
-    """The tasks' names by their ids."""
+    """The tasks' names by id."""
     unreadable: list[str]
-    """Names of tasks of which something could not be read."""
+    """Names of tasks with declarations that could not be read."""
 
 
 def values_at(unit: UnitOfWork, repository: str) -> Kept:
-    """The values of a repository; none where nobody has stated any."""
+    """The values of a repository; empty if none were ever stated."""
     kept = unit.get(ValueSet, repository)
     if kept is None:
         return Kept(Values(), 0)
@@ -54,7 +54,7 @@ def values_at(unit: UnitOfWork, repository: str) -> Kept:
 
 
 def keep_values(unit: UnitOfWork, repository: str, values: Values) -> tuple[Kept, bool]:
-    """Takes the place of what was there. The same again changes nothing."""
+    """Replaces the values of a repository. Setting the same ones again changes nothing."""
     check_values(values)
     before = values_at(unit, repository)
     if before.version and before.values == values:
@@ -71,7 +71,7 @@ def keep_values(unit: UnitOfWork, repository: str, values: Values) -> tuple[Kept
 
 
 def check_values(values: Values) -> None:
-    """Raises InvalidParams for an id twice, and for a relationship that leads nowhere, to itself, or is there twice."""
+    """Raises InvalidParams for a duplicate id, and for a relationship that is dangling, to itself, or duplicate."""
     ids = [value.id for value in values.values]
     for key in ids:
         if ids.count(key) > 1:
@@ -92,7 +92,7 @@ def check_values(values: Values) -> None:
 
 
 def declared_by(unit: UnitOfWork, workflow: Workflow) -> Declared:
-    """What the tasks of a workflow say they do to values, in their contexts."""
+    """The impacts on values that the tasks of a workflow declare in their contexts."""
     return declared_in(unit.select(Task, where(workflow_id=workflow.id)))
 
 

@@ -1,4 +1,4 @@
-"""A team's values as they are kept: one set for each repository. No behaviour."""
+"""A team's values as they are stored: one set per repository. No behaviour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STREAM = "values:"
 
 
 class ValueSet(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of one repository, whose path is the id; of a store without repositories, the empty text."""
+    """The values of one repository. The id is the repository's path, or empty in a store without repositories."""
 
     id: str
     document: dict[str, Any]

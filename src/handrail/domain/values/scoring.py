@@ -1,9 +1,9 @@
 """How well something agrees with a team's values: pure arithmetic over what it supports and what it puts at risk.
 
-An impact counts as its value's weight times its severity. What a value supports or conflicts with gets its share, one
-step far: a conflict turns support into risk and risk into support. What risk is left over after all support, in
-proportion to the weight, is what is missing of that value's satisfaction; where it exceeds the tolerance the value is
-violated. A value that nobody stated cannot be weighed, and counts as violated: so a misspelt one is never overlooked.
+An impact counts as its value's weight times its severity. Values related to that value get a share of it, one step
+far; a conflict turns support into risk and risk into support. The risk that remains after all support, in proportion to
+the weight, is how far the value falls short of being satisfied; above the tolerance, the value is violated. A value
+that nobody stated cannot be weighed and counts as violated, so that a misspelt one is never overlooked.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Note = Annotated[str, Meta(max_length=400)]
 
 SUPPORTS, RISKS, CONFLICTS = "supports", "risks", "conflicts"
 _EXACT = 1e-9
-"""Sums of fractions differ by less than this when they are the same."""
+"""Sums that differ by less than this are equal but for rounding."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Something a team holds to."""
+    """Something a team values."""
 
     id: ValueId
     label: Annotated[str, Meta(max_length=200)] = ""
@@ -36,7 +36,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Relationship(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"source": "from", "target": "to"}
 ):
-    """What is good or bad for one value is so for another too, or is the opposite."""
+    """What is good or bad for one value is also good or bad for another, or the opposite."""
 
     source: ValueId
     target: ValueId
@@ -53,7 +53,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What something does to a value, and which part of it does."""
+    """An effect on a value, and which part of a plan has it."""
 
     value: ValueId
     effect: Literal["supports", "risks"]
@@ -64,7 +64,7 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def part(self) -> str:
-        """Which part of a plan does it: a task, or a node of a graph."""
+        """The part of a plan that has the effect: a task, or a node of a graph."""
         return self.task or self.node
 
 
@@ -75,11 +75,11 @@ class Contribution(NamedTuple):
     amount: float
     is_risk: bool
     over: str = ""
-    """The value it comes from, where it comes over a relationship."""
+    """The value it comes from, if it comes through a relationship."""
 
 
 class Account(NamedTuple):
-    """One value, weighed."""
+    """The support and risk of one value."""
 
     value: Value
     support: float
@@ -88,13 +88,13 @@ class Account(NamedTuple):
 
     @property
     def residual(self) -> float:
-        """Risk that no support makes up for."""
+        """Risk that support does not offset."""
         left = self.risk - self.support
         return left if left > _EXACT else 0.0
 
     @property
     def severity(self) -> float:
-        """The residual in proportion to the weight; what weighs nothing is never at risk."""
+        """The residual in proportion to the weight; a value without weight is never at risk."""
         return self.residual / self.value.weight if self.value.weight else 0.0
 
     @property
@@ -107,7 +107,7 @@ class Account(NamedTuple):
 
     @property
     def primary(self) -> Contribution | None:
-        """What puts it at risk most; of equal ones the first."""
+        """The largest contribution to its risk; of equal ones, the first."""
         risks = [one for one in self.contributions if one.is_risk]
         return max(risks, key=lambda one: one.amount, default=None)
 
@@ -133,7 +133,7 @@ class Score(NamedTuple):
 
 
 def score(values: Values, impacts: Sequence[Impact], threshold: float | None = None) -> Score:
-    """The impacts, weighed. Without any the score is 1: nothing is at risk."""
+    """Weighs the impacts. Without any the score is 1, as nothing is at risk."""
     by_id = {value.id: value for value in values.values}
     added: dict[str, list[Contribution]] = {value.id: [] for value in values.values}
     leading: dict[str, list[Relationship]] = {}

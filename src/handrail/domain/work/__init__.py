@@ -1,1 +1,1 @@
-"""Work: workflows, their tasks and the checkpoints on them. Records and state machines; no I/O."""
+"""Work: workflows, their tasks and checkpoints. Records and state machines; no I/O."""

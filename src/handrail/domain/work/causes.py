@@ -1,8 +1,8 @@
 """Which tasks can move, what each may become, and which of them hold up one that cannot move.
 
-A task that waits is followed over what it waits for to the tasks that can move at all: failed, paused, ready or under
-way. Reads only, through indexes, and no more than `LOOKED_AT` tasks and dependencies however large the plan is. What is
-said about it is `explaining.py`.
+The search starts at a waiting task and follows what it waits for to the tasks that can move: failed, paused, ready or
+under way. Reads only, through indexes, and at most `LOOKED_AT` tasks and dependencies however large the plan is.
+`explaining.py` puts the result into words.
 """
 
 from __future__ import annotations
@@ -11,60 +11,57 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.editing import CHUNK
-from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
+from handrail.domain.work.task import AT_WORK, FINISHED, TASK_MACHINE, UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.query import Query
+from handrail.kernel.query import Query, chunks
 from handrail.kernel.records import UnitOfWork
 
 LOOKED_AT = 2000
-"""Tasks and dependencies that are looked at on the way to the causes."""
+"""Tasks and dependencies examined on the way to the causes."""
 FEW = 10
-"""Tasks of each kind that stand for all that can move in a workflow."""
+"""Tasks of each kind that stand in for all that can move in a workflow."""
 _AT_ONCE = 50
-"""Tasks whose dependencies are asked for together: what they have stays small."""
+"""Tasks whose dependencies are fetched together, to keep each result small."""
 
-UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
-STARTED = ("planning", "in_progress")
 SILENT_MS = 15 * 60_000
-"""Without a word about a task for so long, whoever has it is taken for stuck. A heartbeat is no word: it says that
-somebody is there, not that anything moves."""
-URGENCY = ("failed", "paused", "pending", *STARTED)
-"""What needs somebody comes before what moves by itself."""
+"""After this long without news of a task, its worker is assumed to be stuck. A heartbeat is not news: it says that
+an agent is there, not that anything moves."""
+URGENCY = ("failed", "paused", "pending", *AT_WORK)
+"""What needs attention comes before what moves by itself."""
 
 
 class Behind(NamedTuple):
-    """What was found behind a task that waits."""
+    """What was found behind a waiting task."""
 
     causes: list[Task]
-    """The tasks that can move, the nearest first."""
+    """The tasks that can move, nearest first."""
     waiting: Mapping[str, Task]
-    """For each task that was reached, the one that waits for it."""
+    """For each task reached, the one that waits for it."""
     whole: bool
-    """False when more lies behind it than was looked at."""
+    """False if there was more behind it than was examined."""
 
 
 def can_move(task: Task) -> bool:
-    """Whether an unfinished task's next move is its own: neither dependencies nor subtasks hold it up."""
+    """Whether an unfinished task can make the next move itself: neither dependencies nor subtasks hold it up."""
     if task.status == "pending":
         return not (task.unmet or task.open_children)
-    return task.status not in STARTED or not task.open_children
+    return task.status not in AT_WORK or not task.open_children
 
 
 def legal_moves(task: Task, workflow: Workflow) -> tuple[str, ...]:
-    """The statuses a task may be given now."""
+    """The statuses a task may change to now."""
     if workflow.status in CLOSED:
         return ()
     may_start = workflow.status != "paused" and not task.unmet
     return tuple(
         status
         for status in TASK_MACHINE.transitions[task.status]
-        if (may_start or status not in STARTED) and (status not in FINISHED or not task.open_children)
+        if (may_start or status not in AT_WORK) and (status not in FINISHED or not task.open_children)
     )
 
 
 def behind(unit: UnitOfWork, task: Task) -> Behind:
-    """The tasks that can move behind one that cannot. Breadth first."""
+    """The tasks that can move behind one that cannot, found breadth first."""
     waiting: dict[str, Task] = {}
     causes: list[Task] = []
     level = [task]
@@ -84,7 +81,7 @@ def behind(unit: UnitOfWork, task: Task) -> Behind:
 
 
 def movable(unit: UnitOfWork, workflow_id: str) -> list[Task]:
-    """Tasks of a workflow that can move, the first few of each kind."""
+    """Tasks of a workflow that can move: the first few of each kind."""
     found: list[Task] = []
     for status in URGENCY:
         conditions: tuple[tuple[str, object], ...] = (("workflow_id", workflow_id), ("status", status))
@@ -92,14 +89,14 @@ def movable(unit: UnitOfWork, workflow_id: str) -> list[Task]:
         if status == "pending":
             conditions = (*conditions, ("unmet", 0), ("open_children", 0))
             order = ("-priority", "sequence", "-unblocks")
-        elif status in STARTED:
+        elif status in AT_WORK:
             conditions = (*conditions, ("open_children", 0))
         found += unit.select(Task, Query(conditions, order, FEW))
     return found
 
 
 def _held_by(unit: UnitOfWork, level: Sequence[Task], waiting: dict[str, Task], room: int) -> tuple[list[Task], int]:
-    """The unfinished tasks that these wait for and that were not met before, and how much was looked at for them."""
+    """The unfinished tasks these wait for that have not been reached before, and how many rows were examined."""
     by_id = {task.id: task for task in level}
     blocked = tuple(task.id for task in level if task.unmet)
     split = tuple(task.id for task in level if not task.unmet)
@@ -107,8 +104,8 @@ def _held_by(unit: UnitOfWork, level: Sequence[Task], waiting: dict[str, Task], 
     ends = {link.needs_id: by_id[link.task_id] for link in reversed(links) if link.needs_id not in waiting}
     keys = sorted(ends)
     found: list[Task] = []
-    for start in range(0, len(keys), CHUNK):
-        found += unit.select(Task, Query((("id", tuple(keys[start : start + CHUNK])), ("status", UNFINISHED))))
+    for chunk in chunks(keys):
+        found += unit.select(Task, Query((("id", chunk), ("status", UNFINISHED))))
     waiting.update({need.id: ends[need.id] for need in found})
     if not split:
         return found, len(links)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import msgspec
 
-CHECKPOINT_TYPES = ("plan", "progress", "decision", "error", "recovery", "complete", "replan")
+from handrail.domain.work.task import Task
+from handrail.kernel.records import UnitOfWork
+
+CheckpointType = Literal["plan", "progress", "decision", "error", "recovery", "complete", "replan"]
+CHECKPOINT_TYPES: tuple[str, ...] = get_args(CheckpointType)
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One checkpoint. `sequence` counts within its task from 1."""
+    """One checkpoint. `sequence` counts from 1 within its task."""
 
     id: str
     workflow_id: str
@@ -27,10 +32,32 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         return self.workflow_id
 
     @property
+    def is_end(self) -> bool:
+        """True for the note left by a task's end: besides its summary it holds only the status."""
+        return self.type in ("complete", "error") and set(self.detail) == {"status"}
+
+    @property
     def is_settled(self) -> bool:
-        """True for an error that was told together with what was done about it, and that no person has to look at."""
+        """True for an error that was logged with its resolution and that no person has to review."""
         return (
             self.type == "error"
             and bool(self.detail.get("resolution"))
             and not self.detail.get("requires_human_review")
         )
+
+
+def next_checkpoint(
+    unit: UnitOfWork, task: Task, kind: str, summary: str, detail: Mapping[str, Any], files: Sequence[str] = ()
+) -> Checkpoint:
+    """The next checkpoint of a task. The caller records it together with the task, whose counter it raises."""
+    return Checkpoint(
+        id=unit.new_id("cp"),
+        workflow_id=task.workflow_id,
+        task_id=task.id,
+        sequence=task.checkpoints + 1,
+        type=kind,
+        summary=summary,
+        detail=dict(detail),
+        files_changed=list(files),
+        created_at=unit.now_ms(),
+    )

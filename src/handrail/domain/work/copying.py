@@ -1,5 +1,5 @@
-"""From a workflow's tasks back to a plan that could be laid again: what was done is left out, what was to be done
-stays. Skipped tasks are dropped, and what waited for them waits for what they waited for."""
+"""Turns a workflow's tasks back into a plan that can be laid again: results are left out, the work itself stays.
+Skipped tasks are dropped, and what waited for them waits for what they waited for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def plan_again(tasks: Sequence[Task]) -> list[PlanTask]:
 
 
 class _Copy:
-    """The tasks of one workflow, by every way they are looked up."""
+    """The tasks of one workflow, indexed for every lookup needed here."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
@@ -35,7 +35,7 @@ class _Copy:
         needs = list(task.depends_on)
         above = self._by_id.get(task.parent_task_id or "")
         while above is not None and above.status == "skipped":
-            needs += above.depends_on  # as part of it, the task waited for these too
+            needs += above.depends_on  # being part of it, the task waited for these too
             above = self._by_id.get(above.parent_task_id or "")
         return PlanTask(
             name=task.name,
@@ -52,8 +52,8 @@ class _Copy:
         )
 
     def _kept(self, needs: Iterable[str]) -> list[str]:
-        """These names; in place of each skipped task, what it waited for: its dependencies, those of the tasks it was
-        part of, and its parts."""
+        """These names, with each skipped task replaced by what it waited for: its dependencies, those of its enclosing
+        tasks, and its parts."""
         kept: dict[str, None] = {}
         seen: set[str] = set()
         pending = list(needs)[::-1]

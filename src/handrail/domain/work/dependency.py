@@ -1,16 +1,20 @@
-"""A dependency: one task waits for another. Kept as a record of its own, so that both ends find the other at once.
+"""A dependency: one task waits for another. A separate record, so that each end can look up the other directly.
 
-A subtask also waits for what the task it is part of waits for: such a dependency is `inherited`, and is not among the
-names its plan gave it.
+A subtask also waits for whatever its parent task waits for. Such a dependency is `inherited` and is not among the
+subtask's own `depends_on` names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
+
+from handrail.kernel.records import UnitOfWork, found_by
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True):
-    """`task_id` cannot begin before `needs_id` is finished."""
+    """`task_id` cannot start before `needs_id` is finished."""
 
     id: str
     workflow_id: str
@@ -24,7 +28,12 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def dependency(workflow_id: str, task_id: str, needs_id: str, *, inherited: bool = False) -> Dependency:
-    """The dependency between two tasks; between the same two it is always the same one."""
+    """The dependency between two tasks. Its id depends only on the two, so there is never more than one."""
     return Dependency(
         id=f"{task_id}>{needs_id}", workflow_id=workflow_id, task_id=task_id, needs_id=needs_id, inherited=inherited
     )
+
+
+def dependencies_of(unit: UnitOfWork, task_ids: Iterable[str]) -> list[Dependency]:
+    """What these tasks wait for."""
+    return list(found_by(unit, Dependency, "task_id", task_ids))

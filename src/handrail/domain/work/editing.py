@@ -1,7 +1,7 @@
-"""An edit of one workflow's plan: tasks and dependencies come, go and change; the counters follow by themselves.
+"""An edit of one workflow's plan: tasks and dependencies are added, removed and changed; the counters follow.
 
 Every change of a plan goes through here, so that `unmet`, `unblocks`, `open_children` and the tally are right by
-construction. What to change is decided elsewhere (`laying.py`, `moving.py`); nothing is written before `record`.
+construction. `laying.py` and `moving.py` decide what to change; nothing is written before `record`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import msgspec
 
 from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.tally import Tally, empty_tally
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query, where
+from handrail.kernel.query import Query, chunks, where
 from handrail.kernel.records import Record, UnitOfWork
 
 PLANNED = (
@@ -31,13 +31,11 @@ PLANNED = (
     "requires",
     "acceptance",
 )
-"""What of a task is plan: it stays as it is while the task is done."""
-CHUNK = 500
-"""Values in one question to the store."""
+"""The fields of a task that belong to the plan: working on the task does not change them."""
 
 
 class PlanEdit:
-    """Changes to the tasks of one workflow, collected."""
+    """Collects changes to the tasks of one workflow."""
 
     def __init__(self, unit: UnitOfWork, workflow: Workflow) -> None:
         self._unit = unit
@@ -47,12 +45,12 @@ class PlanEdit:
         self._tasks: dict[str, Task | None] = {}
         self._links: dict[str, Dependency | None] = {}
         self._touched: dict[str, set[str]] = {}
-        """For each end of a changed dependency, the dependencies of it that changed."""
+        """For each task at either end of a changed dependency, the ids of its changed dependencies."""
         if unit.get(Tally, workflow.id) is None:
             self._adopt()
 
     def _adopt(self) -> None:
-        """Links the tasks of a plan from before dependencies were records of their own."""
+        """Links the tasks of a plan made before dependencies were separate records."""
         tasks = {task.name: task for task in self._unit.select(Task, where(workflow_id=self.workflow.id))}
         for task in tasks.values():
             self._count(task, unmet=0)
@@ -63,7 +61,7 @@ class PlanEdit:
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def task(self, task_id: str) -> Task:
-        """The task as this edit leaves it."""
+        """The task with this edit applied."""
         task = self._tasks[task_id] if task_id in self._tasks else self._unit.get(Task, task_id)
         assert task is not None, f"{task_id} belongs to the plan"
         return task
@@ -75,7 +73,7 @@ class PlanEdit:
             self._count_child(task.parent_task_id, 1)
 
     def change(self, task: Task, **fields: Any) -> Task:
-        """The task with other values. One that finishes sets free what waits for it."""
+        """Changes fields of a task and returns it. If that finishes it, its dependents stop waiting for it."""
         self._before.setdefault(task.id, task)
         current = self.task(task.id)
         changed = msgspec.structs.replace(current, **fields, updated_at=self.now)
@@ -94,13 +92,13 @@ class PlanEdit:
         self.change(task, parent_task_id=parent_id)
 
     def parts_of(self, task_id: str) -> list[Task]:
-        """The stored subtasks of a task that this edit leaves there."""
+        """The stored subtasks of a task that remain after this edit."""
         stored = self._unit.select(Task, where(parent_task_id=task_id))
         current = (self._tasks.get(part.id, part) for part in stored)
         return [part for part in current if part is not None and part.parent_task_id == task_id]
 
     def remove(self, task: Task) -> None:
-        """Takes a task out, with every dependency from and to it."""
+        """Removes a task with all dependencies from and to it."""
         for link in self.needs_of(task.id):
             self.unlink(link)
         for link in self.dependents_of(task.id):
@@ -114,7 +112,7 @@ class PlanEdit:
         self._tasks[task.id] = None
 
     def named(self, names: Iterable[str]) -> dict[str, Task]:
-        """Those of the plan's tasks, as this edit leaves it, that have one of these names."""
+        """The plan's tasks that have one of these names, with this edit applied."""
         wanted = set(names)
         found: dict[str, Task | None] = {
             task.id: task for task in tasks_named(self._unit, self.workflow.id, wanted).values()
@@ -123,11 +121,11 @@ class PlanEdit:
         return {task.name: task for task in found.values() if task is not None and task.name in wanted}
 
     def holds(self, task_id: str) -> bool:
-        """True while the task is in the plan as this edit leaves it."""
+        """True if the plan still contains the task after this edit."""
         return self._tasks.get(task_id, task_id) is not None
 
     def outcome(self) -> dict[str, Task | None]:
-        """Every task that this edit has touched, as it leaves it; None where it is gone."""
+        """Every task this edit touched, in its final form; None if removed."""
         return dict(self._tasks)
 
     def _settle(self, finished: Task) -> None:
@@ -148,15 +146,15 @@ class PlanEdit:
     # -- dependencies -------------------------------------------------------------------------------------------------
 
     def needs_of(self, task_id: str) -> list[Dependency]:
-        """What a task waits for, as this edit leaves it."""
+        """What a task waits for, with this edit applied."""
         return [link for link in self._linked(where(task_id=task_id), task_id) if link.task_id == task_id]
 
     def dependents_of(self, task_id: str) -> list[Dependency]:
-        """What waits for a task, as this edit leaves it."""
+        """What waits for a task, with this edit applied."""
         return [link for link in self._linked(where(needs_id=task_id), task_id) if link.needs_id == task_id]
 
     def needs_above(self, task: Task) -> list[str]:
-        """What the tasks that a task is part of wait for."""
+        """What the enclosing tasks of a task wait for."""
         found: list[str] = []
         while task.parent_task_id is not None:
             task = self.task(task.parent_task_id)
@@ -173,7 +171,7 @@ class PlanEdit:
         return self._before.get(task_id, task_id) is None
 
     def link(self, task_id: str, needs_id: str, *, inherited: bool = False) -> None:
-        """Makes one task wait for another; a second time changes nothing but whose dependency it is."""
+        """Makes one task wait for another. If it already does, only `inherited` can change."""
         new = dependency(self.workflow.id, task_id, needs_id, inherited=inherited)
         if new.id in self._links:
             old = self._links[new.id]
@@ -201,7 +199,7 @@ class PlanEdit:
     # -- the outcome --------------------------------------------------------------------------------------------------
 
     def record(self, kind: str, *others: Record, data: Mapping[str, Any] | None = None, **fields: Any) -> Tally:
-        """One event with every record that changed; `fields` are new values of the workflow itself."""
+        """Records one event with every changed record; `fields` are new values of the workflow itself."""
         gone = [task for task in self._before.values() if task is not None]
         come = [task for task in self._tasks.values() if task is not None]
         tally = tally_of(self._unit, self.workflow.id).after(gone=gone, come=come)
@@ -216,7 +214,7 @@ class PlanEdit:
         return tally
 
     def _is_another_plan(self) -> bool:
-        """Whether tasks came or went, were written anew, or wait for others than before."""
+        """Whether tasks were added, removed or rewritten, or dependencies changed."""
         for key, task in self._tasks.items():
             old = self._before.get(key)
             if old is None or task is None or any(getattr(old, name) != getattr(task, name) for name in PLANNED):
@@ -236,19 +234,17 @@ class PlanEdit:
 
 
 def tasks_named(unit: UnitOfWork, workflow_id: str, names: Iterable[str]) -> dict[str, Task]:
-    """Those of a workflow's tasks that have one of these names."""
-    wanted = list(dict.fromkeys(names))
+    """The tasks of a workflow that have one of these names."""
     found: dict[str, Task] = {}
-    for start in range(0, len(wanted), CHUNK):
-        chunk = tuple(wanted[start : start + CHUNK])
+    for chunk in chunks(names):
         for task in unit.select(Task, Query((("workflow_id", workflow_id), ("name", chunk)))):
             found[task.name] = task
     return found
 
 
 def tasks_in(unit: UnitOfWork, workflow_id: str, states: Iterable[str], limit: int) -> list[Task]:
-    """The first of a workflow's tasks in these states, by sequence. State by state, because an index gives the order
-    within one."""
+    """The first tasks of a workflow in these states, by sequence. Queried state by state, because the index orders only
+    within a state."""
     found: list[Task] = []
     for state in states:
         found += unit.select(Task, Query((("workflow_id", workflow_id), ("status", state)), ("sequence",), limit))
@@ -256,15 +252,15 @@ def tasks_in(unit: UnitOfWork, workflow_id: str, states: Iterable[str], limit: i
 
 
 def places_taken(unit: UnitOfWork, workflow_id: str) -> int:
-    """How many of the tasks that may run at once are under way. One whose parts are open leaves its place to them."""
-    under_way = (("workflow_id", workflow_id), ("status", ("planning", "in_progress")), ("open_children", 0))
+    """How many of the parallel slots are in use. A task with open parts leaves its slot to them."""
+    under_way = (("workflow_id", workflow_id), ("status", AT_WORK), ("open_children", 0))
     return unit.count(Task, Query(under_way))
 
 
 def tally_of(unit: UnitOfWork, workflow_id: str) -> Tally:
-    """The count of a workflow's tasks. Counted only for a plan that has not been touched since tallies are kept."""
+    """The task counts of a workflow. Computed only for a plan not edited since tallies were introduced."""
     kept = unit.get(Tally, workflow_id)
     if kept is not None:
         return kept
     counted = empty_tally(workflow_id).after(come=unit.select(Task, where(workflow_id=workflow_id)))
-    return msgspec.structs.replace(counted, version=1 if counted.total else 0)  # what was there is the first
+    return msgspec.structs.replace(counted, version=1 if counted.total else 0)  # an existing plan is version 1

@@ -1,7 +1,7 @@
-"""Why a task or a workflow stands where it stands, in one sentence, and what would move it.
+"""Explains in one sentence why a task or a workflow is where it is, and what would move it.
 
-The cause of waiting is a task that can move (`causes.py`); those in between only pass the waiting on. For people and
-pages; which moves are legal is `moving.py`'s to decide.
+The cause of waiting is a task that can move (`causes.py`); tasks in between only pass the waiting on. For people and
+pages; `moving.py` decides which moves are legal.
 """
 
 from __future__ import annotations
@@ -11,62 +11,67 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from handrail.domain.crew.agent import Agent, agent_name
 from handrail.domain.crew.claiming import holder_of
 from handrail.domain.crew.lease import Lease
-from handrail.domain.crew.offering import left_by, whose
+from handrail.domain.crew.offering import left_by, missing, whose
+from handrail.domain.crew.presence import is_present
 from handrail.domain.gates.gate import Gate
+from handrail.domain.journal.plan_steps import steps_left
 from handrail.domain.work.causes import (
     FEW,
     LOOKED_AT,
     SILENT_MS,
-    STARTED,
     URGENCY,
     behind,
     can_move,
     legal_moves,
     movable,
 )
-from handrail.domain.work.editing import CHUNK, places_taken, tally_of
+from handrail.domain.work.dependency import Dependency, dependency
+from handrail.domain.work.editing import places_taken, tally_of
 from handrail.domain.work.moving import workflow_of
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.query import Query
+from handrail.kernel.query import Query, chunks
 from handrail.kernel.records import UnitOfWork
 
 NAMED_CAUSES = 10
-"""Causes that an explanation carries; its sentence names fewer."""
+"""Causes listed in an explanation; its sentence names fewer."""
 ALSO_NAMED = 3
 OPEN_QUESTIONS = 200
+AGENTS = 200
+"""How many agents, newest first, are checked for what a task requires."""
 NAME, TOLD = 80, 160
 """Characters of an agent's text that a sentence quotes."""
-_STUCK = "none of its tasks can move; plan what is left anew"
+_DEADLOCK = "waits for tasks that cannot move either: replan what is left"
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that can move, and for which something waits."""
+    """A task that can move and that something else waits for."""
 
     id: str
     name: str
     status: str
     moves: tuple[str, ...]
-    """The statuses it may take now."""
+    """The statuses it may change to now."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why something stands where it stands."""
+    """Why a task or workflow is where it is."""
 
     id: str
     name: str
     status: str
-    """As everybody sees it; a pending task that nothing holds back is `ready`."""
+    """As shown to everyone; a pending task that nothing holds back is `ready`."""
     sentence: str
     causes: tuple[Cause, ...] = ()
     """The most urgent first."""
     path: tuple[str, ...] = ()
-    """Names from the thing itself to the first cause, where that is another task."""
+    """Names from the thing itself to the first cause, if that is another task."""
     whole: bool = True
-    """False when more lies behind it than was looked at."""
+    """False if there was more behind it than was examined."""
 
 
 class Ranked(Protocol):
@@ -89,25 +94,26 @@ class _Scene(NamedTuple):
     workflow: Workflow
     now: int
     questions: Mapping[str | None, Gate]
-    """Open questions by task; under None the workflow's own."""
+    """Open questions by task; the workflow's own is under None."""
 
 
 def explain_task(unit: UnitOfWork, task: Task) -> Explanation:
-    """Why a task stands where it stands."""
+    """Why a task is where it is."""
     workflow = workflow_of(unit, task)
     scene = _scene(unit, workflow)
     if task.is_finished:
         return _about(scene, task, f"was {task.status} {_ago(scene, task.finished_at)}{_told(task.outcome)}")
     if workflow.status in CLOSED:
         ended = f"workflow {_quoted(workflow.name)} was {workflow.status} {_ago(scene, workflow.updated_at)}"
-        return _about(scene, task, f"does not move any more: {ended}")
+        return _about(scene, task, f"will not move: {ended}")
     if not can_move(task):
         return _explain_waiting(scene, task)
     return _about(scene, task, _standing(scene, task), [task])
 
 
-def explain_workflow(unit: UnitOfWork, workflow: Workflow) -> Explanation:
-    """Why a workflow stands where it stands: what of it moves, or what would make it move."""
+def explain_workflow(unit: UnitOfWork, workflow: Workflow, *, completed_by: str = "") -> Explanation:
+    """Why a workflow is where it is: which part of it moves, or what would make it move. `completed_by` tells the
+    reader how to complete a workflow, where that is not obvious."""
     scene = _scene(unit, workflow)
     tally = tally_of(unit, workflow.id)
     question = scene.questions.get(None)
@@ -115,28 +121,33 @@ def explain_workflow(unit: UnitOfWork, workflow: Workflow) -> Explanation:
         left = f" with {tally.unfinished} of {tally.total} tasks open" if tally.unfinished else ""
         return _of_workflow(workflow, f"was {workflow.status} {_ago(scene, workflow.updated_at)}{left}")
     if question is not None:
-        return _of_workflow(workflow, f"{_asks(scene, question)}; answer it")
+        return _of_workflow(workflow, _asks(scene, question))
     if workflow.status == "paused":
-        return _of_workflow(workflow, "is paused; resume it")
+        return _of_workflow(workflow, "is paused: resume it")
     if workflow.status == "failed":
-        return _of_workflow(workflow, "failed; set it in progress again or abandon it")
+        return _of_workflow(workflow, "failed: set it in progress again or abandon it")
     if not tally.total:
-        return _of_workflow(workflow, "has no tasks; give it a plan")
+        return _of_workflow(workflow, "has no tasks: give it a plan")
     if not tally.unfinished:
+        how = f" ({completed_by})" if completed_by else ""
+        if to_come := steps_left(unit, workflow):
+            step, more = _quoted(to_come[0].text), f" and {len(to_come) - 1} more" if len(to_come) > 1 else ""
+            missing_steps = f"nobody has started step {step}{more} of its plan"
+            return _of_workflow(workflow, f"has no open tasks, but {missing_steps}: start it, or end the workflow{how}")
         move = "complete it" if workflow.status == "in_progress" else "set it in progress, then complete it"
-        return _of_workflow(workflow, f"has no open task left; {move}")
+        return _of_workflow(workflow, f"has no open tasks left: {move}{how}")
     return _explain_standing(scene)
 
 
 def why_before(first: Ranked, second: Ranked) -> str:
-    """What puts a ready task before the next one: priority, then sequence, then how much it unblocks."""
+    """Why a ready task precedes the next one: priority, then sequence, then how much it unblocks; empty for a tie."""
     if first.priority != second.priority:
         return f"priority {first.priority}, the next has {second.priority}"
     if first.sequence != second.sequence:
-        return f"sequence {first.sequence}, the next has {second.sequence}"
+        return "earlier in the plan"
     if first.unblocks != second.unblocks:
         return f"unblocks {first.unblocks}, the next {second.unblocks}"
-    return "equal to the next"
+    return ""
 
 
 def _scene(unit: UnitOfWork, workflow: Workflow) -> _Scene:
@@ -146,43 +157,51 @@ def _scene(unit: UnitOfWork, workflow: Workflow) -> _Scene:
 
 
 def _standing(scene: _Scene, task: Task) -> str:
-    """What is said of a task that can move itself."""
+    """The words for a task that can move itself."""
     running, most = places_taken(scene.unit, scene.workflow.id), scene.workflow.max_parallel_tasks
-    if task.status == "pending" and scene.workflow.status != "paused" and running >= most:
-        return f"is ready and waits for a free place: {running} under way, and {most} may run at once"
+    if _could_start(scene, task) and running >= most:
+        already = f"{running} {'is' if running == 1 else 'are'} already running"
+        return f"is ready, but only {most} {'task' if most == 1 else 'tasks'} may run at a time and {already}"
     if task.status == "in_progress" and task.id not in scene.questions and not _is_stuck(scene, task):
         return f"{_state(scene, task)}; nothing blocks it"
-    return f"{_state(scene, task)}; {_move(scene, task)}"
+    return _state_and_move(scene, task)
+
+
+def _could_start(scene: _Scene, task: Task) -> bool:
+    """Whether a task that can move lacks nothing but a free slot."""
+    if task.status != "pending" or scene.workflow.status == "paused" or None in scene.questions:
+        return False
+    return holder_of(scene.unit, task) is None
 
 
 def _explain_waiting(scene: _Scene, task: Task) -> Explanation:
     found = behind(scene.unit, task)
     if not found.causes:
-        return _about(scene, task, f"waits, and {_STUCK}") if found.whole else _explain_far(scene, task)
+        return _about(scene, task, _DEADLOCK) if found.whole else _explain_far(scene, task)
     causes = _most_urgent(scene, found.causes)
     path = [causes[0]]
     while path[-1].id != task.id:
         path.append(found.waiting[path[-1].id])
     path.reverse()
-    words = f"{_chain(path)}, which {_state(scene, causes[0])}; {_move(scene, causes[0])}"
+    words = f"{_chain(scene, path)} {_state_and_move(scene, causes[0])}"
     if len(causes) > 1:
         words += f"; it also waits for {_listed(scene, causes[1:], counted=found.whole)}"
     if not found.whole:
-        words += f" (more than {LOOKED_AT:,} tasks lie behind it, and not all were looked at)"
+        words += f" (it waits for more than {LOOKED_AT:,} tasks, and not all of them were checked)"
     return _about(scene, task, words, causes, path=tuple(step.name for step in path), whole=found.whole)
 
 
 def _explain_far(scene: _Scene, task: Task) -> Explanation:
-    """For a task behind so many others that the search ended before it met a cause. With only one task in the
-    workflow that can move, that is the cause; of several, one is."""
+    """For a task behind so many others that the search ended before finding a cause. If only one task in the workflow
+    can move, that one is the cause; if several can, one of them is."""
     causes = _most_urgent(scene, movable(scene.unit, scene.workflow.id))
     if not causes:
-        return _about(scene, task, f"waits, and {_STUCK}", whole=False)
+        return _about(scene, task, _DEADLOCK, whole=False)
     first = causes[0]
-    relation = "and behind them for" if len(causes) == 1 else "and first of those that can move is"
+    which = "the first" if len(causes) == 1 else "of the tasks that can move, the most urgent"
     words = (
-        f"waits for a chain of more than {LOOKED_AT:,} tasks, {relation} {_quoted(first.name)}, "
-        f"which {_state(scene, first)}; {_move(scene, first)}"
+        f"waits for more than {LOOKED_AT:,} tasks in a row; {which}, {_quoted(first.name)}, "
+        f"{_state_and_move(scene, first)}"
     )
     return _about(scene, task, words, causes, whole=False)
 
@@ -190,26 +209,27 @@ def _explain_far(scene: _Scene, task: Task) -> Explanation:
 def _explain_standing(scene: _Scene) -> Explanation:
     causes = _most_urgent(scene, movable(scene.unit, scene.workflow.id))
     if not causes:
-        return _of_workflow(scene.workflow, f"stands still: {_STUCK}")
-    lead = "stands still:"
-    moving = [cause.id for cause in causes if cause.status in STARTED and not _is_stuck(scene, cause)]
+        return _of_workflow(scene.workflow, "is stuck, since none of its tasks can move: replan what is left")
+    lead = "is idle;"
+    moving = [cause.id for cause in causes if cause.status in AT_WORK and not _is_stuck(scene, cause)]
     if moving:
-        causes.sort(key=lambda cause: cause.status == "pending")  # that more could be started is no trouble
-        lead = "moves:" if causes[0].id in moving else "moves, but"
+        causes.sort(key=lambda cause: cause.status == "pending")  # tasks that merely could be started come last
+        lead = "is under way:" if causes[0].id in moving else "is under way, but"
     first = causes[0]
-    words = f"{lead} {_quoted(first.name)} {_state(scene, first)}; {_move(scene, first)}"
+    said = _state(scene, first) if lead.endswith("way:") else _state_and_move(scene, first)
+    words = f"{lead} {_quoted(first.name)} {said}"
     if len(causes) > 1:
-        words += f"; beside it: {_listed(scene, causes[1:], counted=len(causes) < FEW)}"
+        words += f"; also {_listed(scene, causes[1:], counted=len(causes) < FEW)}"
     return _of_workflow(scene.workflow, words, [_cause(scene, cause) for cause in causes[:NAMED_CAUSES]])
 
 
 def _most_urgent(scene: _Scene, tasks: Iterable[Task]) -> list[Task]:
-    """What needs somebody first; among equals the order they were found in. What stands still because its agent is not
-    heard of comes right after what failed: both need somebody, however much is under way by name."""
+    """Most in need of attention first; ties keep the order they were found in. A task whose agent has gone silent comes
+    right after failed ones: both need attention, even if the task is nominally under way."""
     found = list(tasks)
-    claimed = [task.id for task in found if task.status in STARTED and task.assigned_agent_id is not None]
-    for start in range(0, len(claimed), CHUNK):  # seen once, so that none is asked for alone
-        scene.unit.select(Lease, Query((("id", tuple(claimed[start : start + CHUNK])),)))
+    claimed = [task.id for task in found if task.status in AT_WORK and task.assigned_agent_id is not None]
+    for chunk in chunks(claimed):  # loaded together, so that leases are not fetched one by one
+        scene.unit.select(Lease, Query((("id", chunk),)))
 
     def rank(task: Task) -> float:
         if task.id in scene.questions:
@@ -220,45 +240,65 @@ def _most_urgent(scene: _Scene, tasks: Iterable[Task]) -> list[Task]:
 
 
 def _is_deserted(scene: _Scene, task: Task) -> bool:
-    """Whether somebody began it under a claim that has run out."""
-    claimed = task.status in STARTED and task.assigned_agent_id is not None
+    """Whether it was started under a claim that has since expired."""
+    claimed = task.status in AT_WORK and task.assigned_agent_id is not None
     return claimed and holder_of(scene.unit, task) is None
 
 
 def _is_stuck(scene: _Scene, task: Task) -> bool:
-    """Whether it is under way by name alone: its agent is lost, or nothing was heard of it for long."""
-    if task.status not in STARTED or task.open_children:
+    """Whether it is under way in name only: its agent is gone, or nothing has been heard of it for a long time."""
+    if task.status not in AT_WORK or task.open_children:
         return False
     return scene.now - task.updated_at >= SILENT_MS or _is_deserted(scene, task)
 
 
-def _chain(path: Sequence[Task]) -> str:
+def _chain(scene: _Scene, path: Sequence[Task]) -> str:
+    """What a task waits for, down to a task that can move. The caller appends the state of that task."""
     first, last = path[1], path[-1]
-    words = f"waits for {_its(first, path[0])}{_quoted(first.name)}"
+    words = f"waits{_as_part(scene, path[0], first)} for {_its(first, path[0])}{_quoted(first.name)}"
+    if len(path) == 2:
+        return f"{words}, which"
     if len(path) == 3:
-        words += f", which waits for {_its(last, first)}{_quoted(last.name)}"
-    elif len(path) > 3:
-        between = len(path) - 3
-        words += f", and behind it and {between} more for {_quoted(last.name)}"
-    return words
+        return f"{words}, which waits for {_its(last, first)}{_quoted(last.name)}; {_quoted(last.name)}"
+    return f"{words}, the last of {len(path) - 1} tasks in a row; the first, {_quoted(last.name)},"
+
+
+def _as_part(scene: _Scene, task: Task, need: Task) -> str:
+    """Which of its enclosing tasks causes the wait, if it is not the task itself."""
+    held: Task | None = task
+    while held is not None:
+        link = scene.unit.get(Dependency, dependency(held.workflow_id, held.id, need.id).id)
+        if link is None or not link.inherited:
+            return f", as part of {_quoted(held.name)}," if link is not None and held.id != task.id else ""
+        held = scene.unit.get(Task, held.parent_task_id) if held.parent_task_id is not None else None
+    return ""
 
 
 def _its(part: Task, whole: Task) -> str:
     return "its subtask " if part.parent_task_id == whole.id else ""
 
 
+def _state_and_move(scene: _Scene, task: Task) -> str:
+    """The state of a task that can move, and what can be done about it."""
+    return f"{_state(scene, task)}{_move(scene, task)}"
+
+
 def _state(scene: _Scene, task: Task) -> str:
-    """What a task that can move is at, as the end of a sentence about it."""
+    """The state of a task that can move, as the end of a sentence about it."""
     question = scene.questions.get(task.id)
     if question is not None:
         return _asks(scene, question)
     if task.status == "failed":
-        again = f" at attempt {task.attempts}" if task.attempts > 1 else ""
-        return f"failed {_ago(scene, task.updated_at)}{again}{_told(task.error)}"
+        again = f" on attempt {task.attempts}" if task.attempts > 1 else ""
+        told = f" ({_quoted(task.error, TOLD)})" if task.error else ""
+        return f"failed {_ago(scene, task.updated_at)}{again}{told}"
     if task.status == "pending":
-        return "is ready"
+        lease = holder_of(scene.unit, task)
+        claimed = f" and claimed by {agent_name(scene.unit, lease.holder or '')}" if lease is not None else ""
+        again = f" again, after {task.attempts} {'try' if task.attempts == 1 else 'tries'}" if task.attempts else ""
+        return f"is ready{again}{claimed}"
     if _is_deserted(scene, task):
-        return f"stands still, {left_by(scene.unit, task)}"
+        return f"was {left_by(scene.unit, task)}"
     if task.status == "in_progress":
         return f"has been in progress for {_since(scene, task.started_at)}{_heard(scene, task)}"
     word = "in planning" if task.status == "planning" else "paused"
@@ -266,32 +306,50 @@ def _state(scene: _Scene, task: Task) -> str:
 
 
 def _heard(scene: _Scene, task: Task) -> str:
-    """Who works on it, and when it last gave a sign, where that tells more than when it began."""
+    """Who works on it, and when it was last heard from, if that says more than when it began."""
     said = whose(scene.unit, task)
     by = f" {said}" if said else ""
     last = _since(scene, task.updated_at)
-    return by if last == _since(scene, task.started_at) else f"{by} (last heard of {last} ago)"
+    return by if last == _since(scene, task.started_at) else f"{by} (last heard from {last} ago)"
 
 
 def _move(scene: _Scene, task: Task) -> str:
-    """What can be done about a task that can move."""
+    """What can be done about a task that can move, with the punctuation that joins it to its state."""
     if task.id in scene.questions:
-        return "answer it"
+        return ""  # the state already says who has to answer
     if _is_deserted(scene, task):
-        return "it is free to take, or give it back"
+        return ": take it over, or release it"
     if _is_stuck(scene, task):
-        return "see whether it still moves, or give it back"
+        return ": check whether it is still being worked on, or release it"
     if task.status == "in_progress":
-        return "wait for it"
+        return "; wait for it"
     if scene.workflow.status == "paused":
-        return f"nothing starts while workflow {_quoted(scene.workflow.name)} is paused: resume it first"
+        return f", but workflow {_quoted(scene.workflow.name)} is paused: resume the workflow first"
+    if (question := scene.questions.get(None)) is not None:
+        return f", but its workflow {_asks(scene, question)}"
+    if task.status == "pending" and holder_of(scene.unit, task) is not None:
+        return ": wait until it is started, or release it"
+    if task.status in ("pending", "failed") and (wanting := _wanting(scene, task)):
+        return f", but needs {wanting}, which no agent here has"
     if task.status == "failed":
-        return "retry it" if task.open_children else "retry it or skip it"
-    return {"pending": "start it", "paused": "resume it", "planning": "start it once its plan stands"}[task.status]
+        return ": retry it" if task.open_children else ": retry it or skip it"
+    return {"pending": ": start it", "paused": ": resume it", "planning": ": start it when its plan is ready"}[
+        task.status
+    ]
+
+
+def _wanting(scene: _Scene, task: Task) -> str:
+    """What a task requires that no present agent has, judged by the agent that lacks the least."""
+    if not task.requires:
+        return ""
+    known = scene.unit.select(Agent, Query((("status", ("online", "busy")),), ("-created_at", "-id"), AGENTS))
+    here = [agent for agent in known if is_present(scene.unit, agent.id)]
+    lacking = min((missing(task, agent) for agent in here), key=len, default=task.requires)
+    return " and ".join(_quoted(need) for need in lacking)
 
 
 def _listed(scene: _Scene, tasks: Sequence[Task], *, counted: bool) -> str:
-    """Some of these tasks by name. `counted` when these are all there are."""
+    """Some of these tasks by name. `counted` means that these are all of them."""
     named = [f"{_quoted(task.name)} ({_word(scene, task)})" for task in tasks[:ALSO_NAMED]]
     if len(tasks) > ALSO_NAMED:
         named.append(f"{len(tasks) - ALSO_NAMED} more" if counted else "others")
@@ -300,9 +358,9 @@ def _listed(scene: _Scene, tasks: Sequence[Task], *, counted: bool) -> str:
 
 def _word(scene: _Scene, task: Task) -> str:
     if task.id in scene.questions:
-        return "asks something"
+        return "has a question"
     if _is_stuck(scene, task):
-        return "stands still"
+        return "stalled"
     return _shown(task).replace("_", " ")
 
 
@@ -312,7 +370,7 @@ def _shown(task: Task) -> str:
 
 def _asks(scene: _Scene, question: Gate) -> str:
     asked = _ago(scene, question.created_at)
-    return f"waits for an answer to {_quoted(question.question, TOLD)}, asked {asked}"
+    return f"waits for a person to answer {_quoted(question.question, TOLD)} (asked {asked})"
 
 
 def _told(text: str | None) -> str:
@@ -328,13 +386,13 @@ def _since(scene: _Scene, at: int | None) -> str:
 
 
 def _quoted(text: str, most: int = NAME) -> str:
-    """An agent's text inside a sentence: on one line, and not too much of it."""
+    """An agent's text inside a sentence: on one line and shortened."""
     line = " ".join(text.split())
     return f'"{line}"' if len(line) <= most else f'"{line[: most - 1]}…"'
 
 
 def _sentence(words: str) -> str:
-    """With its full stop, unless somebody's own words at its end have one."""
+    """Ends with a full stop, unless the quoted text at its end already does."""
     return words if words.endswith(('."', '!"', '?"', '…"')) else f"{words}."
 
 

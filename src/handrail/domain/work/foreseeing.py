@@ -1,8 +1,8 @@
-"""What would run, if everybody went on as planned: in which rounds, how long it would take, what decides that, and what
-can never run. Pure: steps in, a forecast out; nothing is asked of a store and nothing is changed.
+"""Forecasts a plan: which rounds would run, how long it would take, what determines that, and what can never run. Pure:
+steps in, a forecast out; no store is read and nothing is changed.
 
-One way of going through a plan serves for both questions. With the time each step takes it tells when the last one
-ends; with the same time for all of them it tells the rounds. Where the steps come from is `steps.py`.
+One simulation answers both questions. With each step's own duration it tells when the last one ends; with the same
+duration for all it gives the rounds. The steps come from `steps.py`.
 """
 
 from __future__ import annotations
@@ -14,59 +14,59 @@ from typing import Any, NamedTuple
 from handrail.domain.work.planning import find_cycle
 
 LOOKED_AT = 50
-"""Ready steps that are tried for one free place: what all of them are kept from stays free for now."""
+"""Ready steps tried for one free slot. If all of them conflict with something running, the slot stays empty for now."""
 CIRCLES = 20
-"""Circles that are named one by one."""
+"""Cycles that are named individually."""
 NAMED = 6
-"""Steps of a circle that its sentence names."""
+"""Steps of a cycle that its sentence names."""
 
 Apart = Callable[[str, str], bool]
-"""Whether two steps may not run at the same time."""
+"""Whether two steps must not run at the same time."""
 
 
 class Step(NamedTuple):
-    """One thing that is still to be done."""
+    """One thing still to be done."""
 
     id: str
     name: str
     needs: tuple[str, ...] = ()
     """Ids of the unfinished steps it waits for."""
     work_ms: int = 0
-    """How long it takes from now on."""
+    """How long it takes from now."""
     rank: tuple[Any, ...] = ()
-    """Which of two ready steps comes first: the lower. Its id is the last word."""
+    """Of two ready steps the lower rank goes first. The id breaks ties."""
     status: str = "pending"
     under_way: bool = False
-    """True where somebody is at it: it needs no place, it has one."""
+    """True if it is already being worked on: it needs no free slot."""
     held: str = ""
-    """Why it does not run by itself, in words; empty where it does."""
+    """Why it will not run by itself, in words; empty if it will."""
 
 
 class Span(NamedTuple):
-    """From when to when a step runs, in milliseconds from now, or in rounds."""
+    """When a step starts and ends, in milliseconds from now or in rounds."""
 
     begins: int
     ends: int
 
 
 class Foreseen(NamedTuple):
-    """What would come of a plan."""
+    """The forecast for a plan."""
 
     waves: list[list[Step]]
-    """Rounds: each can be begun together once the ones before it are done."""
+    """Rounds: the steps of each can start together once the previous rounds are done."""
     spans: Mapping[str, Span]
     ends_ms: int
     work_ms: int
-    """What all of it takes, one after the other."""
+    """The total work, done one step after the other."""
     path: list[Step]
-    """The chain of steps that no number of hands makes shorter."""
+    """The critical path: the chain of steps that no number of workers can shorten."""
     path_ms: int
     stuck: Mapping[str, str]
     """Steps that never run, and why."""
 
 
 def foresee(steps: Sequence[Step], at_once: int, apart: Apart = lambda _one, _other: False) -> Foreseen:
-    """What would run, with at most so many steps at the same time."""
+    """What would run, with at most `at_once` steps at the same time."""
     stuck = stuck_steps(steps)
     able = [step for step in steps if step.id not in stuck]
     by_id = {step.id: step for step in able}
@@ -88,8 +88,8 @@ def foresee(steps: Sequence[Step], at_once: int, apart: Apart = lambda _one, _ot
 
 
 def go_through(steps: Sequence[Step], at_once: int, apart: Apart, *, equal: bool = False) -> dict[str, Span]:
-    """When each step runs, in the order they begin: as soon as what it waits for is done, a place is free, and nothing
-    is under way that it must be kept apart from. The steps wait for each other only, and in no circle."""
+    """When each step runs, in starting order: as soon as its needs are done, a slot is free, and nothing it must be
+    kept apart from is running. The steps need only each other, without cycles."""
     by_id = {step.id: step for step in steps}
     waiting = {step.id: len(set(step.needs)) for step in steps}
     dependents = _dependents(steps)
@@ -130,7 +130,8 @@ def go_through(steps: Sequence[Step], at_once: int, apart: Apart, *, equal: bool
 
 
 def longest_path(steps: Sequence[Step]) -> list[Step]:
-    """The chain of steps, each waiting for the one before, that takes longest; of equal ones that with more steps."""
+    """The chain of steps, each waiting for the one before, that takes longest; among equals, the one with more
+    steps."""
     by_id = {step.id: step for step in steps}
     before: dict[str, str | None] = {}
     length: dict[str, tuple[int, int]] = {}
@@ -147,7 +148,7 @@ def longest_path(steps: Sequence[Step]) -> list[Step]:
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:
-    """The steps, each after what it waits for; those in or behind a circle are left out."""
+    """The steps, each after those it waits for; steps in or behind a cycle are left out."""
     by_id = {step.id: step for step in steps}
     waiting = {step.id: len(set(step.needs)) for step in steps}
     dependents = _dependents(steps)
@@ -166,7 +167,7 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
 
 
 def stuck_steps(steps: Sequence[Step]) -> dict[str, str]:
-    """The steps that never run, and why: each is held itself, waits in a circle, or waits for one of those."""
+    """The steps that never run, and why: each is held, is in a cycle, or waits for such a step."""
     by_id = {step.id: step for step in steps}
     dependents = _dependents(steps)
     stuck = {step.id: step.held for step in steps if step.held}
@@ -191,7 +192,7 @@ def stuck_steps(steps: Sequence[Step]) -> dict[str, str]:
 def _spread(
     dependents: Mapping[str, Sequence[str]], by_id: Mapping[str, Step], causes: Iterable[str], stuck: dict[str, str]
 ) -> None:
-    """Marks all that waits behind these, the nearest first, with what it waits for in the end."""
+    """Marks everything that waits behind these, nearest first, with the root cause of its waiting."""
     level = [(key, key) for key in causes]
     for key, cause in level:
         for other in dependents.get(key, ()):

@@ -1,7 +1,7 @@
-"""From a sound plan to tasks: a first plan, tasks added to one, a task taken out, a plan replaced while it runs.
+"""Turns a sound plan into tasks: lays a first plan, adds tasks, removes one, replaces a plan while it runs.
 
-Work that was done or is under way is never touched by a new plan, and a task that left traces is not taken out but
-kept as skipped.
+A new plan never touches work that is done or under way. A task on which work was recorded is not removed but kept as
+skipped.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from handrail.domain.crew.claiming import holder_of
 from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.editing import CHUNK, PlanEdit, tasks_named
+from handrail.domain.work.editing import PlanEdit, tasks_named
 from handrail.domain.work.planning import PlanTask, check_ends, check_plan, inherited_needs
 from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, TasksOpen
-from handrail.kernel.query import Query, where
+from handrail.kernel.query import Query, chunks, where
 from handrail.kernel.records import UnitOfWork
 
 
 class Replanned(NamedTuple):
-    """The names a new plan kept, changed, added, took out, or left as skipped because they bear traces."""
+    """The names a new plan kept, changed, added, removed, or left as skipped because work was recorded on them."""
 
     kept: list[str]
     updated: list[str]
@@ -30,23 +30,24 @@ class Replanned(NamedTuple):
 
 
 def lay_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask]) -> list[Task]:
-    """Adds tasks to a workflow; they may refer to tasks that are there already."""
+    """Adds tasks to a workflow; they may refer to existing tasks."""
     referred = {name for draft in drafts for name in (*draft.depends_on, draft.parent) if name is not None}
     known = tasks_named(unit, edit.workflow.id, [*(draft.name for draft in drafts), *referred])
     for draft in drafts:
         if draft.name in known:
             raise InvalidPlan(
                 f'a task "{draft.name}" is already there ({known[draft.name].id})',
-                hint="give the new one a name of its own; workflow_replan changes tasks that have not begun",
+                hint="choose another name; workflow_replan changes tasks that have not started",
                 task=draft.name,
             )
     check_plan(drafts, known)
     _check_open_parents(drafts, known)
     _check_parents(unit, drafts, known)
-    return _lay(unit, edit, drafts, known)
+    return lay_checked(unit, edit, drafts, known)
 
 
-def _lay(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], known: Mapping[str, Task]) -> list[Task]:
+def lay_checked(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], known: Mapping[str, Task]) -> list[Task]:
+    """Adds tasks that the caller has already checked by its own rules. `known` holds the stored tasks they refer to."""
     ids = {draft.name: unit.new_id("task") for draft in drafts}
     places = {**{name: task.id for name, task in known.items()}, **ids}
     for draft in _parents_first(drafts):
@@ -56,7 +57,7 @@ def _lay(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], known: Ma
 
 
 def _link(edit: PlanEdit, drafts: Sequence[PlanTask], places: Mapping[str, str]) -> None:
-    """Every dependency of these tasks: their own, and those of the tasks they are part of."""
+    """Links every dependency of these tasks: their own and those inherited from the tasks they are part of."""
     by_name = {draft.name: draft for draft in drafts}
     for draft in drafts:
         for need in dict.fromkeys(draft.depends_on):
@@ -91,13 +92,13 @@ def _check_open_parents(drafts: Sequence[PlanTask], known: Mapping[str, Task]) -
         if parent is not None and parent.is_finished:
             raise InvalidPlan(
                 f'task "{draft.name}" is part of "{parent.name}", which is {parent.status}',
-                hint="make it a task of its own, or part of an open one",
+                hint="leave parent out, or name an open task",
                 task=draft.name,
             )
 
 
 def _check_parents(unit: UnitOfWork, drafts: Sequence[PlanTask], known: Mapping[str, Task]) -> None:
-    """A new part of a task that is there must not wait, however indirectly, for that task: neither could ever end."""
+    """A new part of an existing task must not wait, even indirectly, for that task: neither could ever end."""
     for draft in drafts:
         parent = known.get(draft.parent or "")
         if parent is None:
@@ -122,14 +123,13 @@ def _with_parts(drafts: Sequence[PlanTask], name: str) -> list[PlanTask]:
 
 
 def _reach(unit: UnitOfWork, start: Iterable[str]) -> set[str]:
-    """Every unfinished task that must end before these can: over dependencies, and from a task to its parts."""
+    """Every unfinished task that must end before these can, via dependencies and from a task to its parts."""
     seen: set[str] = set()
     frontier = list(start)
     while frontier:
         seen.update(frontier)
         reached: set[str] = set()
-        for begin in range(0, len(frontier), CHUNK):
-            chunk = tuple(frontier[begin : begin + CHUNK])
+        for chunk in chunks(frontier):
             reached |= {link.needs_id for link in unit.select(Dependency, where(task_id=chunk))}
             reached |= {part.id for part in unit.select(Task, where(parent_task_id=chunk))}
         frontier = [key for key in reached if key not in seen and not _finished(unit, key)]
@@ -142,7 +142,7 @@ def _finished(unit: UnitOfWork, task_id: str) -> bool:
 
 
 def new_task(edit: PlanEdit, draft: PlanTask, task_id: str, parent_id: str | None) -> Task:
-    """The task that an entry of a plan becomes. It waits for nothing yet."""
+    """The task for one entry of a plan. It does not wait for anything yet."""
     return Task(
         id=task_id,
         workflow_id=edit.workflow.id,
@@ -174,15 +174,15 @@ def new_task(edit: PlanEdit, draft: PlanTask, task_id: str, parent_id: str | Non
 
 
 def take_out(edit: PlanEdit, task: Task, reason: str) -> list[str]:
-    """Takes a task out of its plan: what waited for it waits for what it waited for. Returns the names of those."""
+    """Removes a task from its plan. Its dependents now wait for what it waited for; returns their names."""
     if task.status not in REPLACEABLE:
         raise IllegalTransition(
-            f'task "{task.name}" is {task.status} and stays in the plan',
-            hint="only a task that nobody works on and that is not done can be taken out",
+            f'task "{task.name}" is {task.status} and cannot be removed from the plan',
+            hint="only a pending or failed task can be removed",
             status=task.status,
         )
     if task.open_children:
-        raise TasksOpen(f'task "{task.name}" has {task.open_children} open subtasks', hint="take those out first")
+        raise TasksOpen(f'task "{task.name}" has {task.open_children} open subtasks', hint="remove those first")
     rewired: list[str] = []
     needs = [link.needs_id for link in edit.needs_of(task.id)]
     need_names = [edit.task(need).name for need in needs]
@@ -202,7 +202,7 @@ def take_out(edit: PlanEdit, task: Task, reason: str) -> list[str]:
 
 
 def drop(edit: PlanEdit, task: Task, reason: str) -> bool:
-    """Takes a task out; True when it had to stay, as skipped, because work was recorded on it."""
+    """Removes a task; returns True if it had to stay, as skipped, because work was recorded on it."""
     if task.checkpoints or task.attempts or edit.parts_of(task.id):
         edit.change(task, status="skipped", outcome=f"taken out of the plan: {reason}", finished_at=edit.now)
         return True
@@ -214,8 +214,8 @@ def drop(edit: PlanEdit, task: Task, reason: str) -> bool:
 
 
 def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], reason: str) -> Replanned:
-    """A new plan for what has not begun. Names decide: what is done or running is kept as it is, an open task of the
-    same name is changed in place, other open ones are taken out, new names are added."""
+    """Replaces the part of the plan that has not started. Names decide: a done or running task is kept as it is, an
+    open task of the same name is changed in place, other open ones are removed, new names are added."""
     open_tasks = _replaceable(unit, edit.workflow.id, {draft.name for draft in drafts})
     named = {name for draft in drafts for name in (draft.name, *draft.depends_on, draft.parent) if name is not None}
     known = tasks_named(unit, edit.workflow.id, named - set(open_tasks))
@@ -247,8 +247,8 @@ def replace_plan(unit: UnitOfWork, edit: PlanEdit, drafts: Sequence[PlanTask], r
 
 
 def _replaceable(unit: UnitOfWork, workflow_id: str, named: set[str]) -> dict[str, Task]:
-    """The tasks a new plan decides on, by name. One that it does not name and that an agent has claimed, or of which a
-    part is under way, stays out of it."""
+    """The tasks a new plan may replace, by name. A task it does not name is exempt if an agent has claimed it or one of
+    its parts is under way."""
     found = unit.select(Task, Query((("workflow_id", workflow_id), ("status", REPLACEABLE))))
     by_id = {task.id: task for task in found if task.name in named or holder_of(unit, task) is None}
     held = [
@@ -264,7 +264,7 @@ def _replaceable(unit: UnitOfWork, workflow_id: str, named: set[str]) -> dict[st
 
 
 def _inherit_anew(unit: UnitOfWork, edit: PlanEdit) -> None:
-    """Tasks under way that are part of others wait, should they be taken up again, for what those wait for now."""
+    """Relinks running subtasks to what their parent tasks wait for now, in case they are taken up again."""
     for stored in unit.select(Task, Query((("workflow_id", edit.workflow.id), ("status", RUNNING)))):
         own: set[str] = set()
         for link in edit.needs_of(stored.id):
@@ -278,8 +278,8 @@ def _inherit_anew(unit: UnitOfWork, edit: PlanEdit) -> None:
 
 
 def _check_own_parts(edit: PlanEdit, drafts: Sequence[PlanTask], places: Mapping[str, str]) -> None:
-    """A task cannot end before its parts anyway; if it waited for one before it began, that part would wait for
-    itself."""
+    """Refuses a task that depends on its own part. It cannot end before its parts anyway, and the part would inherit
+    the dependency and wait for itself."""
     for draft in drafts:
         for need in draft.depends_on:
             part = edit.task(places[need])
@@ -295,8 +295,7 @@ def _check_own_parts(edit: PlanEdit, drafts: Sequence[PlanTask], places: Mapping
 
 
 def _check_whole(unit: UnitOfWork, edit: PlanEdit, planned: Iterable[str]) -> None:
-    """Every unfinished task must be able to end: what is planned together with what is kept. A task under way waits
-    for its parts only."""
+    """Checks that every unfinished task, planned or kept, can end. A running task waits only for its parts."""
     kept = unit.select(Task, Query((("workflow_id", edit.workflow.id), ("status", (*RUNNING, *REPLACEABLE)))))
     ids = dict.fromkeys([*planned, *(task.id for task in kept)])
     tasks = [edit.task(task_id) for task_id in ids if edit.holds(task_id)]
@@ -322,7 +321,7 @@ def _check_not_above(edit: PlanEdit, task: Task, parent: Task | None) -> None:
 def _leave_out(edit: PlanEdit, tasks: Sequence[Task], reason: str) -> tuple[list[str], list[str]]:
     removed: list[str] = []
     skipped: list[str] = []
-    for task in sorted(tasks, key=lambda task: -_depth(edit, task)):  # parts before what they are part of
+    for task in sorted(tasks, key=lambda task: -_depth(edit, task)):  # parts before the tasks they belong to
         (skipped if drop(edit, edit.task(task.id), reason) else removed).append(task.name)
     return removed, skipped
 

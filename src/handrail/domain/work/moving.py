@@ -1,7 +1,7 @@
-"""A task's life: it is started, paused, completed, failed, skipped, taken up again. The one way a task changes state.
+"""The life of a task: started, paused, completed, failed, skipped, taken up again. The only way a task changes state.
 
-Every vocabulary moves tasks through here, so that dependents are set free, workflows start, and claims end the same
-way whichever tool was used.
+Every toolset moves tasks through here, so that dependents are released, workflows start and claims end in the same way
+whichever tool was used.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from handrail.domain.crew.lease import ended
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import PlanEdit
-from handrail.domain.work.task import TASK_MACHINE, Task
+from handrail.domain.work.task import AT_WORK, TASK_MACHINE, UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import MissingError, MissingOutcome, TaskBlocked, TasksOpen, WorkflowClosed
 from handrail.kernel.query import Query
 from handrail.kernel.records import Record, UnitOfWork
 
 SHOWN = 10
-"""Tasks a refusal names."""
+"""Tasks named in a refusal."""
 ENDS_CLAIM = (*TASK_MACHINE.terminal, "failed", "pending")
 """States in which nobody works on a task."""
 
@@ -41,19 +41,21 @@ def move_task(
     beside: Sequence[Record] = (),
     **fields: Any,
 ) -> Task:
-    """The task in its new state, recorded. `fields` are other values that change with it, `beside` other records of
-    the same event."""
+    """Moves the task to a new state, records that and returns it. `fields` are other values that change with it,
+    `beside` other records of the same event."""
     workflow = workflow_of(unit, task)
     TASK_MACHINE.check(f'task "{task.name}"', task.status, status)
-    check_open(workflow, starting=status in ("planning", "in_progress"))
-    if status in ("planning", "in_progress") and task.unmet:
+    check_open(workflow, starting=status in AT_WORK)
+    if status in AT_WORK and task.unmet:
         raise blocked(unit, task)
     if status == "completed" and not outcome:
-        raise MissingOutcome(f'task "{task.name}" needs an outcome', hint="say in a sentence or two what came of it")
+        raise MissingOutcome(
+            f'task "{task.name}" needs an outcome', hint="pass outcome: in a sentence or two, what came of it"
+        )
     if status == "failed" and not error:
-        raise MissingError(f'task "{task.name}" needs an error', hint="say what went wrong and what was tried")
+        raise MissingError(f'task "{task.name}" needs an error', hint="pass error: what went wrong and what was tried")
     if status in TASK_MACHINE.terminal:
-        from handrail.domain.pipeline.belonging import check_task  # noqa: PLC0415 - every start would pay
+        from handrail.domain.pipeline.belonging import check_task  # noqa: PLC0415 - keeps every start fast
 
         check_task(unit, task, status)
         check_parts(unit, task)
@@ -66,16 +68,16 @@ def move_task(
 
 
 def check_open(workflow: Workflow, *, starting: bool) -> None:
-    """Raises WorkflowClosed when tasks of this workflow do not move, or must not be started."""
+    """Raises WorkflowClosed if tasks of this workflow can no longer move, or must not be started now."""
     if workflow.status in CLOSED:
         raise WorkflowClosed(
-            f"workflow {workflow.id} is {workflow.status}; its tasks do not move any more",
-            hint="workflow_create begins a new one",
+            f"workflow {workflow.id} is {workflow.status}; nothing in it can change any more",
+            hint="begin a new one: workflow_create or start_workflow",
             status=workflow.status,
         )
     if starting and workflow.status == "paused":
         raise WorkflowClosed(
-            f"workflow {workflow.id} is paused; nothing is started in it",
+            f"workflow {workflow.id} is paused; no task can start in it",
             hint="workflow_update_status with in_progress resumes it",
             status=workflow.status,
         )
@@ -88,13 +90,13 @@ def blocked(unit: UnitOfWork, task: Task) -> TaskBlocked:
     more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
     return TaskBlocked(
         f'task "{task.name}" waits for {shown}{more}',
-        hint="workflow_next_tasks shows what can be started now",
+        hint="workflow_next_tasks lists what can start now",
         blocked_by=[{"id": need.id, "name": need.name, "status": need.shown_status} for need in waiting[:SHOWN]],
     )
 
 
 def needed_tasks(unit: UnitOfWork, task: Task) -> list[Task]:
-    """The tasks a task waits for or waited for, its own dependencies first."""
+    """The tasks a task waits or waited for, its own dependencies first."""
     links = unit.select(Dependency, Query((("task_id", task.id),), ("inherited",)))
     found = (unit.get(Task, link.needs_id) for link in links)
     return [need for need in found if need is not None]
@@ -105,11 +107,10 @@ def unfinished_needs(unit: UnitOfWork, task: Task) -> list[Task]:
 
 
 def check_parts(unit: UnitOfWork, task: Task) -> None:
-    """Raises TasksOpen, naming them, while subtasks of a task are open."""
+    """Raises TasksOpen, naming the subtasks, if any subtask is still open."""
     if not task.open_children:
         return
-    unfinished = tuple(state for state in TASK_MACHINE.states if state not in TASK_MACHINE.terminal)
-    parts = unit.select(Task, Query((("parent_task_id", task.id), ("status", unfinished)), ("sequence",), SHOWN))
+    parts = unit.select(Task, Query((("parent_task_id", task.id), ("status", UNFINISHED)), ("sequence",), SHOWN))
     raise TasksOpen(
         f'task "{task.name}" has open subtasks: {", ".join(part.name for part in parts)}',
         hint="finish or skip them first",
@@ -129,7 +130,7 @@ def _values(
         values |= {"assigned_agent_id": None, "claimed_at": None}
     if status == "failed":
         values["error"] = error
-    elif task.status == "failed":  # taken up again: what came of the last try is in its checkpoints
+    elif task.status == "failed":  # taken up again: the result of the last try is in its checkpoints
         values = {"error": None, "outcome": None, "outcome_detail": None, **values}
     if status == "in_progress" and task.status != "paused":
         values |= {"attempts": task.attempts + 1, "started_at": task.started_at or now}
@@ -139,4 +140,4 @@ def _values(
 
 
 def _starts(workflow: Workflow, status: str) -> bool:
-    return status in ("planning", "in_progress") and workflow.status != "in_progress"
+    return status in AT_WORK and workflow.status != "in_progress"

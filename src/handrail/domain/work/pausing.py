@@ -1,5 +1,5 @@
-"""Since when a workflow is what it is, who made it so and what they said; and what whoever looks for work is told of
-one that is paused. Reads only: that nothing is begun in it is `moving.py`'s to see to.
+"""Since when a workflow has had its status, who set it and why; and what an agent looking for work is told about a
+paused one. Reads only: `moving.py` makes sure that no task starts in it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
 
 LOOKED_AT = 50
-"""Events of a workflow that are looked through for the one that gave it its status."""
+"""Events of a workflow that are searched for the one that set its status."""
 TEXT = 300
 
 
 def status_event(unit: UnitOfWork, workflow: Workflow) -> Event | None:
-    """The event that made a workflow what it is now; None where that was too long ago to be looked for."""
+    """The event that gave a workflow its current status; None if it is too far back to be found."""
     about = Only(streams=(workflow.stream,), kinds=("workflow.", "pipeline."))
     events = unit.newest(LOOKED_AT, about)
     return next((event for event in reversed(events) if _made(event, workflow.status)), None)
@@ -25,18 +25,17 @@ def status_event(unit: UnitOfWork, workflow: Workflow) -> Event | None:
 def _made(event: Event, status: str) -> bool:
     if event.kind.endswith(f".{status}"):
         return True
-    rows = (change.after for change in event.changes if change.table == "workflow" and change.after is not None)
-    return any(row.get("status") == status for row in rows)
+    return any(row.get("status") == status for row in event.rows("workflow"))
 
 
 def reason_of(event: Event | None) -> str | None:
-    """Why, as whoever did it said."""
+    """The reason given by the person or agent who did it."""
     reason = event.data.get("reason") if event is not None else None
     return reason[:TEXT] if isinstance(reason, str) and reason else None
 
 
 def told_pause(unit: UnitOfWork, workflow: Workflow) -> dict[str, Any] | None:
-    """Why nothing is begun in a workflow; None where it is not paused."""
+    """Why no task can start in a workflow; None if it is not paused."""
     if workflow.status != "paused":
         return None
     event = status_event(unit, workflow)
@@ -45,4 +44,4 @@ def told_pause(unit: UnitOfWork, workflow: Workflow) -> dict[str, Any] | None:
         told["by"] = event.actor
     if (reason := reason_of(event)) is not None:
         told["reason"] = reason
-    return {**told, "hint": "nothing is begun in it; workflow_update_status with in_progress lets it go on"}
+    return {**told, "hint": "no task can start; workflow_update_status with in_progress resumes it"}

@@ -1,14 +1,14 @@
 """What a plan may say, and which plans are sound: names are unique, dependencies exist, nothing waits for itself.
 
-A plan with a mistake is refused whole, and the refusal shows it. Pure: rules over plain data. What a sound plan makes
-of the tasks that are already there is `laying.py`.
+A plan with a mistake is refused as a whole, and the refusal points at the mistake. Pure: rules over plain data.
+`laying.py` applies a sound plan to the existing tasks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Annotated, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
@@ -17,11 +17,14 @@ from handrail.kernel.errors import InvalidPlan
 from handrail.kernel.nearest import did_you_mean
 
 MOST_TASKS = 10_000
-"""Tasks in one call; `workflow_add_tasks` takes the next ones."""
+"""Tasks in one call; further ones are added with `workflow_add_tasks`."""
 SHOWN_NAMES = 20
 
+Complexity = Literal["low", "medium", "high"]
+COMPLEXITIES: tuple[str, ...] = get_args(Complexity)
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(max_length=200_000)]
+NodeT = TypeVar("NodeT", bound=Hashable)
 Strings = Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=500)]
 
 
@@ -33,7 +36,7 @@ class PlanTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sequence: Annotated[int, Meta(ge=0, le=2**53)]
     parallel_group: Annotated[str, Meta(max_length=200)] | None = None
     depends_on: Annotated[Strings, Meta(description="Names of tasks that must be finished first")] = []
-    estimated_complexity: Literal["low", "medium", "high"] | None = None
+    estimated_complexity: Complexity | None = None
     files_likely_affected: Strings = []
     priority: Annotated[int, Meta(ge=-1000, le=1000, description="Higher comes first")] = 0
     requires: Annotated[Strings, Meta(description="Capabilities an agent needs")] = []
@@ -42,15 +45,15 @@ class PlanTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_plan(tasks: Sequence[PlanTask], known: Collection[str] = ()) -> None:
-    """Raises InvalidPlan for the first mistake: a name twice, an unknown or own dependency or parent, a cycle with its
-    path. `known` are names beside the plan that may be referred to."""
+    """Raises InvalidPlan for the first mistake: a duplicate name, an unknown dependency or parent, a task that refers
+    to itself, a cycle (with its path). `known` holds names outside the plan that it may refer to."""
     names = {task.name for task in tasks}
     for name, times in Counter(task.name for task in tasks).items():
         if times > 1:
-            raise InvalidPlan(f'two tasks are named "{name}"', hint="give each task a name of its own", task=name)
+            raise InvalidPlan(f'two tasks are named "{name}"', hint="give each task a different name", task=name)
     for task in tasks:
         if task.name != task.name.strip():
-            raise InvalidPlan(f'the name "{task.name}" begins or ends with a blank', hint="leave the blank out")
+            raise InvalidPlan(f'the name "{task.name}" begins or ends with a blank', hint="remove the blank")
         for other, relation in (*((name, "depends on") for name in task.depends_on), (task.parent, "is part of")):
             if other is not None:
                 _check_reference(task.name, relation, other, names, known)
@@ -58,7 +61,7 @@ def check_plan(tasks: Sequence[PlanTask], known: Collection[str] = ()) -> None:
 
 
 def check_ends(waiting: Mapping[str, Sequence[str]]) -> None:
-    """Raises InvalidPlan with the path when some of these wait for each other in a circle."""
+    """Raises InvalidPlan with the path if some of these wait for each other in a cycle."""
     cycle = find_cycle(waiting)
     if cycle:
         raise InvalidPlan(
@@ -68,7 +71,7 @@ def check_ends(waiting: Mapping[str, Sequence[str]]) -> None:
 
 def _check_reference(name: str, relation: str, other: str, names: set[str], known: Collection[str]) -> None:
     if other == name:
-        raise InvalidPlan(f'task "{name}" {relation} itself', hint="leave its own name out", task=name)
+        raise InvalidPlan(f'task "{name}" {relation} itself', hint="remove its own name", task=name)
     if other not in names and other not in known:
         all_names = [*names, *known]
         shown = ", ".join(sorted(all_names)[:SHOWN_NAMES]) + (" …" if len(all_names) > SHOWN_NAMES else "")
@@ -80,8 +83,8 @@ def _check_reference(name: str, relation: str, other: str, names: set[str], know
 
 
 def waits(tasks: Sequence[PlanTask]) -> dict[str, list[str]]:
-    """Who cannot end before whom: a task waits for its dependencies, for those of the task it is part of, and a task
-    with parts cannot end before they do."""
+    """Which tasks cannot end before which: a task waits for its dependencies and for those of its enclosing tasks, and
+    a task with parts cannot end before they do."""
     parents = {task.name: task.parent for task in tasks}
     own = {task.name: list(task.depends_on) for task in tasks}
     edges = {name: list(needs) for name, needs in own.items()}
@@ -94,8 +97,7 @@ def waits(tasks: Sequence[PlanTask]) -> dict[str, list[str]]:
 
 
 def _ancestors(name: str, parents: Mapping[str, str | None]) -> list[str]:
-    """The tasks a task is part of, nearest first. A circle of parents ends where it closes; the cycle check names
-    it."""
+    """The tasks a task is part of, nearest first. Stops if the parents form a cycle; the cycle check reports it."""
     found: list[str] = []
     above = parents.get(name)
     while above is not None and above not in found:
@@ -105,7 +107,7 @@ def _ancestors(name: str, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def inherited_needs(task: PlanTask, by_name: Mapping[str, PlanTask]) -> list[str]:
-    """What a subtask waits for because the tasks it is part of do; without its own dependencies."""
+    """What a subtask waits for because its enclosing tasks do, without its own dependencies."""
     found: list[str] = []
     seen = {task.name}
     above = by_name.get(task.parent or "")
@@ -116,15 +118,15 @@ def inherited_needs(task: PlanTask, by_name: Mapping[str, PlanTask]) -> list[str
     return [need for need in dict.fromkeys(found) if need not in task.depends_on]
 
 
-def find_cycle(edges: Mapping[str, Sequence[str]]) -> list[str]:
-    """One cycle as a path that ends where it began; empty where there is none. Walks without recursion."""
-    finished: set[str] = set()
+def find_cycle(edges: Mapping[NodeT, Sequence[NodeT]]) -> list[NodeT]:
+    """One cycle as a path that ends where it began; empty if there is none. Does not recurse."""
+    finished: set[NodeT] = set()
     for start in edges:
         if start in finished:
             continue
-        path: list[str] = []
-        on_path: set[str] = set()
-        pending: list[tuple[str, int]] = [(start, 0)]
+        path: list[NodeT] = []
+        on_path: set[NodeT] = set()
+        pending: list[tuple[NodeT, int]] = [(start, 0)]
         while pending:
             node, next_edge = pending.pop()
             if next_edge == 0:

@@ -1,4 +1,4 @@
-"""A repository that one store knows of, for stores that serve many."""
+"""A repository registered in a store, for stores that serve several."""
 
 from __future__ import annotations
 

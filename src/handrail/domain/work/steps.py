@@ -1,7 +1,7 @@
-"""What is still to be done, as a dry run looks at it: of a workflow, of a graph, or of a plan that nobody has laid yet.
+"""The remaining steps a dry run works with: of a workflow, of a graph, or of a plan that has not been laid yet.
 
-Reads only. How long a step takes is told by what finished tasks of its complexity took in the same workflow, and is
-assumed where there is none; every such figure says which of the two it is.
+Reads only. Durations come from finished tasks of the same complexity in the same workflow, or are assumed if there are
+none; every such figure says which.
 """
 
 from __future__ import annotations
@@ -9,32 +9,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from handrail.domain.graphs.graph import PART_OF
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph
 from handrail.domain.pipeline.estimating import percentile
-from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.editing import CHUNK
+from handrail.domain.work.dependency import dependencies_of
 from handrail.domain.work.foreseeing import Step
 from handrail.domain.work.planning import PlanTask, waits
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import AT_WORK, RUNNING, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.domain.workspaces.forecast import MOST_PAIRS, Declared, Footprint, footprints
+from handrail.domain.workspaces.forecast import Comparing, Declared, Footprint, OutOfTime, footprints
 from handrail.domain.workspaces.meeting import Reach
-from handrail.kernel.query import where
+from handrail.kernel.query import CHUNK, where
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import on_one_line, shortened
 
 MINUTE_MS = 60_000
 ASSUMED = {"low": 15 * MINUTE_MS, "medium": 45 * MINUTE_MS, "high": 120 * MINUTE_MS}
-"""What a task of each complexity takes where nothing is known."""
+"""How long a task of each complexity takes if nothing is known."""
 UNTOLD = "medium"
-"""How complex a task is that does not say."""
-PART_OF = "part_of"
+"""The complexity of a task that does not state one."""
 DONE = ("completed", "done", "skipped")
-"""What a node's attribute `status` says where nothing is left to do."""
+"""Values of a node's `status` attribute that mean nothing is left to do."""
 TEXT = 120
 
 
 class Pace(NamedTuple):
-    """How long tasks take, by complexity, and from how many finished ones that is known."""
+    """How long tasks take by complexity, and how many finished tasks that is based on."""
 
     ms: Mapping[str, int]
     measured: Mapping[str, int]
@@ -52,7 +52,7 @@ class Pace(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a dry run goes through."""
+    """The input of a dry run."""
 
     steps: list[Step]
     prints: Mapping[str, Footprint]
@@ -61,11 +61,11 @@ class Plan(NamedTuple):
 
 
 def pace_of(tasks: Sequence[Task]) -> Pace:
-    """By what completed tasks took; where none of a complexity is, by what is assumed."""
+    """From the times of completed tasks, with the assumed ones for any complexity that has none."""
     took: dict[str, list[int]] = {}
     for task in tasks:
-        if task.status == "completed" and task.started_at is not None and task.finished_at is not None:
-            took.setdefault(task.estimated_complexity or UNTOLD, []).append(max(0, task.finished_at - task.started_at))
+        if task.status == "completed" and task.took_ms is not None:
+            took.setdefault(task.estimated_complexity or UNTOLD, []).append(task.took_ms)
     known = {name: int(percentile(times, 0.5)) for name, times in took.items()}
     return Pace({**ASSUMED, **known}, {name: len(times) for name, times in took.items()})
 
@@ -74,7 +74,7 @@ def pace_of(tasks: Sequence[Task]) -> Pace:
 
 
 def steps_of_workflow(unit: UnitOfWork, workflow: Workflow, *, retry_failed: bool) -> Plan:
-    """What is left of a workflow's plan. A failed task is held unless it is to be tried again."""
+    """What is left of a workflow's plan. A failed task is held unless it is to be retried."""
     tasks = unit.select(Task, where(workflow_id=workflow.id))
     left = [task for task in tasks if not task.is_finished]
     needs = _needs(unit, left)
@@ -87,13 +87,11 @@ def steps_of_workflow(unit: UnitOfWork, workflow: Workflow, *, retry_failed: boo
 
 
 def _needs(unit: UnitOfWork, left: Sequence[Task]) -> dict[str, list[str]]:
-    """What each unfinished task waits for: its dependencies, inherited ones too, and its parts."""
+    """What each unfinished task waits for: its dependencies, including inherited ones, and its parts."""
     needs: dict[str, list[str]] = {task.id: [] for task in left}
-    waiting = [task.id for task in left if task.unmet]
-    for start in range(0, len(waiting), CHUNK):
-        for link in unit.select(Dependency, where(task_id=tuple(waiting[start : start + CHUNK]))):
-            if link.needs_id in needs:
-                needs[link.task_id].append(link.needs_id)
+    for link in dependencies_of(unit, [task.id for task in left if task.unmet]):
+        if link.needs_id in needs:
+            needs[link.task_id].append(link.needs_id)
     for task in left:
         if task.parent_task_id in needs:
             needs[task.parent_task_id].append(task.id)
@@ -102,7 +100,7 @@ def _needs(unit: UnitOfWork, left: Sequence[Task]) -> dict[str, list[str]]:
 
 def _step(task: Task, needs: Sequence[str], pace: Pace, now: int, workflow: Workflow, *, retry_failed: bool) -> Step:
     work = 0 if task.open_children else pace.of(task.estimated_complexity)
-    if task.status in ("planning", "in_progress", "paused") and task.started_at is not None:
+    if task.status in RUNNING and task.started_at is not None:
         work = max(0, work - (now - task.started_at))
     held = ""
     if workflow.status in CLOSED:
@@ -116,21 +114,21 @@ def _step(task: Task, needs: Sequence[str], pace: Pace, now: int, workflow: Work
         work_ms=work,
         rank=(-task.priority, task.sequence, -task.unblocks),
         status=task.shown_status,
-        under_way=task.status in ("planning", "in_progress") and not needs,
+        under_way=task.status in AT_WORK and not needs,
         held=held,
     )
 
 
 def _quoted(text: str | None) -> str:
-    line = " ".join((text or "").split())
-    return f": {line if len(line) <= TEXT else line[: TEXT - 1] + '…'}" if line else ""
+    line = on_one_line(text or "")
+    return f": {shortened(line, TEXT)}" if line else ""
 
 
 # -- a plan that is only proposed -------------------------------------------------------------------------------------
 
 
 def steps_of_tasks(tasks: Sequence[PlanTask]) -> Plan:
-    """A plan as `workflow_set_plan` would take it. What it names and does not have holds up what names it."""
+    """A plan as `workflow_set_plan` would take it. A task that names one missing from the plan is held."""
     names = {task.name for task in tasks}
     edges = waits(tasks)
     pace = pace_of(())
@@ -154,12 +152,12 @@ def steps_of_tasks(tasks: Sequence[PlanTask]) -> Plan:
     return Plan(steps, prints, pace)
 
 
-# -- a graph that is no plan ------------------------------------------------------------------------------------------
+# -- a graph ----------------------------------------------------------------------------------------------------------
 
 
 def steps_of_graph(unit: UnitOfWork, graph: SharedGraph) -> Plan:
-    """A graph read as a plan: an edge leads to what waits, one labelled `part_of` to a part. Of a node's attributes
-    `complexity`, `duration_ms`, `priority`, `sequence`, `status` and `files`, separated by commas, are understood."""
+    """A graph read as a plan: an edge points to the node that waits; one labelled `part_of` points to a part.
+    Attributes used: `complexity`, `duration_ms`, `priority`, `sequence`, `status` and `files` (comma-separated)."""
     nodes = {node.key: node for node in unit.select(GraphNode, where(graph_id=graph.id))}
     left = {key: node for key, node in nodes.items() if node.attributes.get("status") not in DONE}
     needs: dict[str, list[str]] = {key: [] for key in left}
@@ -207,7 +205,7 @@ def _print(key: str, name: str, files: Sequence[str]) -> Footprint:
 
 
 class Meeting(NamedTuple):
-    """Two steps that could run together and touch the same."""
+    """Two steps that could run at the same time but touch the same path."""
 
     first: str
     second: str
@@ -215,11 +213,11 @@ class Meeting(NamedTuple):
 
 
 class Meetings:
-    """Which steps touch the same, looked at when two could run together, and no longer than there is time."""
+    """Which steps touch the same paths. Compared only when two could run together, and only while time allows."""
 
     def __init__(self, prints: Mapping[str, Footprint]) -> None:
         self._prints = prints
-        self._left = MOST_PAIRS
+        self._comparing = Comparing()
         self._known: dict[tuple[str, str], bool] = {}
         self.found: list[Meeting] = []
         self.is_whole = True
@@ -231,15 +229,11 @@ class Meetings:
         return self._known[pair]
 
     def _look(self, first: str, second: str) -> bool:
-        for mine in self._prints[first].parts:
-            for theirs in self._prints[second].parts:
-                near = mine.reach.near(theirs.reach)
-                if near.pairs > self._left:
-                    self.is_whole = False
-                    return False
-                self._left -= near.pairs
-                met = next(iter(near.meetings()), None)
-                if met is not None:
-                    self.found.append(Meeting(first, second, met.path))
-                    return True
-        return False
+        try:
+            met = self._comparing.met(self._prints[first], self._prints[second])
+        except OutOfTime:
+            self.is_whole = False
+            return False
+        if met is not None:
+            self.found.append(Meeting(first, second, met.overlap.path))
+        return met is not None

@@ -1,4 +1,4 @@
-"""How many tasks of a workflow are in which state, kept up to date by every move, so that nobody counts them."""
+"""How many tasks of a workflow are in each state. Every move updates it, so that nothing has to be counted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from handrail.domain.work.task import FINISHED, SHOWN_STATES, Task
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """The count of one workflow; it has the workflow's id. `blocked` counts apart from `pending`."""
+    """The counts of one workflow, stored under its id. `blocked` is counted separately from `pending`."""
 
     id: str
     counts: dict[str, int]
     worked_ms: int = 0
-    """What completed tasks took together, from their first start to their end."""
+    """Total time of completed tasks, each from its first start to its end."""
     version: int = 0
-    """How often the plan itself changed: tasks, their order, what waits for what. A task that moves changes no plan."""
+    """How often the plan itself changed: tasks, their order, their dependencies. Changes of task states do not
+    count."""
     laid_at: int = 0
-    """When the plan changed last."""
+    """When the plan last changed."""
 
     @property
     def stream(self) -> str:
@@ -38,7 +39,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
         return self.total - self.finished
 
     def after(self, *, gone: Iterable[Task] = (), come: Iterable[Task] = ()) -> Tally:
-        """The tally once `gone` are out of it and `come` are in; a task that moved is in both."""
+        """The tally with `gone` taken out and `come` added; a task that moved is in both."""
         counts = dict(self.counts)
         worked = self.worked_ms
         for task in gone:
@@ -55,6 +56,4 @@ def empty_tally(workflow_id: str) -> Tally:
 
 
 def _worked(task: Task) -> int:
-    if task.status != "completed" or task.started_at is None or task.finished_at is None:
-        return 0
-    return max(0, task.finished_at - task.started_at)
+    return task.took_ms or 0 if task.status == "completed" else 0

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from handrail.kernel.machine import Machine
+from handrail.kernel.records import UnitOfWork
 
 TASK_MACHINE = Machine(
     "task",
@@ -29,19 +30,27 @@ TASK_MACHINE = Machine(
     },
 )
 FINISHED = TASK_MACHINE.terminal
-RUNNING = ("planning", "in_progress", "paused")
-"""States in which somebody has begun with it."""
+UNFINISHED = tuple(state for state in TASK_MACHINE.states if state not in FINISHED)
+AT_WORK = ("planning", "in_progress")
+"""States in which someone works on it: it takes up one of the workflow's parallel slots."""
+RUNNING = (*AT_WORK, "paused")
+"""States in which work on it has begun."""
 REPLACEABLE = ("pending", "failed")
-"""States in which a new plan may change, drop or take it up again."""
+"""States in which a new plan may change, drop or restart it."""
 SHOWN_STATES = ("pending", "blocked", *TASK_MACHINE.states[1:])
+
+
+def shown_status(status: str, unmet: int) -> str:
+    """The status as shown to everyone: a pending task that waits for another is blocked."""
+    return "blocked" if status == "pending" and unmet else status
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One task.
 
-    Three counters make readiness a matter of this row alone: `unmet` counts the tasks it waits for that are not
-    finished (its own dependencies and those of the tasks it is part of), `open_children` its unfinished subtasks, and
-    `unblocks` the tasks that wait for it.
+    Three counters make readiness readable from this row alone: `unmet` counts the unfinished tasks it waits for (its
+    own dependencies and those of the tasks it is part of), `open_children` its unfinished subtasks, and `unblocks` the
+    tasks that wait for it.
     """
 
     id: str
@@ -70,7 +79,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     unblocks: int = 0
     open_children: int = 0
     attempts: int = 0
-    """How often work on it began."""
+    """How often work on it was started."""
     started_at: int | None = None
     finished_at: int | None = None
     assigned_agent_id: str | None = None
@@ -83,9 +92,21 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown_status(self) -> str:
-        """The status as everybody sees it: a pending task that waits for another is blocked."""
-        return "blocked" if self.status == "pending" and self.unmet else self.status
+        return shown_status(self.status, self.unmet)
 
     @property
     def is_finished(self) -> bool:
         return self.status in FINISHED
+
+    @property
+    def took_ms(self) -> int | None:
+        """From its first start to its end; None unless it has both."""
+        if self.started_at is None or self.finished_at is None:
+            return None
+        return max(0, self.finished_at - self.started_at)
+
+
+def task_name(unit: UnitOfWork, task_id: str) -> str:
+    """The name of a task, or its id if the task is gone."""
+    task = unit.get(Task, task_id)
+    return task.name if task is not None else task_id

@@ -1,4 +1,4 @@
-"""A workflow template: tasks with `{{variables}}` in their texts, to be applied again and again. The record only."""
+"""A workflow template: tasks with `{{variables}}` in their texts, to be applied repeatedly. The record only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True):
-    """One template. `tasks` are plan entries as they were given, `variables` say what to fill in."""
+    """One template. `tasks` are plan entries as given, `variables` what has to be filled in."""
 
     id: str
     name: str

@@ -1,5 +1,5 @@
-"""The port through which templates in files reach the tools, and what comes off the shelf. No files are read here:
-`outside/template_files.py` is the shelf people use."""
+"""The port through which templates in files reach the tools, and the entries on that shelf. Reads no files:
+`outside/template_files.py` is the shelf used in practice."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import msgspec
 from handrail.domain.work.templating import Blueprint
 
 FILE_PREFIX = "file:"
-"""Ids of templates in files begin so; the file's stem follows."""
+"""Ids of templates in files start with this, followed by the file's stem."""
 
 
 class FileTemplate(msgspec.Struct, frozen=True):
-    """A template that can be applied, and where it comes from: project, user or bundled."""
+    """A usable template, and where it comes from: project, user or bundled."""
 
     stem: str
     source: str
@@ -33,7 +33,7 @@ class FileTemplate(msgspec.Struct, frozen=True):
 
 
 class BrokenTemplate(msgspec.Struct, frozen=True):
-    """A file, or a folder of them, that cannot be used. It has no stem where no template could be meant by it."""
+    """A file, or a folder of files, that cannot be used. Its stem is empty if it cannot stand for any one template."""
 
     stem: str
     source: str
@@ -49,8 +49,8 @@ class BrokenTemplate(msgspec.Struct, frozen=True):
 
 
 class TemplateShelf(Protocol):
-    """All templates there are in files right now."""
+    """All templates currently available in files."""
 
     def entries(self) -> Sequence[FileTemplate | BrokenTemplate]:
-        """The nearest first: project, user, bundled. Of files with one stem only the nearest, broken or not."""
+        """Nearest first: project, user, bundled. Of files with the same stem only the nearest counts, broken or not."""
         ...

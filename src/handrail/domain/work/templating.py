@@ -1,8 +1,8 @@
-"""What a template says and what becomes of it: texts with `{{variables}}`, filled in with values, give a plan.
+"""Templates: texts with `{{variables}}` that become a plan once values are filled in.
 
 `{{name}}` and `{{ name }}` are the same variable. `\\{{` is a literal `{{`, and a backslash before a variable is
-written twice. A value is text: braces in it mean nothing. Not the record (`template.py`), and not the rules of plans
-(`planning.py`), which hold before and after filling in.
+written twice. A value is plain text: braces in it have no meaning. Not the record (`template.py`), and not the rules
+for plans (`planning.py`), which apply both before and after filling in.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
 MOST_VARIABLES = 100
 TEXT_LIMITS: Mapping[str, int] = {"name": 200, "description": 200_000, "parallel_group": 200, "parent": 200}
 LIST_LIMITS: Mapping[str, int] = dict.fromkeys(("depends_on", "files_likely_affected", "requires", "acceptance"), 4000)
-"""Every text of a task that variables may stand in, and the characters it may have once they are filled in."""
+"""Every text field of a task that may contain variables, and its maximum length once they are filled in."""
 
-# Backslashes, then two braces, then, where they make a variable, its name and two more. A text, not compiled here: only
-# templates need it, and every start would pay.
+# Backslashes, then two braces, then, if it is a variable, its name and two closing braces. Kept as text: only templates
+# need it, and compiling here would slow down every start.
 _BRACES = rf"(?<!\\)(\\*)\{{\{{(?:\s*({NAME_PATTERN})\s*\}}\}})?"
 _SHOWN_BRACES = 40
 
 
 class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A blank in a template. One that is not required and has no default is filled with nothing."""
+    """A blank in a template. If it is neither required nor has a default, it is filled with empty text."""
 
     name: Annotated[str, Meta(pattern=rf"^{NAME_PATTERN}\Z")]
     description: Annotated[str, Meta(max_length=2000)] = ""
@@ -46,7 +46,7 @@ class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """A sound template, wherever it is kept: every variable that is used is declared."""
+    """A sound template, wherever it is stored: every variable it uses is declared."""
 
     name: str
     description: str | None
@@ -55,7 +55,7 @@ class Blueprint(msgspec.Struct, frozen=True):
 
 
 class Filled(NamedTuple):
-    """What a template becomes with values."""
+    """A template with values filled in."""
 
     description: str | None
     tasks: list[PlanTask]
@@ -63,7 +63,7 @@ class Filled(NamedTuple):
 
 
 def blueprint_of(template: Template) -> Blueprint:
-    """A stored template. It was checked when it was made."""
+    """The blueprint of a stored template, which was checked when it was created."""
     return Blueprint(
         template.name,
         template.description,
@@ -73,7 +73,7 @@ def blueprint_of(template: Template) -> Blueprint:
 
 
 def task_entry(task: PlanTask) -> dict[str, Any]:
-    """A task as it is kept: what it must say, and of the rest what it says."""
+    """A task as it is stored: the mandatory fields, and those that differ from the default."""
     must = ("name", "description", "sequence")
     entry: dict[str, Any] = msgspec.to_builtins(task)
     return {key: value for key, value in entry.items() if key in must or value != getattr(_PLAIN_TASK, key)}
@@ -88,8 +88,7 @@ _PLAIN_TASK = PlanTask("-", "", 0)
 def read_blueprint(
     name: str, description: str | None, tasks: Sequence[PlanTask], variables: Sequence[Variable]
 ) -> Blueprint:
-    """The template, checked whole, or InvalidTemplate. A variable that is used and not declared is declared as one that
-    must be given."""
+    """The template, fully checked, or InvalidTemplate. A variable used but not declared is added as a required one."""
     if not tasks:
         raise InvalidTemplate("the template has no tasks", hint="give it at least one")
     if len(tasks) > MOST_TASKS:
@@ -108,7 +107,7 @@ def read_blueprint(
 
 
 def used_variables(description: str | None, tasks: Iterable[PlanTask]) -> list[str]:
-    """The variables in a template's texts, in the order they are met."""
+    """The variables in a template's texts, in order of first use."""
     found = {name: None for _, name in _pieces(description or "", "the description") if name}
     for task in tasks:
         for place, text in _texts(task):
@@ -122,7 +121,7 @@ def unused_variables(blueprint: Blueprint) -> list[str]:
 
 
 def templated(tasks: Iterable[PlanTask]) -> list[PlanTask]:
-    """Tasks of a plan as tasks of a template: `{{name}}` becomes a variable, and all else means itself."""
+    """Tasks of a plan as tasks of a template: `{{name}}` becomes a variable, everything else stays literal."""
     return [_mapped(task, lambda _, text: _guarded(text)) for task in tasks]
 
 
@@ -131,8 +130,8 @@ def _guarded(text: str) -> str:
 
 
 def _check_as_plan(tasks: Sequence[PlanTask], declared: Iterable[str]) -> None:
-    """A template is held to the rules of plans with its variables standing for themselves. Whether a reference with a
-    variable in it names a task is only known when it is filled in."""
+    """Checks a template against the rules for plans, with each variable standing for itself. Whether a reference that
+    contains a variable names a task is only known once it is filled in."""
     blanks = {name: f"{{{{{name}}}}}" for name in declared}
     tidied = [_mapped(task, lambda _, text: _join(text, blanks)) for task in tasks]
     open_references = {
@@ -148,7 +147,7 @@ def _check_as_plan(tasks: Sequence[PlanTask], declared: Iterable[str]) -> None:
 
 
 def _texts(task: PlanTask) -> Iterator[tuple[str, str]]:
-    """Every text of a task, with the words for its place."""
+    """Every text of a task, with a description of its place."""
     for field in TEXT_LIMITS:
         yield f'{field} of task "{task.name}"', getattr(task, field) or ""
     for field in LIST_LIMITS:
@@ -157,7 +156,7 @@ def _texts(task: PlanTask) -> Iterator[tuple[str, str]]:
 
 
 def _pieces(text: str, place: str) -> Iterator[tuple[str, str]]:
-    """Literal texts, each with the variable that follows it; at the end there is none."""
+    """Literal texts, each with the variable that follows it; the last has none."""
     end = 0
     for met in re.finditer(_BRACES, text):
         slashes, name = met[1], met[2]
@@ -185,8 +184,8 @@ def _join(text: str, values: Mapping[str, str]) -> str:
 
 
 def fill(blueprint: Blueprint, given: Mapping[str, str]) -> Filled:
-    """The template with these values. Refuses variables it does not have, and names all that are missing. The tasks are
-    not checked as a plan yet: two names may have become one."""
+    """The template with these values. Refuses unknown variables, and names all missing ones. The tasks are not yet
+    checked as a plan: two names may have become the same."""
     values = _values(blueprint, given)
     room = MESSAGE_BYTES
 
@@ -241,7 +240,7 @@ def _values(blueprint: Blueprint, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _mapped(task: PlanTask, change: Callable[[str, str], str]) -> PlanTask:
-    """The task with every text changed. Of what may be left out, an empty text is left out."""
+    """The task with every text changed. Optional texts that become empty are dropped."""
     changed: dict[str, Any] = {
         "name": change("name", task.name),
         "description": change("description", task.description),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -24,11 +24,12 @@ WORKFLOW_MACHINE = Machine(
 CLOSED = WORKFLOW_MACHINE.terminal
 OPEN = tuple(state for state in WORKFLOW_MACHINE.states if state not in CLOSED)
 
-SOURCE_TYPES = ("prompt", "github_issue", "linear", "jira", "custom")
+SourceType = Literal["prompt", "github_issue", "linear", "jira", "custom"]
+SOURCE_TYPES: tuple[str, ...] = get_args(SourceType)
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True):
-    """One workflow. Everything that belongs to it lives in the stream that has its id."""
+    """One workflow. Everything that belongs to it is in the stream with its id."""
 
     id: str
     name: str

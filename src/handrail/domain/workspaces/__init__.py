@@ -1,2 +1,2 @@
-"""Workspaces: working copies for parallel tasks, paths that agents keep for themselves, and what will not go together.
+"""Workspaces: working copies for parallel tasks, paths that agents reserve, and foreseeable conflicts.
 Records and rules; git is behind a port."""

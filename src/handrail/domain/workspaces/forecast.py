@@ -1,7 +1,7 @@
-"""Which tasks can be worked on at the same time: the one check of everything that says what a task will touch.
+"""Which tasks can be worked on at the same time: one check over everything that says what a task will touch.
 
 A task's footprint is what its plan entry, its own plan and its journal declare, and what is reserved for it. Two tasks
-are safe together where nothing they declare meets; what nobody declared, nobody can foresee. Reading only.
+are safe together if nothing they declare overlaps; what nobody declared cannot be foreseen. Reads only.
 """
 
 from __future__ import annotations
@@ -11,23 +11,26 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.domain.crew.agent import agent_name
 from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.journal.scope import Overlap
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import Workflow
 from handrail.domain.workspaces.meeting import Reach
 from handrail.domain.workspaces.reservation import Reservation
-from handrail.domain.workspaces.reserving import agent_name, live
+from handrail.domain.workspaces.reserving import live
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 MOST_READY = 20
 MOST_RUNNING = 50
 MOST_PAIRS = 20_000
-"""Pairs of areas that are looked at closely, in all: half a second. Plain paths and names that differ take none."""
+"""How many pairs of areas are compared closely, in all: half a second's worth. Plain paths and names that differ cost
+nothing."""
 
 
 class Declared(NamedTuple):
-    """What one place declares of a task."""
+    """What one source declares about a task."""
 
     source: str
     """files_likely_affected, plan, areas or reservation."""
@@ -35,7 +38,7 @@ class Declared(NamedTuple):
 
 
 class Footprint(msgspec.Struct, frozen=True):
-    """Everything that says what will be touched by something. What one place takes back another may still claim."""
+    """Everything that says what a task or agent will touch. What one source takes back another may still claim."""
 
     id: str
     name: str
@@ -46,36 +49,67 @@ class Footprint(msgspec.Struct, frozen=True):
         return not self.parts
 
 
+class Met(NamedTuple):
+    """An overlap of two footprints: what declares it in each, and how."""
+
+    mine: Declared
+    theirs: Declared
+    overlap: Overlap
+
+
+class OutOfTime(Exception):  # noqa: N818 - not an error: there is more than can be compared
+    """Two footprints declare more than the time left allows to compare."""
+
+
+class Comparing:
+    """Compares footprints, within a limited amount of work."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PAIRS
+
+    def met(self, one: Footprint, other: Footprint) -> Met | None:
+        """The first path in which two footprints overlap. Raises OutOfTime."""
+        for mine in one.parts:
+            for theirs in other.parts:
+                near = mine.reach.near(theirs.reach)
+                if near.pairs > self._left:
+                    raise OutOfTime
+                self._left -= near.pairs
+                for overlap in near.meetings():
+                    return Met(mine, theirs, overlap)
+        return None
+
+
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a task is not safe together with something else."""
+    """Why a task is not safe alongside something else."""
 
     task_id: str
     name: str
     other: str
-    """`ready` or `running` for another task, `reserved` for what an agent keeps for itself."""
+    """`ready` or `running` for another task, `reserved` for an agent's reservation."""
     other_id: str
     """The other task's id, or the agent's."""
     other_name: str
     path: str
     """A path that lies in both. It need not exist."""
     declared: str
-    """By what the task declares it, and how."""
+    """Which source of the task declares it, and how."""
     other_declared: str
     until: int | None = None
-    """When the reservation ends by itself."""
+    """When the reservation expires."""
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be begun at once, and why the rest cannot."""
+    """Which tasks can begin together, and why the others cannot."""
 
     batch: tuple[str, ...] = ()
-    """Ids of tasks that are safe together, with what is under way, and with what others have reserved."""
+    """Ids of tasks that are safe with each other, with what is under way, and with what others have reserved."""
     conflicts: tuple[Conflict, ...] = ()
-    """One for each two things that are not safe together."""
+    """One for each pair of things that are not safe together."""
     unknown: frozenset[str] = frozenset()
     """Ids of tasks that declare nothing: they claim nothing, and may touch anything."""
     unchecked: tuple[str, ...] = ()
-    """Ids of tasks that there was no time to compare with everything: they are in no batch."""
+    """Ids of tasks that there was no time to compare with everything; they are left out of the batch."""
 
 
 def forecast(
@@ -88,13 +122,13 @@ def forecast(
     agent_id: str | None = None,
     repository: str | None = None,
 ) -> Forecast:
-    """What of `ready`, best first, can be begun at once on so many free places, and what stands against the rest.
+    """Which of the `ready` tasks, best first, can begin now with this many free places, and what prevents the others.
 
-    The batch is greedy: whoever comes first in the order given is in it before anybody who comes later. What `agent_id`
-    has reserved is in nobody's way: it is the one that asks.
+    The batch is greedy: tasks join it in the order given. What `agent_id` has reserved blocks nothing, because that
+    agent is the one asking.
     """
     listed = {task.id for task in ready}
-    # A task with open parts leaves the work to them, and declares what they do.
+    # A task with open subtasks leaves the work to them, and what it declares is what they will do.
     ready = [task for task in ready if not task.open_children][:MOST_READY]
     under_way = [task for task in running if task.id not in listed and not task.open_children][:MOST_RUNNING]
     where = workflow.repository_path or repository
@@ -109,7 +143,7 @@ def forecast(
 
 
 def footprints(unit: UnitOfWork, tasks: Sequence[Task], reservations: Sequence[Reservation]) -> dict[str, Footprint]:
-    """What each of these tasks declares, with what is reserved for it."""
+    """What each of these tasks declares, including what is reserved for it."""
     ids = tuple(task.id for task in tasks)
     open_entries = unit.select(JournalEntry, Query((("id", ids), ("completed_at", None)))) if ids else []
     areas = {entry.id: entry.areas for entry in open_entries}
@@ -134,7 +168,7 @@ def _footprint(task: Task, areas: Mapping[str, list[str]], reserved: list[str]) 
 
 
 class _Kept(NamedTuple):
-    """What somebody else keeps for itself, as a footprint."""
+    """Another agent's reservation, as a footprint."""
 
     reservation: Reservation
     footprint: Footprint
@@ -143,7 +177,7 @@ class _Kept(NamedTuple):
 def _of_others(
     unit: UnitOfWork, reservations: Sequence[Reservation], agent_id: str | None, told: set[str]
 ) -> list[_Kept]:
-    """Other agents' reservations. Those for a task that is under way are in its own footprint."""
+    """Other agents' reservations, except those for a task under way, which are part of that task's footprint."""
     return [
         _Kept(
             one, Footprint(one.agent_id, agent_name(unit, one.agent_id), (Declared("reservation", Reach(one.paths)),))
@@ -154,13 +188,13 @@ def _of_others(
 
 
 class _Looking:
-    """Compares the ready tasks with everything that could be in their way, while there is time."""
+    """Compares the ready tasks with everything that could conflict, as far as time allows."""
 
     def __init__(self, ready: Sequence[Footprint], running: Sequence[Footprint], kept: Sequence[_Kept]) -> None:
         self._ready = ready
         self._running = running
         self._kept = kept
-        self._left = MOST_PAIRS
+        self._comparing = Comparing()
         self._unchecked: dict[str, None] = {}
         self._conflicts: list[Conflict] = []
 
@@ -187,31 +221,25 @@ class _Looking:
         )
 
     def _compare(self, task: Footprint, other: Footprint, what: str, until: int | None = None) -> bool:
-        """Notes the first path in which two things meet, and whether there is one."""
-        for mine in task.parts:
-            for theirs in other.parts:
-                near = mine.reach.near(theirs.reach)
-                cost = near.pairs
-                if not cost:
-                    continue
-                if cost > self._left:
-                    self._unchecked[task.id] = None
-                    return False
-                self._left -= cost
-                met = next(iter(near.meetings()), None)
-                if met is not None:
-                    self._conflicts.append(
-                        Conflict(
-                            task_id=task.id,
-                            name=task.name,
-                            other=what,
-                            other_id=other.id,
-                            other_name=other.name,
-                            path=met.path,
-                            declared=f"{mine.source}: {met.area}",
-                            other_declared=f"{theirs.source}: {met.other}",
-                            until=until,
-                        )
-                    )
-                    return True
-        return False
+        """Whether two things overlap; records the first path in which they do."""
+        try:
+            met = self._comparing.met(task, other)
+        except OutOfTime:
+            self._unchecked[task.id] = None
+            return False
+        if met is None:
+            return False
+        self._conflicts.append(
+            Conflict(
+                task_id=task.id,
+                name=task.name,
+                other=what,
+                other_id=other.id,
+                other_name=other.name,
+                path=met.overlap.path,
+                declared=f"{met.mine.source}: {met.overlap.area}",
+                other_declared=f"{met.theirs.source}: {met.overlap.other}",
+                until=until,
+            )
+        )
+        return True

@@ -1,4 +1,4 @@
-"""Keeping workspaces: recording one, giving it tasks, ending it. Over a unit of work; git is asked elsewhere."""
+"""Keeping workspaces: recording one, giving it tasks, ending it. Works on a unit of work; git is used elsewhere."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from handrail.kernel.records import UnitOfWork
 
 SHOWN = 10
 BRANCHES = "handrail"
-"""What the branches we name begin with."""
+"""The prefix of branches that Handrail names."""
 FOLDER = ".handrail/worktrees"
-"""Where worktrees lie that nobody chose a place for."""
+"""The default location of worktrees."""
 
 
 def find_workspace(unit: UnitOfWork, workspace_id: str) -> Workspace:
-    """The workspace, or a refusal that names those there are."""
+    """The workspace, or a refusal that names the newest ones there are."""
     space = unit.get(Workspace, workspace_id)
     if space is None:
         newest = unit.select(Workspace, Query((("status", "active"),), ("-created_at", "-id"), SHOWN))
@@ -35,18 +35,18 @@ def find_workspace(unit: UnitOfWork, workspace_id: str) -> Workspace:
 
 
 def name_for(name: str, key: str) -> str:
-    """A short name for a folder and a branch: some letters of what it is for, and the end of an id that is its own."""
+    """A short name for a folder and a branch: a few letters of its purpose, and the end of a unique id."""
     letters = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:32].strip("-") or "work"
     return f"{letters}-{key.rpartition('_')[2][-8:]}"
 
 
 def check_free(unit: UnitOfWork, path: str) -> None:
-    """Raises WorktreeRefused where an active workspace lies there already."""
+    """Raises WorktreeRefused if there is already an active workspace at this path."""
     taken = unit.select(Workspace, Query((("path", path), ("status", "active")), limit=1))
     if taken:
         raise WorktreeRefused(
             f"{path} is the workspace {taken[0].id} already, on branch {taken[0].branch}",
-            hint="task_assign_workspace puts a task into it; another one needs another path",
+            hint="assign a task to it with task_assign_workspace, or choose another path",
             id=taken[0].id,
         )
 
@@ -54,7 +54,7 @@ def check_free(unit: UnitOfWork, path: str) -> None:
 def record_workspace(
     unit: UnitOfWork, workflow: Workflow, made: Made, tasks: Sequence[Task], *, managed: bool
 ) -> Workspace:
-    """The workspace, recorded, with its tasks in it."""
+    """Records a workspace and puts its tasks into it."""
     check_free(unit, made.path)
     now = unit.now_ms()
     space = Workspace(
@@ -83,8 +83,8 @@ def put_into(unit: UnitOfWork, workflow: Workflow, task: Task, space: Workspace)
     check_same_workflow(task, space.workflow_id)
     if space.status != "active":
         raise WorktreeRefused(
-            f"workspace {space.id} is {space.status}; nothing is done in it any more",
-            hint="workspace_list shows the active ones",
+            f"workspace {space.id} is {space.status}; no work can be done in it any more",
+            hint="workspace_list lists the active ones",
             status=space.status,
         )
     if task.workspace_id != space.id:
@@ -94,7 +94,7 @@ def put_into(unit: UnitOfWork, workflow: Workflow, task: Task, space: Workspace)
 
 
 def end_workspace(unit: UnitOfWork, space: Workspace, status: str, **values: Any) -> Workspace:
-    """The workspace in its new state, recorded. One that is there already only takes the other values."""
+    """Records the workspace in a new state. If it is already in that state, only the other values change."""
     if space.status != status:
         WORKSPACE_MACHINE.check(f"workspace {space.id}", space.status, status)
     changed = msgspec.structs.replace(space, status=status, updated_at=unit.now_ms(), **values)
@@ -110,6 +110,7 @@ def check_same_workflow(task: Task, workflow_id: str) -> None:
         )
 
 
-def active_in(unit: UnitOfWork, workflow_id: str, states: Iterable[str] = ("active",)) -> list[Workspace]:
+def workspaces_in(unit: UnitOfWork, workflow_id: str, states: Iterable[str] = ("active",)) -> list[Workspace]:
+    """The workspaces of a workflow in these states, oldest first."""
     conditions = (("workflow_id", workflow_id), ("status", tuple(states)))
     return unit.select(Workspace, Query(conditions, ("created_at",)))

@@ -1,8 +1,8 @@
-"""Where two declared scopes meet: `overlap` of the journal's areas, asked only about what could meet at all.
+"""Where two declared scopes overlap: the journal's `overlap`, called only for areas that could overlap at all.
 
-A plan declares mostly plain paths and file names, and those meet in few ways. So many scopes can be held against many
-others without asking about every pair of areas. What is found, and what is not, is exactly what `overlap` says; a test
-holds the two together.
+A plan declares mostly plain paths and file names, and those can overlap in few ways. So many scopes can be compared
+with many others without examining every pair of areas. The result is exactly that of `overlap`; a test compares the
+two.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Kind = Literal["path", "glob", "name", "loose", "back"]
 
 
 class _Read(NamedTuple):
-    """One area as far as it takes to see what it can never meet."""
+    """Just enough about one area to rule out what it can never overlap."""
 
     area: str
     kind: Kind
-    """A plain path from the root, a glob below one, a file's name, anything else; or one that takes back."""
+    """A plain path from the root, a glob below one, a file name, anything else (`loose`), or one that takes back."""
     start: str = ""
-    """What every path in it begins with; for a name, the name."""
+    """The prefix of every path in it; for a name, the name."""
 
 
 class Near(NamedTuple):
-    """Areas of two scopes that may meet."""
+    """Areas of two scopes that may overlap."""
 
     mine: Sequence[str]
     theirs: Sequence[str]
@@ -37,7 +37,7 @@ class Near(NamedTuple):
         return len(self.mine) * len(self.theirs)
 
     def meetings(self) -> list[Overlap]:
-        """Every two of them that cover a common path."""
+        """Every pair of them that covers a common path."""
         return overlap(self.mine, self.theirs) if self.pairs else []
 
 
@@ -45,12 +45,12 @@ NOTHING = Near((), ())
 
 
 class Reach:
-    """Areas, read once, to be compared with many others."""
+    """A scope's areas, parsed once, to be compared with many others."""
 
     def __init__(self, areas: Iterable[str]) -> None:
         self._read = [_read(area) for area in areas if area.strip()]
         self.claims = any(one.kind != "back" for one in self._read)
-        """False where nothing is declared, or only taken back."""
+        """False if nothing is declared, or areas are only taken back."""
         self._kinds = {one.kind for one in self._read}
         self._starts = {one.start for one in self._read if one.kind in ("path", "glob")}
         self._above = {above for start in self._starts for above in _beginnings(start)}
@@ -59,17 +59,17 @@ class Reach:
         self._segments = {segment for start in plain for segment in start.split("/")}
 
     def near(self, other: Reach) -> Near:
-        """What of two scopes has to be looked at closely to tell whether they meet."""
+        """The areas of two scopes that must be compared closely to tell whether they overlap."""
         if self._is_apart(other):
             return NOTHING
         return Near(self._near(other), other._near(self))
 
     def meets(self, other: Reach) -> Overlap | None:
-        """Two areas that cover a common path, this one's first; None where no such path is found."""
+        """Two areas that cover a common path, this scope's first; None if no such path is found."""
         return next(iter(self.near(other).meetings()), None)
 
     def _is_apart(self, other: Reach) -> bool:
-        """True for scopes of which no two areas can meet: what most are to each other, and quickly told."""
+        """True if no two areas of these scopes can overlap. Cheap to tell, and true of most pairs of scopes."""
         if "loose" in self._kinds or "loose" in other._kinds:
             return not (self.claims and other.claims)
         if (self._names and "glob" in other._kinds) or (other._names and "glob" in self._kinds):
@@ -83,7 +83,7 @@ class Reach:
         )
 
     def _near(self, other: Reach) -> Sequence[str]:
-        """The areas that could meet one of the other's; with them whatever takes back. None where nothing could."""
+        """The areas that could overlap one of the other's, plus all that take back. Empty if nothing could."""
         near = [one for one in self._read if one.kind == "back" or other._may_meet(one)]
         return [one.area for one in near] if any(one.kind != "back" for one in near) else ()
 
@@ -102,7 +102,7 @@ class Reach:
 
 
 def _read(area: str) -> _Read:
-    """Whatever is not sure to be one of the simple kinds is loose: that costs time, and is never wrong."""
+    """Any area that is not certainly of a simple kind is `loose`, which costs time but is always correct."""
     text = area.strip()
     if text.startswith("!"):
         return _Read(area, "back")

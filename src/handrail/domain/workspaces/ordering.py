@@ -1,7 +1,7 @@
-"""In which order workspaces are merged: first what others build on. Reads only.
+"""The order in which workspaces are merged: first those that others build on. Reads only.
 
-A workspace waits for another when a task done in it needs, directly or through others, a task done there. Two that wait
-for each other have no order; neither keeps the other waiting.
+A workspace waits for another if one of its tasks depends, directly or through others, on a task of that one. Two
+that would wait for each other have no order, and neither waits.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.task import Task
 from handrail.domain.workspaces.workspace import Workspace
-from handrail.kernel.query import Query
+from handrail.kernel.query import CHUNK, Query
 from handrail.kernel.records import UnitOfWork
 
-CHUNK = 500
 TASKS = 1000
-"""Tasks of one workspace that are looked at."""
+"""How many tasks of one workspace are examined."""
 
 
 def tasks_of(unit: UnitOfWork, workspace_id: str) -> list[Task]:
@@ -24,7 +23,7 @@ def tasks_of(unit: UnitOfWork, workspace_id: str) -> list[Task]:
 
 
 def waits_for(unit: UnitOfWork, workspaces: Iterable[Workspace]) -> dict[str, tuple[str, ...]]:
-    """For each of these workspaces, by id, the others of them that come first."""
+    """For each of these workspaces, by id, which of the others must be merged first."""
     done_in = {task.id: space.id for space in workspaces for task in tasks_of(unit, space.id)}
     reached = {space_id: _needed(unit, done_in, space_id) for space_id in dict.fromkeys(done_in.values())}
     return {
@@ -34,7 +33,7 @@ def waits_for(unit: UnitOfWork, workspaces: Iterable[Workspace]) -> dict[str, tu
 
 
 def in_order(workspaces: Iterable[Workspace], before: Mapping[str, tuple[str, ...]]) -> list[Workspace]:
-    """The workspaces as they can be merged one after the other; those without an order as they were made."""
+    """The workspaces in an order in which they can be merged; where there is no order, in the order they were made."""
     left = sorted(workspaces, key=lambda space: (space.created_at, space.id))
     placed: list[Workspace] = []
     while left:
@@ -46,7 +45,7 @@ def in_order(workspaces: Iterable[Workspace], before: Mapping[str, tuple[str, ..
 
 
 def _needed(unit: UnitOfWork, done_in: Mapping[str, str], space_id: str) -> set[str]:
-    """The other workspaces that hold something the tasks of one need."""
+    """The other workspaces whose tasks one workspace's tasks depend on."""
     found: set[str] = set()
     seen = {task_id for task_id, where in done_in.items() if where == space_id}
     pending = list(seen)

@@ -1,5 +1,5 @@
-"""A reservation: paths that an agent asks others to leave alone for a while. The record; what overlaps is
-`forecast.py`'s."""
+"""A reservation: paths that an agent asks others to leave alone for a while. Only the record; `forecast.py` finds
+overlaps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Reservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Paths or globs of one repository, kept for one agent until they are released, expire, or the agent is lost."""
+    """Paths or globs in one repository, reserved for one agent until released, expired, or the agent is lost."""
 
     id: str
     repository: str
@@ -25,5 +25,5 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reservations_stream(repository: str) -> str:
-    """One stream a repository: of two agents that ask for the same path at once, one is second."""
+    """One stream per repository: if two agents ask for the same path at once, one of them comes second."""
     return f"paths:{repository}"

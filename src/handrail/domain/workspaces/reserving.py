@@ -1,8 +1,8 @@
-"""Reserving paths: an agent asks others to leave some alone for a while, gives them back, or is asked whose they are.
+"""Reserving paths: an agent asks others to leave some paths alone for a while, releases them, or asks whose they are.
 
-A reservation counts while it is not released, has not expired, and its agent is there; that is looked at on every
-reading, and nothing sweeps. All reservations of a repository lie in one stream: who is granted something has read it
-there, so of two agents that ask for the same path at once one is second and hears of the first.
+A reservation counts while it is not released, has not expired, and its agent is present; that is checked on every read,
+and nothing sweeps. All reservations of a repository are in one stream, which every grant has read: if two agents ask
+for the same path at once, one comes second and learns of the first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.agent import Agent, agent_name
 from handrail.domain.crew.posting import SYSTEM, Letter, post
 from handrail.domain.crew.presence import is_present
 from handrail.domain.journal.scope import judge, read_areas
@@ -23,17 +23,17 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 MOST_PATHS = 100
-"""Paths of one reservation."""
+"""The most paths in one reservation."""
 PATH_LENGTH = 1000
 TTL_MS = 3_600_000
 MOST_TTL_MS = 24 * TTL_MS
 HELD = 50
-"""Reservations that one agent may have in one repository: everybody who asks is held against all of them."""
+"""The most reservations of one agent in one repository: every new request is compared with all of them."""
 PATHS_LOST = "paths_lost"
 
 
 class Wanted(NamedTuple):
-    """What is asked for. The paths are those `tidy_paths` gives."""
+    """What is requested. The paths have been through `tidy_paths`."""
 
     repository: str
     paths: list[str]
@@ -43,23 +43,23 @@ class Wanted(NamedTuple):
 
 
 class InTheWay(NamedTuple):
-    """Another agent's reservation, and a path that lies in both. It need not exist."""
+    """Another agent's reservation, and a path that it shares with the request. The path need not exist."""
 
     reservation: Reservation
     name: str
-    """The agent's."""
+    """The other agent's name."""
     path: str
 
 
 class Asked(NamedTuple):
-    """What came of asking: a reservation, or what is in its way."""
+    """The outcome of a request: a reservation, or what is in its way."""
 
     reservation: Reservation | None
     in_the_way: list[InTheWay]
 
 
 class Kept(NamedTuple):
-    """Files that another agent keeps for itself."""
+    """Files that another agent has reserved."""
 
     reservation: Reservation
     name: str
@@ -67,7 +67,7 @@ class Kept(NamedTuple):
 
 
 def tidy_paths(paths: Iterable[str]) -> list[str]:
-    """The paths as they are kept, each once; refused where they reserve nothing or leave the repository."""
+    """The paths in stored form, each once; refused if they reserve nothing or leave the repository."""
     kept = list(dict.fromkeys(path.strip() for path in paths))
     for path in kept:
         if ".." in path.replace("\\", "/").split("/"):
@@ -78,9 +78,10 @@ def tidy_paths(paths: Iterable[str]) -> list[str]:
 
 
 def reserve(unit: UnitOfWork, agent: Agent, wanted: Wanted) -> Asked:
-    """All of the paths, or none. Asking again for the same paths renews.
+    """Reserves all of the paths, or none. Asking again for the same paths renews.
 
-    What an agent kept that is away does not count, and who takes it over ends it: nobody has it back by returning.
+    Reservations of an absent agent do not count. Taking over one of their paths ends them, so that the agent does not
+    get them back by returning.
     """
     standing = _unexpired(unit, wanted.repository)
     reach = Reach(wanted.paths)
@@ -135,14 +136,14 @@ def _granted(
 
 
 def _post_lost(unit: UnitOfWork, loser_id: str, taker: Agent, lost: Sequence[Reservation]) -> None:
-    """Tells an agent, whenever it comes back, that its paths are not kept for it any more."""
+    """Leaves a notice for an agent that its paths are no longer reserved."""
     ids = [one.id for one in lost]
     body = {"event": PATHS_LOST, "ids": ids, "now_kept_by": taker.id, "name": taker.name, "at": unit.now_ms()}
     post(unit, SYSTEM, loser_id, Letter("notification", body, f"{taker.name} keeps paths that you had", "high"))
 
 
 def release(unit: UnitOfWork, kept: Iterable[Reservation], paths: Sequence[str] | None = None) -> int:
-    """Gives these reservations back, or some of their paths; how many paths that were."""
+    """Releases these reservations, or only some of their paths; returns how many paths that were."""
     now, given = unit.now_ms(), 0
     for reservation in kept:
         left = [] if paths is None else [path for path in reservation.paths if path not in paths]
@@ -158,7 +159,7 @@ def release(unit: UnitOfWork, kept: Iterable[Reservation], paths: Sequence[str] 
 
 
 def kept_by(unit: UnitOfWork, agent_id: str, repository: str | None = None) -> list[Reservation]:
-    """What an agent has reserved, there or anywhere."""
+    """What an agent has reserved, in one repository or anywhere."""
     conditions: list[tuple[str, object]] = [("agent_id", agent_id), ("released_at", None)]
     conditions.append(("expires_at >", unit.now_ms()))
     found = unit.select(Reservation, Query(tuple(conditions), ("expires_at",)))
@@ -166,14 +167,14 @@ def kept_by(unit: UnitOfWork, agent_id: str, repository: str | None = None) -> l
 
 
 def live(unit: UnitOfWork, repository: str) -> list[Reservation]:
-    """The reservations that count now, the oldest first."""
+    """The reservations that count now, oldest first."""
     standing = _unexpired(unit, repository)
     here = {agent_id: is_present(unit, agent_id) for agent_id in dict.fromkeys(one.agent_id for one in standing)}
     return [one for one in standing if here[one.agent_id]]
 
 
 def kept_from(unit: UnitOfWork, repository: str, files: Sequence[str], agent_id: str | None) -> list[Kept]:
-    """Which of these files others than this agent keep for themselves."""
+    """Which of these files are reserved by agents other than this one."""
     found: list[Kept] = []
     for other in live(unit, repository):
         if other.agent_id == agent_id:
@@ -185,18 +186,8 @@ def kept_from(unit: UnitOfWork, repository: str, files: Sequence[str], agent_id:
     return found
 
 
-def shortened(text: str, most: int) -> str:
-    """A path or a reason as far as a reply carries it."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def agent_name(unit: UnitOfWork, agent_id: str) -> str:
-    agent = unit.get(Agent, agent_id)
-    return agent.name if agent is not None else agent_id
-
-
 def _unexpired(unit: UnitOfWork, repository: str) -> list[Reservation]:
-    """What is neither released nor expired, whether or not its agent is there."""
+    """Reservations neither released nor expired, whether or not their agents are present."""
     conditions = (("repository", repository), ("released_at", None), ("expires_at >", unit.now_ms()))
     found = unit.select(Reservation, Query(conditions, ("expires_at",)))
     return sorted(found, key=lambda one: (one.created_at, one.id))

@@ -1,4 +1,4 @@
-"""A workspace: a working copy in which tasks of a workflow are done apart from others. The record and its states."""
+"""A workspace: a working copy in which tasks of a workflow are done separately. The record and its states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORKSPACE_MACHINE = Machine(
 
 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):
-    """One workspace. What git says of it now is asked when it is shown."""
+    """One workspace. Git is asked for its current state whenever it is shown."""
 
     id: str
     workflow_id: str
@@ -23,9 +23,9 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     merge_commit: str | None
     managed: bool
-    """True when Handrail made the worktree; of any other it only keeps the record."""
+    """True if Handrail made the worktree; for any other it only keeps the record."""
     base_commit: str | None
-    """Where the branch began, where that is known."""
+    """Where the branch began, if known."""
     created_at: int
     updated_at: int
 

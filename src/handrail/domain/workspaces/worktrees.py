@@ -1,7 +1,7 @@
-"""The port to git's worktrees: make one, look at many, foresee conflicts, merge, take away. No I/O here.
+"""The port to git's worktrees: make one, inspect many, foresee conflicts, merge, remove. No I/O here.
 
 Unlike the tracker, what is behind this port writes to the user's repository, because it is asked to: branches,
-worktrees and merge commits. It never throws away a commit that nothing else holds, nor a file that is not committed.
+worktrees and merge commits. It never deletes a commit that nothing else refers to, nor an uncommitted file.
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ from typing import Protocol
 import msgspec
 
 CheckRun = Callable[[str], list[dict[str, object]]]
-"""Runs the project's checks in a folder and says how each ended (`passed` tells)."""
+"""Runs the project's checks in a folder and says how each ended (see its `passed`)."""
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A worktree that is there, on its branch."""
+    """A worktree that exists, on its branch."""
 
     path: str
     branch: str
     base_branch: str | None
-    """The branch it was made from; None where that was a commit."""
+    """The branch it was made from; None if that was a commit."""
     base_commit: str
     existed: bool = False
-    """True when the worktree or its branch was there already, as asked: an earlier try got this far, or the worktree
-    was taken away and its branch kept. `base_commit` is then where the branch once began."""
+    """True if the requested worktree or its branch already existed: an earlier attempt got this far, or the worktree
+    was removed and its branch kept. `base_commit` is then where the branch originally began."""
     notes: tuple[str, ...] = ()
-    """What whoever works there has to know: submodules that are not checked out, filters that were not run."""
+    """What anyone working there has to know: submodules that are not checked out, filters that were not run."""
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What git says of one worktree now."""
+    """What git says about one worktree now."""
 
     path: str
     exists: bool
     branch: str | None = None
     head: str | None = None
     dirty: tuple[str, ...] = ()
-    """Files that are not committed, the first ten: changed, staged, untracked; not the ignored ones."""
+    """The first ten uncommitted files: changed, staged or untracked, but not ignored."""
     dirty_count: int = 0
     ignored_count: int = 0
-    """Files that git is told to ignore; a folder that is ignored as a whole counts as one."""
+    """Files that git ignores; a folder ignored as a whole counts as one."""
     ahead: int = 0
     behind: int = 0
     bytes_used: int | None = None
-    """None where it could not be counted in time."""
+    """None if it could not be computed in time."""
     locked_by: str | None = None
     problem: str | None = None
-    """Why there is no answer, or only a part of one."""
+    """Why there is no answer, or only a partial one."""
 
 
 class Clash(msgspec.Struct, frozen=True):
@@ -60,35 +60,35 @@ class Clash(msgspec.Struct, frozen=True):
 
 
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
-    """Which worktrees would not merge, and what could not be told."""
+    """Which worktrees would not merge, and what could not be determined."""
 
     clashes: tuple[Clash, ...] = ()
     problems: dict[str, str] = {}
-    """Worktrees that the forecast leaves out, or knows only in part, each with the reason; the empty text stands for
-    all of them."""
+    """Worktrees that the forecast leaves out or covers only in part, each with the reason; an empty text as the key
+    stands for all of them."""
 
 
 class MergeDone(msgspec.Struct, frozen=True, kw_only=True):
-    """A branch that is part of its base now."""
+    """A branch that is now part of its base."""
 
     commit: str
     already: bool = False
-    """True when it was before; `commit` is then the merge that did it, where there is one, else the base."""
+    """True if it already was before; `commit` is then the merge that did it if there is one, else the base."""
     checks: tuple[dict[str, object], ...] = ()
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What taking a worktree away did, or would do."""
+    """What removing a worktree did, or would do."""
 
     path: str
     removed: bool
     branch_deleted: bool = False
     kept_commit: str | None = None
-    """The commit on its branch that holds what was not committed before; None in a dry run, which makes none."""
+    """The commit on its branch that saves what was uncommitted; None in a dry run, which makes none."""
     committed_files: int = 0
-    """Files in that commit, or that would be in it."""
+    """How many files are in that commit, or would be."""
     kept_branch: str | None = None
-    """A branch made for commits that no branch held: those of a detached HEAD."""
+    """A branch made for commits that were on no branch: those of a detached HEAD."""
     ignored_files: int = 0
     bytes_freed: int = 0
     kept_because: str | None = None
@@ -96,30 +96,30 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Worktrees(Protocol):
-    """The worktrees of one repository. Every call is synchronous and bounded in time; whatever was left half done by a
-    process that died is taken up by the next call for the same thing."""
+    """The worktrees of one repository. Every call is synchronous and bounded in time; what a process that died left
+    half done is picked up by the next call for the same thing."""
 
     def make(self, path: str, branch: str, base: str | None) -> Made:
-        """A worktree at `path` on the new branch `branch`, which begins at `base` (HEAD where none is named)."""
+        """Makes a worktree at `path` on the new branch `branch`, which begins at `base` (by default HEAD)."""
         ...
 
     def look(self, paths: Mapping[str, str | None]) -> dict[str, Looked]:
-        """What git says of these worktrees; each path with the base its branch is held against."""
+        """What git says about these worktrees; each path comes with the base to compare its branch with."""
         ...
 
     def foresee(self, worktrees: Mapping[str, str], base: str) -> Foreseen:
-        """Which of these worktrees (each name with its path) would not merge with each other, or with `base`, as they
-        are now: with what is not committed. The base's name in a clash is the empty text."""
+        """Which of these worktrees (names with their paths) would not merge with each other or with `base` in their
+        current state, uncommitted changes included. In a clash the base's name is the empty text."""
         ...
 
     def merge(self, branch: str, base: str, *, message: str, checks: CheckRun | None) -> MergeDone:
-        """Makes the branch part of its base, which is a branch too, by a merge commit; refused where it conflicts, a
-        check fails, the branch's worktree has something uncommitted, or the base's own working copy is in the way.
-        Nothing is changed then. The checks run in a worktree of the merged commit that is gone afterwards."""
+        """Merges the branch into its base, also a branch, with a merge commit. Refuses, and changes nothing, if there
+        are conflicts, a check fails, the branch's worktree has uncommitted changes, or the base's own working copy is
+        in the way. The checks run in a temporary worktree of the merged commit."""
         ...
 
     def remove(self, path: str, *, base: str | None, delete_branch: bool, ignored: bool, dry_run: bool) -> Removal:
-        """Takes a worktree away when nothing is lost by it. What is not committed is committed to its branch first;
-        files that git ignores go only when `ignored` says so. A branch goes only when `base` has all of it. Where the
-        folder stays, nothing is changed and `kept_because` tells why; a dry run changes nothing at all."""
+        """Removes a worktree if that loses nothing. Uncommitted changes are first committed to its branch; files that
+        git ignores are deleted only if `ignored` is set, and a branch only if `base` contains all of it. If the folder
+        stays, nothing changes and `kept_because` says why; a dry run changes nothing at all."""
         ...

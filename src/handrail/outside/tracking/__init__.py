@@ -1,4 +1,4 @@
-"""Tracking: exact snapshots of working copies and what lies between them, with git where there is a repository.
+"""Tracking: exact snapshots of working copies and the changes between them, with git if there is a repository.
 
 `tracker_at` is the way in. Nothing here is imported before the first task is journalled.
 """

@@ -1,5 +1,5 @@
-"""Edits that were there before and that a pull or switch carried over: merged into what it brought, as git does it with
-`--autostash` and `checkout --merge`. The merged content is the basis of whatever the task changed on top."""
+"""Earlier edits that a pull or switch carried over: merged into what it brought, as git does with `--autostash` and
+`checkout --merge`. The merged content is the basis for whatever the task changed on top."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex
 
 FILES = 50
-"""Files that are merged for one comparison; beyond, an edit that was carried over counts as the task's."""
+"""How many files are merged for one comparison; beyond that, a carried-over edit counts as the task's."""
 
 
 class Carrying:
-    """Merges older edits into what came in."""
+    """Merges earlier edits into what came in."""
 
     def __init__(self, private: PrivateIndex) -> None:
         self._private = private
         self._left = FILES
 
     def merged(self, edited: Entry | None, base: Entry | None, arrived: Entry | None) -> Entry | None:
-        """The edited file with the arrived change in it; None where both do not fit together."""
+        """The edited file with the arrived change merged in; None if the two conflict."""
         if self._left <= 0 or edited is None or base is None or arrived is None:
             return None
         if not all(entry.is_stored and entry.mode.startswith("100") for entry in (edited, base, arrived)):

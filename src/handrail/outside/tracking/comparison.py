@@ -1,8 +1,9 @@
-"""From two snapshots to what the task did: each path's change split at what came in from elsewhere.
+"""From two snapshots to what the task did: separates each path's change from what came in from elsewhere.
 
-For every path that differs there is a *basis*: what it would be had only merges, pulls, switches and the like happened.
-The task's own part lies between the basis and the end, the external part between the beginning and the basis; a path
-may have both. The basis of all paths together is a tree, and the patch of a task is the difference from that tree.
+For every path that differs there is a *basis*: what it would be if only merges, pulls, switches and the like had
+happened. The task's own part lies between the basis and the end, the external part between the beginning and the basis;
+a path may have both. The basis of all paths together is a tree, and the patch of a task is the difference from that
+tree.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ REVEAL_MARGIN_NS = 10_000_000
 
 
 class Point(NamedTuple):
-    """One snapshot as the comparison needs it."""
+    """One snapshot, as the comparison needs it."""
 
     id: str
     commit: str | None
@@ -52,7 +53,7 @@ class Point(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Two snapshots, compared."""
+    """The result of comparing two snapshots."""
 
     own: Pairs
     external: Pairs
@@ -68,12 +69,12 @@ class Compared(NamedTuple):
 
 
 def net_pairs(private: PrivateIndex, before: Point, after: Point, warnings: list[str]) -> Pairs:
-    """Every path that differs between two snapshots, whoever changed it."""
+    """Every path that differs between two snapshots, no matter who changed it."""
     try:
         pairs = differing(private, before.tree, after.tree)
     except GitTimedOut:
         raise
-    except GitFailed:  # its trees were in the user's repository and are gone: the kept indexes still have the names
+    except GitFailed:  # the trees were in the user's repository and are gone: the kept indexes still have the names
         kept = (private.state.kept_index(before.id), private.state.kept_index(after.id))
         if not all(os.path.exists(index) for index in kept):  # noqa: PTH110
             raise
@@ -141,7 +142,7 @@ class Comparison:
         return {path for path in found if not is_ours(path)}
 
     def _dirty(self, point: Point, asked: Asked) -> Pairs | None:
-        """What differed from the last commit; None when that cannot be told any more."""
+        """What differed from the last commit; None if that can no longer be determined."""
         commit = point.commit or self._empty
         try:
             return with_large(self._private, asked.pairs(), (commit, point.tree), ({}, point.large))
@@ -151,7 +152,7 @@ class Comparison:
             return None
 
     def _moved(self) -> Pairs | None:
-        """What differs between the commits of both ends; None when the older one is gone."""
+        """What differs between the commits of both ends; None if the older one is gone."""
         try:
             return differing(self._private, self._before.commit or self._empty, self._after.commit or self._empty)
         except GitTimedOut:
@@ -182,7 +183,7 @@ class Comparison:
         return self._carrying.merged(found, was_committed, committed) or committed
 
     def _in_and_out_of_sight(self, net: Pairs) -> list[bytes]:
-        """Files that were there all the time, and that ignore rules now show or hide."""
+        """Files that existed all the time and are now revealed or hidden by ignore rules."""
         before, after = self._before.notes, self._after.notes
         in_tree = any(path == b".gitignore" or path.endswith(b"/.gitignore") for path in net)
         elsewhere = before.rules and after.rules and before.rules != after.rules
@@ -203,7 +204,7 @@ class Comparison:
         return notes.unstaged.get(path_text(path))
 
     def _changed_ns(self, path: bytes) -> int:
-        """When a file was last changed; -1 when it is not there."""
+        """When a file was last changed; -1 if it does not exist."""
         try:
             facts = os.lstat(os.fsencode(self._private.repository.top) + b"/" + path)
         except OSError:
@@ -223,11 +224,11 @@ class Comparison:
         return "untracked" if mark == "D" else "working_tree"
 
     def _basis_tree(self, own: Pairs, net: Pairs, *, is_all: bool) -> str:
-        """The tree before the task's own part. Files that are in no tree cannot be in this one either."""
+        """The tree before the task's own part. It lacks files that are stored in no tree."""
         stored = {path: pair[0] for path, pair in own.items() if pair[0] is None or pair[0].is_stored}
         is_as_found = all(is_same(entry, net[path][0]) for path, entry in stored.items())
         if is_as_found and (is_all or len(stored) <= ARGUMENTS):
-            return self._before.tree  # good enough as long as only the task's own paths are looked at
+            return self._before.tree  # good enough, since only the task's own paths are looked at
         return difference.tree_with(self._private, self._after.tree, stored)
 
     def _detail(self, basis: str, own: Pairs) -> Detail:

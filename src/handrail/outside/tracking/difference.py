@@ -1,14 +1,14 @@
-"""Compares trees, entry by entry. Names, modes and contents only: who changed what is `comparison.py`'s question."""
+"""Compares trees, entry by entry. Names, modes and contents only: who changed what is up to `comparison.py`."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex, names
 from handrail.outside.tracking.state import Large
+from handrail.outside.whole_files import drop_file
 
 EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -17,13 +17,13 @@ EMPTY_TREE = {
 NO_MODE = "000000"
 SIMILAR = "-M50%"
 RENAMES_TRIED = "-l1000"
-"""Files that are compared pair by pair; above that only identical ones are seen as moved."""
+"""How many files are compared pair by pair; above that only identical ones are recognised as moved."""
 TREES = ("diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--no-abbrev", "--no-commit-id")
 PLAIN = (*TREES, "--raw", "--no-renames", "--ignore-submodules=none")
 
 
 class Entry(NamedTuple):
-    """A file in a tree, or beside it: by blob id, by fingerprint, or by both."""
+    """A file in a tree, or kept outside of it: identified by blob id, by fingerprint, or by both."""
 
     mode: str
     oid: str | None
@@ -58,7 +58,7 @@ class Detail(NamedTuple):
 
 
 def is_same(one: Entry | None, other: Entry | None) -> bool:
-    """True when both are known to be the same file."""
+    """True if both are known to be the same file."""
     if one is None or other is None:
         return one is other
     if one.mode != other.mode:
@@ -69,8 +69,8 @@ def is_same(one: Entry | None, other: Entry | None) -> bool:
 
 
 class Asked:
-    """Every path with different entries in two trees or commits. Several may be asked for at once; each is told when it
-    is wanted."""
+    """A running query for every path with different entries in two trees or commits. Several may run at once; `pairs`
+    waits for the answer."""
 
     def __init__(self, private: PrivateIndex, one: str, other: str) -> None:
         self._call = private.start(*PLAIN, one, other) if one != other else None
@@ -95,7 +95,7 @@ def _pairs(output: bytes) -> Iterator[tuple[bytes, Pair]]:
 
 
 def parse_facts(facts: bytes) -> Pair:
-    """`:mode mode oid oid status` of a raw diff."""
+    """Parses `:mode mode oid oid status` of a raw diff."""
     old_mode, new_mode, old, new = facts[1:].decode().split(" ")[:4]
     return (
         None if old_mode == NO_MODE else Entry(old_mode, old),
@@ -134,7 +134,7 @@ def in_tree(private: PrivateIndex, tree: str, paths: Sequence[bytes]) -> Entries
 
 
 def with_large(private: PrivateIndex, pairs: Pairs, trees: tuple[str, str], large: tuple[Entries, Entries]) -> Pairs:
-    """The same pairs with the files that are in no tree put in their place. `large` are those of either side."""
+    """The same pairs, adding the files that are in no tree. `large` are those of either side."""
     touched = sorted(large[0].keys() | large[1].keys())
     if not touched:
         return pairs
@@ -152,7 +152,7 @@ def with_large(private: PrivateIndex, pairs: Pairs, trees: tuple[str, str], larg
 
 
 def tree_with(private: PrivateIndex, tree: str, changed: Mapping[bytes, Entry | None]) -> str:
-    """Another tree with some entries replaced, written to the private store."""
+    """Writes a copy of a tree with some entries replaced to the private store."""
     algorithm = private.repository.algorithm
     index = f"{private.state.folder}/basis.{os.getpid()}"
     nothing = "0" * len(EMPTY_TREE[algorithm])
@@ -166,8 +166,7 @@ def tree_with(private: PrivateIndex, tree: str, changed: Mapping[bytes, Entry | 
         return private.git("write-tree", "--missing-ok", index=index).strip().decode()
     finally:
         for left in (index, f"{index}.lock"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(left)  # noqa: PTH108
+            drop_file(left)
 
 
 def detail(private: PrivateIndex, one: str, other: str, paths: Collection[bytes]) -> Detail:

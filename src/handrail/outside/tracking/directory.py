@@ -1,9 +1,9 @@
-"""The tracker of directories without git: snapshots of kind `checksum`, each a manifest kept under the project's
-state. Contents are not kept, so there are no patches. Implements `handrail.domain.journal.tracking.Tracker`.
+"""The tracker of directories without git: snapshots of kind `checksum`, each a manifest kept in the project's state
+folder. Contents are not kept, so there are no patches. Implements `handrail.domain.journal.tracking.Tracker`.
 
     plain-KEY/latest           the last manifest: files it knows need not be read again
     plain-KEY/kept/ID.manifest a snapshot's
-    plain-KEY/clock            touched to learn the time by the file system's clock
+    plain-KEY/clock            touched to read the file system's clock
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.ids import Ids
 from handrail.outside.tracking.manifest import Bounds, Looked, Manifest, from_bytes, look, to_bytes
 from handrail.outside.tracking.plain_changes import changed_paths, changes_between
-from handrail.outside.tracking.state import disk_use, write_whole
+from handrail.outside.tracking.state import disk_use
+from handrail.outside.whole_files import write_whole
 
 GONE = "the snapshot that this began with is no longer kept, so its changes are not known"
 
@@ -38,7 +39,7 @@ class DirectoryTracker:
         self._bounds = bounds or Bounds(time.monotonic)
 
     def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
-        """The state of exactly this directory, or of the one that `like` was made of."""
+        """The state of exactly this directory, or of the one that `like` was taken of."""
         top = os.path.realpath(like.root if like is not None else root)
         check_place(top)
         folder = self._folder(top)
@@ -62,7 +63,7 @@ class DirectoryTracker:
         )
 
     def changes(self, before: Snapshot, after: Snapshot, *, others: Sequence[OtherTask] = ()) -> Changes:
-        """What lies between two snapshots. What came from somebody else's hand at the same time cannot be told."""
+        """What changed between two snapshots. Changes that somebody else made at the same time cannot be told apart."""
         old, new = self._kept(before), self._kept(after)
         if old is None or new is None:
             return Changes(own=[], warnings=[GONE], partial=True)
@@ -70,7 +71,7 @@ class DirectoryTracker:
         return self._with_overlaps(found, before, after, others) if others else found
 
     def patch(self, before: Snapshot, after: Snapshot, paths: Sequence[str] | None = None) -> Iterator[bytes]:  # noqa: ARG002
-        """There is none: what files contained before is not kept."""
+        """Always refused: what files contained before is not kept."""
         raise PlaceUnusable(
             f"{before.root} is no git repository, and what its files contained before is not kept",
             hint="`git init` there before the next task, and patches can be made",
@@ -104,10 +105,10 @@ class DirectoryTracker:
             raise PlaceUnusable(f"{top} is no directory", hint="name the directory the work is done in") from None
 
     def _keep(self, folder: Path, identity: str, looked: Looked) -> None:
-        """Writes the manifest once: the last one and the snapshot's are two names of one file where there can be."""
+        """Writes the manifest once: if hard links work, the last one and the snapshot's are two names of one file."""
         latest, kept = folder / "latest", folder / "kept" / f"{identity}.manifest"
         if not looked.is_new and _linked(latest, kept):
-            os.utime(kept)  # what `prune` goes by
+            os.utime(kept)  # `prune` goes by this time
             return
         content = to_bytes(looked.manifest)
         write_whole(kept, content)
@@ -118,7 +119,7 @@ class DirectoryTracker:
             write_whole(latest, content)
 
     def _with_overlaps(self, found: Changes, before: Snapshot, after: Snapshot, others: Sequence[OtherTask]) -> Changes:
-        """Adds which paths changed while other tasks were open too: between the later beginning and the earlier end."""
+        """Adds which paths changed while another task was open too: from the later beginning to the earlier end."""
         own = {change.path for change in found.own}
         tasks: dict[str, list[str]] = {}
         lost = []
@@ -158,8 +159,8 @@ class DirectoryTracker:
 
 
 def check_place(top: str) -> None:
-    """Raises PlaceUnusable for directories that are nobody's project: what is below is not one task's work, and
-    reading all of it would take hours."""
+    """Raises PlaceUnusable for directories that are nobody's project: what is below is not one task's work, and reading
+    all of it would take hours."""
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - no Path: `~` may be unset
     if home == top or home.startswith(f"{top.rstrip('/')}/"):
         where = "your home folder" if home == top else "the whole disk" if top == "/" else "above your home folder"
@@ -172,7 +173,7 @@ def check_place(top: str) -> None:
 
 @contextlib.contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Whatever goes wrong is about the place."""
+    """Reports any OSError as a problem with the place."""
     try:
         yield
     except OSError as problem:
@@ -182,7 +183,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _time_there(folder: Path) -> int:
-    """The time by the clock that stamps files here: another machine's, if the disk is another machine's."""
+    """The time by the clock that stamps files here, which may be another machine's."""
     clock = folder / "clock"
     clock.write_bytes(b"")
     os.utime(clock)

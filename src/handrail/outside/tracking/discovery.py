@@ -1,7 +1,7 @@
-"""Finds the repository a folder belongs to, and what in its own configuration has to be silenced before git may look.
+"""Finds the repository a folder belongs to, and what in its configuration must be disarmed before git may look at it.
 
-A folder has no repository here when git is missing or refuses (another owner, a bare repository), when the tree would
-be the file system's root or somebody's home, and when the repository claims a working tree other than the one it lies
+A folder counts as having no repository if git is missing or refuses (another owner, a bare repository), if the tree
+would be the file system's root or somebody's home, or if the repository claims a working tree other than the one it is
 in.
 """
 
@@ -19,15 +19,15 @@ PROGRAM_KEYS = re.compile(
     r"|remote\..+\.(uploadpack|receivepack|vcs|proxy|promisor)|credential\..+\.helper|gpg\..+\.program",
     re.DOTALL,
 )
-"""Settings with a free part in their names that start a program or fetch something. Those with fixed names are always
-overridden."""
+"""Settings with a variable part in their names that start a program or fetch something. Those with fixed names are
+always overridden."""
 FIXED_PROGRAM_KEYS = re.compile(
     r"(alias|pager)\..+|core\.(fsmonitor|hookspath|sshcommand|gitproxy|pager|editor|askpass|alternaterefscommand)"
     r"|diff\.external|sequence\.editor|interactive\.difffilter|gpg\.program|credential\.helper|submodule\..+\.update",
     re.DOTALL,
 )
 THEIRS = (b"local", b"worktree")
-"""Scopes of the configuration that come with the repository."""
+"""The configuration scopes that come with the repository."""
 TRUE = ("true", "yes", "on", "1")
 
 
@@ -45,7 +45,7 @@ class Repository(NamedTuple):
     overrides: Mapping[str, str] = {}
     """Settings that disarm what the repository configures."""
     silenced: Sequence[str] = ()
-    """The names of those settings, for the user to know."""
+    """The names of those settings, to tell the user."""
     excludes_file: str = ""
     """The user's file of ignore rules for all repositories."""
     filters: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class Repository(NamedTuple):
 
 
 def discover(folder: str, deadline: Deadline) -> Repository | None:
-    """The repository whose working tree `folder` lies in, if it can be used."""
+    """The repository whose working tree contains `folder`, if it can be used."""
     if git_program() is None:
         return None
     folder = os.path.realpath(folder)
@@ -110,7 +110,7 @@ def _facts(folder: str, deadline: Deadline) -> Repository | None:
     asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
     extra = ("--show-object-format", "--is-shallow-repository")
     lines = _lines(folder, deadline, *asked, *extra)
-    if len(lines) != len(asked) + len(extra):  # a name with a newline: one question, one answer
+    if len(lines) != len(asked) + len(extra):  # a name contains a newline: ask one question at a time
         lines = [b"\n".join(_lines(folder, deadline, question)) for question in (*asked, *extra)]
     top, git_dir, common_dir = (os.path.realpath(os.path.join(folder, os.fsdecode(line))) for line in lines[:3])  # noqa: PTH118
     return Repository(top, git_dir, common_dir, algorithm=lines[3].decode(), is_shallow=lines[4] == b"true")
@@ -123,7 +123,7 @@ def _lines(folder: str, deadline: Deadline, *questions: str) -> list[bytes]:
 def _is_usable(top: str, folder: str) -> bool:
     if top in (os.path.realpath("/"), os.path.realpath(os.path.expanduser("~"))):  # noqa: PTH111 - no Path: `~` may be unset
         return False
-    while folder != top:  # core.worktree may name any folder: the tree must be the one that holds the nearest .git
+    while folder != top:  # core.worktree may name any folder: the tree must be the one with the nearest .git
         parent = os.path.dirname(folder)  # noqa: PTH120
         if parent == folder or os.path.lexists(f"{folder}/.git"):
             return False

@@ -1,10 +1,11 @@
-"""Runs git in repositories that nobody vouches for: no program the repository names is ever started.
+"""Runs git in untrusted repositories: no program that the repository names is ever started.
 
 The user's own configuration (system and global) stays in force: without it line endings, excluded files and trusted
 folders would be wrong. What comes with the repository may be hostile. Settings that name a program are overridden on
 every call, through the environment, because a key may itself contain `=` and `-c` would cut it there. The environment
-is built from a short list of names, so that no GIT_* or LD_* of the caller leaks in. Every call has a deadline, and its
-output a limit. What a repository configures for itself is found by `discovery.py` and handed in as `overrides`.
+is built from a short list of names, so that none of the caller's GIT_* or LD_* variables leak in. Every call has a
+deadline, and its output a limit. What a repository configures for itself is found by `discovery.py` and passed in as
+`overrides`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 OUTPUT_BYTES = 512 * 1024 * 1024
-"""What one call may print. A name list of a million files is a tenth of it."""
+"""How much one call may print. A list of a million file names is a tenth of it."""
 
 KEPT_ENVIRONMENT = (
     "APPDATA",
@@ -62,7 +63,7 @@ FORCED_SETTINGS = {
     "core.askPass": "",
     "core.editor": "false",
     "core.fsmonitor": "false",  # may be a program, run by whatever reads the index
-    "core.fsync": "none",  # what is private here can be made again
+    "core.fsync": "none",  # private data can be made again
     "core.gitProxy": "",
     "core.hooksPath": os.devnull,
     "core.logAllRefUpdates": "false",
@@ -91,7 +92,7 @@ FORCED_SETTINGS = {
 }
 
 
-class GitFailed(Exception):  # noqa: N818 - the engine answers in part; it does not crash
+class GitFailed(Exception):  # noqa: N818 - the engine gives a partial answer; it does not crash
     """Git ended with an error."""
 
     def __init__(self, arguments: Sequence[str], code: int, complaint: bytes) -> None:
@@ -106,7 +107,7 @@ class GitTimedOut(GitFailed):
 
 
 class Deadline:
-    """The moment by which everything has to be done."""
+    """The moment by which everything must be done."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -117,13 +118,13 @@ class Deadline:
 
 @functools.cache
 def git_program() -> str | None:
-    """The absolute path of git, looked up once: never relative to a folder somebody else has filled."""
+    """The absolute path of git, looked up once: never relative to a folder that somebody else may have filled."""
     found = shutil.which("git")
     return os.path.realpath(found) if found and os.path.isabs(os.path.realpath(found)) else None  # noqa: PTH117
 
 
 class GitCall:
-    """One git process, started; `output` waits for it. Several may run side by side."""
+    """One running git process; `output` waits for it. Several may run side by side."""
 
     def __init__(
         self,
@@ -134,7 +135,9 @@ class GitCall:
         overrides: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
         given: bytes | None = None,
+        held: Sequence[int] = (),
     ) -> None:
+        """`overrides` are added to the forced settings and win over them; `held` are descriptors to inherit."""
         program = git_program()
         if program is None:
             raise GitFailed(arguments, 127, b"there is no git on this machine")
@@ -149,6 +152,7 @@ class GitCall:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # so that whatever git starts can be ended with it
+            pass_fds=tuple(held),
         )
 
     def output(self, *, allowed: Sequence[int] = (0,)) -> bytes:
@@ -156,7 +160,8 @@ class GitCall:
         return b"".join(self.chunks(allowed=allowed))
 
     def chunks(self, *, allowed: Sequence[int] = (0,)) -> Iterator[bytes]:
-        """What it prints, while it prints. Raises GitFailed at the end, GitTimedOut as soon as time or room is up."""
+        """Its output as it is printed. Raises GitFailed at the end, GitTimedOut as soon as it exceeds its time or
+        output."""
         complaint = bytearray()
         try:
             yield from self._exchange(complaint)
@@ -169,7 +174,7 @@ class GitCall:
             raise GitFailed(self._arguments, code, bytes(complaint))
 
     def stop(self) -> None:
-        """Ends it, if it runs, with everything it has started."""
+        """Ends it, if it is running, along with everything it has started."""
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -181,7 +186,7 @@ class GitCall:
                     pipe.close()
 
     def _exchange(self, complaint: bytearray) -> Iterator[bytes]:
-        """Feeds and reads all three pipes at once; TimeoutError when time or room is up."""
+        """Feeds and reads all three pipes at once; raises TimeoutError when the time or output limit is reached."""
         process, room = self._process, OUTPUT_BYTES
         rest = memoryview(self._given or b"")
         with selectors.DefaultSelector() as selector:

@@ -1,7 +1,7 @@
 """The tracker of git working trees: snapshots of kind `git`. Implements `handrail.domain.journal.tracking.Tracker`.
 
-Whatever cannot be done in time or cannot be read is flagged and warned about; an answer in part is still an answer, and
-never silently an empty one.
+Whatever cannot be read or done in time is flagged and warned about; a partial answer is still an answer, and never
+silently an empty one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from handrail.outside.tracking.snapshot import Taken, take
 from handrail.outside.tracking.state import Busy, Notes, StateFolder, TreeState
 
 LAST_RESORT_S = 3.0
-"""What is allowed beyond the limit to learn at least where HEAD is."""
+"""Extra time beyond the limit to find out at least where HEAD is."""
 
 
 class GitTracker:
@@ -45,12 +45,12 @@ class GitTracker:
         self._limits = limits or Limits()
 
     def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
-        """`root` must lie in a repository, or have done so when `like` was taken."""
+        """`root` must be in a repository, or have been in one when `like` was taken."""
         top = like.root if like is not None else root
         return self.tried(top) or self._lost(top)
 
     def tried(self, root: str) -> Snapshot | None:
-        """None when there is no repository that can be used."""
+        """None if there is no usable repository."""
         deadline = Deadline(self._limits.seconds)
         repository = discover(root, deadline)
         return self._taken(repository, deadline, 0) if repository is not None else None
@@ -91,7 +91,7 @@ class GitTracker:
         )
 
     def _tried(self, private: PrivateIndex) -> Taken:
-        """A private index that git cannot use is begun anew, once."""
+        """Takes a snapshot. If git cannot use the private index, it is rebuilt once."""
         try:
             return take(private, self._limits)
         except GitTimedOut:
@@ -102,7 +102,7 @@ class GitTracker:
             return taken._replace(flags=[*taken.flags, "begun_anew"])
 
     def _degraded(self, repository: Repository, state: TreeState, identity: str, problem: Exception) -> Snapshot:
-        """HEAD at least."""
+        """A snapshot with nothing but HEAD."""
         commit = None
         try:
             asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
@@ -120,7 +120,7 @@ class GitTracker:
         )
 
     def _lost(self, top: str) -> Snapshot:
-        """The repository that was here is no more, or cannot be used any more."""
+        """For a repository that is gone or can no longer be used."""
         flags = ["degraded", "because:the repository is gone or cannot be used"]
         return Snapshot(id=self._ids.new("snap"), kind="git", root=top, taken_at=self._clock.now_ms(), flags=flags)
 
@@ -152,8 +152,8 @@ class GitTracker:
     def _inside(
         self, private: PrivateIndex, text: str, ends: tuple[Snapshot, Snapshot], deadline: Deadline
     ) -> tuple[Changes, set[str]]:
-        """What changed in a repository inside this one, with its paths; and for which of them that is all there is to
-        say."""
+        """What changed in a repository inside this one, with its paths; and the paths for which that replaces the outer
+        repository's account."""
         old, new = _nested(ends[0]).get(text), _nested(ends[1]).get(text)
         if old is not None and new is not None:
             return self._changes(old, new, deadline), set()
@@ -184,7 +184,7 @@ class GitTracker:
     def _with_overlaps(
         self, found: Changes, before: Snapshot, after: Snapshot, others: Sequence[OtherTask], deadline: Deadline
     ) -> Changes:
-        """Names the tasks that were open while a path changed: time is cut at every snapshot of theirs."""
+        """Names the tasks that were open while a path changed, by splitting the time at each of their snapshots."""
         if not others:
             return found
         ends = [end for task in others for end in (task.started, task.ended) if end is not None and end.kind == "git"]
@@ -276,7 +276,7 @@ def _shortcomings(snapshot: Snapshot) -> list[str]:
 
 
 def _told(compared: Compared, warnings: list[str]) -> Changes:
-    """The comparison in the words of the port."""
+    """The comparison as the port's `Changes`."""
     lines = compared.detail.lines
     own = []
     for path, pair in sorted(compared.own.items()):
@@ -316,7 +316,7 @@ def _change(pair: Pair) -> Any:
 
 
 def _joined(outer: Changes, text: str, inside: Changes) -> Changes:
-    """Both together; where both tell of a path, the repository it is in knows better."""
+    """Combines both; where both report a path, the repository that contains it knows better."""
     replace = msgspec.structs.replace
     own = {change.path: change for change in outer.own}
     own |= {path: replace(change, path=path) for change in inside.own for path in [nested.prefixed(text, change.path)]}

@@ -1,8 +1,8 @@
 """What happened to HEAD between two snapshots: which commits were made here, and what came in from elsewhere.
 
-HEAD's own log says how it moved, step by step: commits, merges, pulls, switches, resets, rebases. A commit is the
-task's own when it was made here meanwhile, was known to no ref before, and is no replay of an older one. Where there is
-no log, the committer and the time have to do.
+HEAD's reflog says how it moved, step by step: commits, merges, pulls, switches, resets, rebases. A commit is the task's
+own if it was made here in the meantime, was known to no ref before, and does not replay an older one. Without a reflog,
+committer and time have to do.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from handrail.outside.tracking.snapshot import log_line_print
 from handrail.outside.tracking.state import Notes
 
 COMMITS = 20_000
-"""New commits that are looked at; a pull of more is told as a whole."""
+"""The most new commits to look at; a larger pull is reported as a whole."""
 REPLAYS = 500
-"""Commits on either side among which replays are looked for."""
+"""The most commits on either side to search for replays."""
 MOVES = 100
-"""Moves of HEAD whose paths are looked at, the latest."""
+"""How many of HEAD's latest moves have their paths examined."""
 
 Kind = Literal["commit", "pick", "merge", "pull", "switch", "reset", "rebase", "unknown"]
 Found = Entry | Literal["as found"] | None
@@ -61,14 +61,14 @@ class Commit(NamedTuple):
 
 
 class History(NamedTuple):
-    """What HEAD's way tells about paths."""
+    """What HEAD's moves tell about paths."""
 
     commits: list[str]
-    """The task's own that are still part of the history, oldest first."""
+    """The task's own commits that are still part of the history, oldest first."""
     own: dict[bytes, Found]
-    """Paths the task's own commits touched, each as it was before the first of them."""
+    """Paths touched by the task's own commits, each as it was before the first of them."""
     merged: Entries
-    """Paths that a merge brought, as they are on the other side."""
+    """Paths brought in by a merge, as they are on the other side."""
     causes: dict[bytes, Cause]
     fallback: Cause
     warnings: list[str]
@@ -78,7 +78,7 @@ NO_HISTORY = History([], {}, {}, {}, "unknown", [])
 
 
 class Ends(NamedTuple):
-    """Both ends of the time in question."""
+    """Both ends of the period in question."""
 
     old: str | None
     new: str | None
@@ -88,7 +88,7 @@ class Ends(NamedTuple):
 
 
 def look_back(private: PrivateIndex, ends: Ends) -> History:
-    """The history between two ends. Empty when HEAD did not move."""
+    """The history between two ends. Empty if HEAD did not move."""
     if ends.new is None or ends.old == ends.new:
         return NO_HISTORY
     return _Looking(private, ends).look()
@@ -129,14 +129,14 @@ class _Looking:
             self._warnings.append("the history since the task began cannot be read; its commits are not told apart")
             return {}
         found = []
-        for line in output.decode("utf-8", "replace").splitlines():
+        for line in output.decode("utf-8", "replace").split("\n")[:-1]:  # a mail address may contain odd line breaks
             facts, _, parents = line.partition("\0")
             oid, time, mail = facts.split(" ", 2)
             found.append(Commit(oid, parents.split(), int(time), mail))
         return {commit.oid: commit for commit in reversed(found)}
 
     def _made(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
-        """The steps that made commits of the task, oldest first."""
+        """The steps that created the task's commits, oldest first."""
         if steps is None:
             return self._made_by_signs(new)
         candidates = [step for step in steps if step.kind in ("commit", "pick") or _adds_one(step, new)]
@@ -144,11 +144,11 @@ class _Looking:
         made = [step for step in candidates if step.new in new and step.new not in replays]
         reworked = {step.old for step in made if step.old not in new.get(step.new, _NOBODY).parents}
         earlier = [step for step in candidates if step.new in reworked and step.new not in new]
-        wanted = {*made, *earlier}  # what an amended commit held before it was amended counts too
+        wanted = {*made, *earlier}  # what an amended commit contained before also counts
         return [step for step in steps if step in wanted]
 
     def _made_by_signs(self, new: dict[str, Commit]) -> list[Step]:
-        """Without a log of HEAD: commits of this user since the task began."""
+        """Without a reflog of HEAD: this user's commits since the task began."""
         self._warnings.append("HEAD has no log here; commits are told apart by committer and time")
         mail = self._private.repository.run("config", "user.email", deadline=self._private.deadline, allowed=(0, 1))
         began = self._ends.before.began_ns // 1_000_000_000
@@ -163,7 +163,7 @@ class _Looking:
         ]
 
     def _replays(self, new: dict[str, Commit]) -> set[str]:
-        """New commits that repeat the patch of an older one: what a rebase leaves behind."""
+        """New commits that repeat the patch of an older one, as a rebase leaves them behind."""
         if len(new) > REPLAYS:
             return set()
         found: set[str] = set()
@@ -207,7 +207,7 @@ class _Looking:
         return own
 
     def _causes(self, steps: Sequence[Step], new: dict[str, Commit]) -> dict[bytes, Cause]:
-        """Which move brought each path, the last one counting."""
+        """Which move brought each path; the last one counts."""
         moves = [step for step in steps if step.kind not in ("commit", "pick") or _is_merge(step, new)]
         causes: dict[bytes, Cause] = {}
         for step in moves[-MOVES:]:
@@ -270,7 +270,7 @@ def _cause(step: Step) -> Cause:
 
 
 def read_steps(git_dir: str, before: Notes, after: Notes) -> list[Step] | None:
-    """HEAD's moves between two snapshots; None when there is no log of them."""
+    """HEAD's moves between two snapshots; None if there is no reflog of them."""
     try:
         with open(f"{git_dir}/logs/HEAD", "rb") as log:  # noqa: PTH123
             content = log.read()
@@ -295,7 +295,8 @@ def _step(line: bytes) -> tuple[int, Step] | None:
 
 
 def _kind(message: bytes) -> Kind:
-    """What git wrote about a move: `pull --rebase (pick): …`, `commit (amend): …`, `checkout: moving from …`."""
+    """The kind of a move, from what git wrote about it: `pull --rebase (pick): …`, `commit (amend): …`, `checkout:
+    moving from …`."""
     action = message.partition(b":")[0]
     first = action.partition(b" ")[0]
     if first == b"pull":

@@ -1,9 +1,9 @@
-"""What a walk over a plain directory passes over: .gitignore files, each for its own directory and below, over a list
-of folders that hold no one's work. The semantics are git's, and the tests hold them against `git check-ignore`; two
-things differ: `?` and brackets take a letter, where git takes a byte, and a bracket with a slash in it fits nothing.
+"""What a walk over a plain directory skips: .gitignore files, each for its own directory and below, on top of a list of
+folders that hold nobody's work. The semantics are git's, and tests compare them with `git check-ignore`; two things
+differ: `?` and brackets match a character, where git matches a byte, and a bracket with a slash in it matches nothing.
 
-What a pattern means is in `domain/journal/globs.py`; here is which line counts. A .gitignore overrides the list
-(`!build/` brings build back), but nothing brings back git's own folders or Handrail's state.
+What a pattern means is defined in `domain/journal/globs.py`; this module decides which line counts. A .gitignore
+overrides the list (`!build/` brings build back), but nothing brings back git's own folders or Handrail's state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handrail.domain.journal.globs import WILDCARDS, compile_glob
 
 IGNORE_FILE = ".gitignore"
 MOST_BYTES = 1024 * 1024
-"""Of an ignore file that are read. Real ones have a few hundred lines."""
+"""How much of an ignore file is read. Real ones have a few hundred lines."""
 
 DEFAULT_RULES = """\
 .hg/
@@ -46,7 +46,7 @@ build/
 .DS_Store
 *.swp
 """
-"""Passed over unless a .gitignore says otherwise."""
+"""Skipped unless a .gitignore says otherwise."""
 
 _ALWAYS = frozenset({".git"})
 _OWN_STATE = re.compile(r"\.handrail/(?:snapshots|handrail\.db[^/]*)")
@@ -54,7 +54,7 @@ _PLAIN_SUFFIX = re.compile(r"\*(\.[^*?\[\\/.]+)")
 
 
 class Rule(NamedTuple):
-    """One line. Rules of one file are compared by place: the last that fits decides."""
+    """One line. Among the rules of one file, the last match decides."""
 
     place: int
     ignores: bool
@@ -62,7 +62,7 @@ class Rule(NamedTuple):
 
 
 class IgnoreFile:
-    """The rules of one .gitignore. Names and `*.ext`, the bulk of real files, are looked up; the rest is matched."""
+    """The rules of one .gitignore. Names and `*.ext`, the bulk of real files, are looked up; the rest are matched."""
 
     def __init__(self, text: str) -> None:
         self._names: dict[str, list[Rule]] = {}
@@ -84,7 +84,7 @@ class IgnoreFile:
         self._anchored.reverse()
 
     def says(self, path: str, name: str, is_folder: bool) -> bool | None:
-        """True to ignore, False to take back, None for nothing. `path` is from the file's own directory."""
+        """True to ignore, False to un-ignore, None for no match. `path` is relative to the file's own directory."""
         best: Rule | None = None
         named = self._names.get(name)
         ending = self._suffixes.get(name[name.rfind(".") :]) if self._suffixes and "." in name else None
@@ -103,19 +103,19 @@ class IgnoreFile:
 
 
 class Rules:
-    """What holds in one directory: its own ignore file, then those above it, then the defaults."""
+    """What applies in one directory: its own ignore file, then those above it, then the defaults."""
 
     def __init__(self, files: tuple[tuple[int, IgnoreFile], ...]) -> None:
         self._files = files
 
     def below(self, folder: str, text: str | None) -> Rules:
-        """What holds in a folder whose own ignore file reads `text`."""
+        """What applies in a folder whose own ignore file reads `text`."""
         if text is None:
             return self
         return Rules(((len(folder) + 1 if folder else 0, IgnoreFile(text)), *self._files))
 
     def ignores(self, path: str, name: str, is_folder: bool) -> bool:
-        """Whether an entry of this directory is passed over. `path` is from the root."""
+        """Whether an entry of this directory is skipped. `path` is relative to the root."""
         if name in _ALWAYS or (path.startswith(".handrail/") and _OWN_STATE.fullmatch(path)):
             return True
         for start, file in self._files:
@@ -126,12 +126,12 @@ class Rules:
 
 
 def default_rules() -> Rules:
-    """What holds at the root before any .gitignore is read."""
+    """What applies at the root before any .gitignore is read."""
     return Rules(((0, IgnoreFile(DEFAULT_RULES)),))
 
 
 def is_ignored(path: str, texts: dict[str, str]) -> bool:
-    """Whether a walk with these ignore files, by directory, passes over the path or a directory above it."""
+    """Whether a walk with these ignore files, by directory, skips the path or a directory above it."""
     rules = default_rules().below("", texts.get(""))
     segments = path.split("/")
     for depth in range(1, len(segments) + 1):
@@ -144,7 +144,7 @@ def is_ignored(path: str, texts: dict[str, str]) -> bool:
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """The patterns of a file: without the signs around them, whether they ignore, whether they mean folders only."""
+    """The patterns of a file: each without its markers, whether it ignores, and whether it means folders only."""
     for line in text.removeprefix("\ufeff").split("\n"):
         pattern = _without_trailing_spaces(line.removesuffix("\r"))
         if not pattern or pattern.startswith("#"):
@@ -158,7 +158,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def _without_trailing_spaces(line: str) -> str:
-    """Spaces at the end do not count, except for one behind a backslash."""
+    """Removes trailing spaces, except one after a backslash."""
     stripped = line.rstrip(" ")
     backslashes = len(stripped) - len(stripped.rstrip("\\"))
     return stripped + " " if backslashes % 2 and len(line) > len(stripped) else stripped

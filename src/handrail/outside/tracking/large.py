@@ -1,4 +1,4 @@
-"""Files that are fingerprinted instead of stored: large ones, what is over the budget of one snapshot, and files whose
+"""Files that are fingerprinted instead of stored: large ones, those over the budget of one snapshot, and files whose
 content filter is not run. A tracker needs to know whether a file changed, not to hold a copy of it.
 
 git-lfs is imitated: the blob that its filter would make is a few lines with the hash and the size of the file.
@@ -18,11 +18,12 @@ import msgspec
 from handrail.domain.journal.paths import path_text
 from handrail.known_types import make_known
 from handrail.outside.tracking.git_process import Deadline, GitTimedOut
-from handrail.outside.tracking.state import Large, write_whole
+from handrail.outside.tracking.state import Large
+from handrail.outside.whole_files import write_whole
 
 SETTLED_NS = 2_000_000_000
-"""A fingerprint is trusted again only if the file had been left alone for so long when it was taken: a clock tick can
-hide a second write."""
+"""A fingerprint is reused only if the file had been left alone for this long when it was taken: a second write within
+one clock tick leaves no trace."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 POINTER_BYTES = 1024
 CHUNK = 1 << 20
@@ -37,22 +38,22 @@ class _Remembered(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Limits(NamedTuple):
-    """How much one snapshot may cost. What is over a limit is fingerprinted, flagged or left out, and said so."""
+    """How much one snapshot may cost. What exceeds a limit is fingerprinted, flagged or left out, and reported."""
 
     seconds: float = 20.0
     file_bytes: int = 2 * 1024 * 1024
     total_bytes: int = 64 * 1024 * 1024
     files: int = 5000
     hashed_bytes: int = 512 * 1024 * 1024
-    """Above this a file is known by its size and times only."""
+    """Larger files are known by size and times only."""
     nested: int = 16
-    """Repositories inside the tree that are looked into."""
+    """How many repositories inside the tree are looked into."""
     depth: int = 4
 
 
 class LargeFiles:
     """The fingerprints of one tree. A file that was fingerprinted once stays so while it differs from the index: the
-    same content must not be stored at one time and fingerprinted at another."""
+    same content must not be stored one time and fingerprinted another."""
 
     def __init__(self, file: Path, algorithm: str, limits: Limits, deadline: Deadline) -> None:
         self._file = file
@@ -70,7 +71,7 @@ class LargeFiles:
         return path_text(path) in self._known
 
     def look(self, path: bytes, full: bytes, facts: os.stat_result, *, is_lfs: bool) -> Large:
-        """The fingerprint of a file, taken anew only if the file may have changed."""
+        """The fingerprint of a file, retaken only if the file may have changed."""
         text = path_text(path)
         signature = [facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, int(is_lfs)]
         known = self._known.get(text)
@@ -103,7 +104,7 @@ class LargeFiles:
         return Large(mode, facts.st_size, f"lfs:{oid}", oid)
 
     def _hashed(self, full: bytes) -> tuple[str, bytes | None]:
-        """The hash of a file's content; and the content itself where it is an LFS pointer already."""
+        """The hash of a file's content; and the content itself if it already is an LFS pointer."""
         digest, first = hashlib.sha256(), b""
         descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:

@@ -1,12 +1,12 @@
 """A manifest: what every file in a plain directory contained at one moment, by hash. Contents are not kept.
 
-A directory is walked once; a file is read only if its times, size or inode tell that it may have changed since the
+A directory is walked once; a file is read only if its times, size or inode suggest that it may have changed since the
 last manifest. A file that was touched shortly before it was read is read again next time: a second change within one
-tick of the file system's clock leaves no other trace. Symbolic links are links, never followed; pipes, sockets and
-devices are no one's work and left out, as are empty directories.
+tick of the file system's clock leaves no other trace. Symbolic links are recorded as links and never followed; pipes,
+sockets and devices are not content and are left out, as are empty directories.
 
-Time and files are bounded. What there was no time to read is known by size and times alone (`digest` is empty); where
-the walk did not get to is listed in `unseen`, and nothing is claimed about it.
+Time and number of files are limited. A file that there was no time to read is known by size and times alone (`digest`
+is empty); directories that the walk did not reach are listed in `unseen`, and nothing is claimed about them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from handrail.outside.tracking.ignoring import IGNORE_FILE, MOST_BYTES, Rules, d
 QUIET_NS = 3_000_000_000
 """Longer than a tick of any file system's clock."""
 MOST_FILES = 1_000_000
-"""In one manifest: some 300 bytes of memory each."""
+"""Files in one manifest, at some 300 bytes of memory each."""
 BUDGET_S = 10.0
-"""For one manifest. Clients give up on a call after 30 seconds."""
+"""Time for one manifest. Clients give up on a call after 30 seconds."""
 CHUNK = 1024 * 1024
 
 FORMAT = 1
@@ -41,63 +41,62 @@ _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors(
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One file. `stamp` is size, times and inode: if it is the same, and was `settled`, so is the content."""
+    """One file. `stamp` is size, times and inode: if it is unchanged and was `settled`, so is the content."""
 
     kind: int
     stamp: tuple[int, int, int, int]
     digest: bytes
     lines: int
-    """Of a text; BINARY for anything else and for what was not read."""
+    """Lines of a text; BINARY for anything else and for files that were not read."""
     settled: bool
 
     def same_content(self, other: Entry) -> bool:
-        """Exact where both were read; else by size and times."""
+        """Exact if both were read; otherwise judged by size and times."""
         if self.digest and other.digest:
             return self.kind == other.kind and self.digest == other.digest
         return self.kind == other.kind and self.stamp == other.stamp
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """Everything in sight below one directory, by path."""
+    """Every visible file below one directory, by path."""
 
     files: dict[str, Entry]
     hidden: dict[str, Entry] = {}
-    """Files that were in sight and went out of it by a changed .gitignore, while they are still there."""
+    """Files that a changed .gitignore has hidden although they still exist."""
     ignore_files: dict[str, str] = {}
-    """The .gitignore files that held, by directory."""
+    """The .gitignore files in effect, by directory."""
     unseen: list[str] = []
     """Directories that were not looked into; the empty name is the root."""
     unreadable: list[str] = []
     out_of_time: bool = False
 
     tree: str | None = None
-    """A hash of all names and contents: equal for equal directories, whenever and wherever. None where a part is not
-    known."""
+    """A hash of all names and contents: equal for equal directories, at any time and place. None if a part is
+    unknown."""
 
 
 class Looked(NamedTuple):
-    """A manifest, and how it was come by."""
+    """A manifest, and how it was obtained."""
 
     manifest: Manifest
     read: int
-    """Files whose content was read."""
+    """How many files were read."""
     is_new: bool
-    """It differs from the previous one in anything."""
+    """Whether it differs from the previous one in any way."""
 
 
 class Bounds(NamedTuple):
-    """What a look may take."""
+    """What one manifest may cost."""
 
     elapsed: Callable[[], float]
-    """Seconds since any fixed moment."""
+    """Seconds since some fixed moment."""
     budget_s: float = BUDGET_S
     most_files: int = MOST_FILES
     quiet_ns: int = QUIET_NS
 
 
 def look(root: str, previous: Manifest, *, now_ns: int, state: str, bounds: Bounds) -> Looked:
-    """The manifest of a directory. `now_ns` is the time by the file system's own clock, `state` a folder to leave
-    out."""
+    """The manifest of a directory. `now_ns` is the file system's own time, `state` a folder to leave out."""
     walk = _Walk(root, state, bounds)
     walk.run()
     reading = _Reading(root, previous, now_ns - bounds.quiet_ns, walk.ends_at, bounds.elapsed)
@@ -124,7 +123,7 @@ def _tree(files: dict[str, Entry]) -> str | None:
 
 
 class _Walk:
-    """Finds the files, directory by directory, in the order of names, so that two looks that end early end alike."""
+    """Finds the files, directory by directory in the order of names, so that two walks that end early end alike."""
 
     def __init__(self, root: str, state: str, bounds: Bounds) -> None:
         self.root = root
@@ -185,7 +184,8 @@ class _Walk:
         self._pending += [(path, rules) for path in reversed(folders)]
 
     def _ignore_text(self, folder: str, entries: list[os.DirEntry[str]]) -> str | None:
-        """What the directory's own .gitignore says. One that cannot be read is met again among the files, and told."""
+        """The text of the directory's own .gitignore. If it cannot be read, that is reported when the files are
+        read."""
         for entry in entries:
             if entry.name == IGNORE_FILE:
                 with contextlib.suppress(OSError):
@@ -196,7 +196,7 @@ class _Walk:
 
 
 class _Reading:
-    """Reads what may have changed, while there is time."""
+    """Reads files that may have changed, while there is time."""
 
     def __init__(
         self, root: str, previous: Manifest, quiet_since: int, ends_at: float, elapsed: Callable[[], float]
@@ -211,7 +211,7 @@ class _Reading:
         self._elapsed = elapsed
 
     def entry(self, path: str, facts: os.stat_result) -> Entry | None:
-        """The file's entry; None when it is gone."""
+        """The file's entry; None if it is gone."""
         kind, stamp = _kind(facts), _stamp(facts)
         known = self._known.get(path)
         is_same = known is not None and known.kind == kind and known.stamp == stamp
@@ -252,7 +252,7 @@ class _Reading:
         lines = chunk.count(b"\n")
         is_text = b"\0" not in chunk[:_LOOKED_AT_FOR_NUL]
         last = chunk[-1:]
-        while len(chunk) == wanted:  # fewer bytes than asked for: that was the end
+        while len(chunk) == wanted:  # a short read means the end of the file
             if self._elapsed() > self._ends_at:
                 raise _OutOfTime
             chunk = os.read(descriptor, wanted := CHUNK)
@@ -266,13 +266,13 @@ class _Reading:
 
 
 class _OutOfTime(Exception):  # noqa: N818 - not shown to anyone
-    """The budget ended inside a large file."""
+    """The time ran out inside a large file."""
 
 
 def _hidden(
     root: str, previous: Manifest, files: dict[str, Entry], ignore_files: dict[str, str], reading: _Reading
 ) -> dict[str, Entry]:
-    """Files of the previous manifest that are still there, but ignored now."""
+    """Files of the previous manifest that still exist but are now ignored."""
     if not previous.hidden and previous.ignore_files == ignore_files:
         return {}
     found: dict[str, Entry] = {}
@@ -290,7 +290,7 @@ def _hidden(
 
 
 def _sha256(data: bytes) -> hashlib._Hash:
-    """Of what the standard library has, the fastest on processors that help with it, twice BLAKE2's speed here."""
+    """The fastest hash in the standard library on processors with hardware support: twice BLAKE2's speed here."""
     return hashlib.sha256(data, usedforsecurity=False)
 
 
@@ -321,7 +321,7 @@ def _name(path: str) -> bytes:
 
 
 class _Written(msgspec.Struct, frozen=True, array_like=True):
-    """A manifest as it is kept. Names are bytes, as the file system has them."""
+    """A manifest in stored form. Names are bytes, as the file system has them."""
 
     format: int
     files: dict[bytes, Entry]
@@ -348,7 +348,7 @@ def to_bytes(manifest: Manifest) -> bytes:
 
 
 def from_bytes(content: bytes) -> Manifest | None:
-    """The manifest that was kept; None when this is none, or one of another format."""
+    """The stored manifest; None if this is not one, or one of another format."""
     try:
         make_known(_Written)
         written = msgspec.msgpack.decode(content, type=_Written)

@@ -1,6 +1,5 @@
-"""Repositories inside a working tree: submodules and embedded clones. Each is looked into on its own terms, with its
-own private state and its own configuration disarmed; its paths are then told from the outer tree.
-"""
+"""Repositories inside a working tree: submodules and embedded clones. Each is examined on its own, with its own private
+state and its own configuration disarmed; its paths are then reported relative to the outer tree."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from handrail.outside.tracking.state import TreeState
 
 
 def prefixed(outer: str, inner: str) -> str:
-    """The text of a path inside an inner repository, from the outer tree."""
+    """The text of an inner repository's path, relative to the outer tree."""
     return path_text(path_bytes(outer) + b"/" + path_bytes(inner))
 
 
@@ -26,7 +25,7 @@ def repositories(
     outer: Repository, paths: Sequence[bytes], deadline: Deadline, *, limit: int
 ) -> dict[bytes, Repository]:
     """The repositories at some paths of a tree. A path that is a link, or has no repository of its own (a submodule
-    that was never fetched), is none."""
+    that was never fetched), is skipped."""
     found = {}
     for path in paths[:limit]:
         full = f"{outer.top}/{os.fsdecode(path)}"
@@ -40,8 +39,8 @@ def repositories(
 def appeared_or_gone(
     private: PrivateIndex, state: TreeState, only: Snapshot, path: bytes, outer: tuple[str, str], *, is_new: bool
 ) -> tuple[Changes, set[str]]:
-    """The files of a repository that is there on one side only, and the names of all of them. They may have been, or be
-    now, plain files of the outer tree: those are compared with what they are there. Paths are those of the inner
+    """The files of a repository that exists on one side only, and the names of all of them. They may have been, or have
+    become, plain files of the outer tree: those are compared with what they are there. Paths are relative to the inner
     repository."""
     index = state.kept_index(only.id)
     if not os.path.exists(index):  # noqa: PTH110

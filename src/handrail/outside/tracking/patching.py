@@ -1,5 +1,5 @@
 """The exact patch of a task's own part, for people and for `git apply`. Files whose content is not kept are named in
-lines that `git apply` passes over."""
+lines that `git apply` skips."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex
 def patch_of(
     private: PrivateIndex, compared: Compared, tree: str, own: Collection[bytes], prefix: bytes
 ) -> Iterator[bytes]:
-    """The patch of some of the task's own paths, piece by piece. `prefix` is the path of the repository they are in."""
+    """The patch of some of the task's own paths, piece by piece. `prefix` is the path of their repository."""
     stored = [path for path in sorted(own) if all(entry is None or entry.is_stored for entry in compared.own[path])]
     for path in sorted(set(own) - set(stored)):
         yield f"# {path_text(prefix + path)}: changed, content not kept\n".encode()

@@ -1,9 +1,9 @@
-"""What lies between two manifests of one directory. Pure; contents are known by hash only, and that sets the limits:
+"""What changed between two manifests of one directory. Pure. Contents are known by hash only, which sets the limits:
 
-* added, modified and deleted are exact where both sides were read;
-* a rename is told by equal content; one that was edited too is a deletion and an addition;
-* lines are counted for files that came or went. Of a modified file the lines before are gone, and so is the count;
-* what one side did not see is not claimed either way, but said.
+* added, modified and deleted are exact if both sides were read;
+* a rename is recognised by equal content; if the file was also edited, it is a deletion and an addition;
+* lines are counted for files that were added or deleted. A modified file has no count, since its old lines are gone;
+* about what one side did not see, nothing is claimed, and a warning says so.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from handrail.outside.tracking.ignoring import is_ignored
 from handrail.outside.tracking.manifest import BINARY, Entry, Manifest
 
 NAMED = 5
-"""Paths that one warning names; the rest are counted."""
+"""How many paths one warning names; the rest are counted."""
 
 
 def changes_between(before: Manifest, after: Manifest, *, began_ns: int) -> Changes:
-    """The net difference. `began_ns` is when the first one was made, by the file system's clock."""
+    """The net difference. `began_ns` is when the first manifest was made, by the file system's clock."""
     own: dict[str, tuple[Change, Entry | None, Entry | None]] = {}
     external: list[ExternalChange] = []
     doubtful: list[str] = []
@@ -65,7 +65,7 @@ def changed_paths(before: Manifest, after: Manifest) -> set[str]:
 
 
 class _Unseen:
-    """Directories of which nothing is known."""
+    """Directories about which nothing is known."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         self.folders = frozenset(folders)
@@ -84,8 +84,8 @@ class _Unseen:
 
 
 def _was_there_unseen(path: str, new: Entry, before: Manifest, after: Manifest, began_ns: int) -> bool:
-    """Whether a file that came into sight was there before, ignored: it is older than the task, and its path was
-    ignored then. A file that was made meanwhile is the task's, wherever it lies."""
+    """Whether a newly visible file was there before, ignored: it is older than the task, and its path was ignored then.
+    A file that was created meanwhile is the task's, wherever it is."""
     if before.ignore_files == after.ignore_files:
         return False
     _, mtime_ns, ctime_ns, _ = new.stamp
@@ -109,20 +109,20 @@ def _file_change(path: str, change: Change, old: Entry | None, new: Entry | None
 
 
 def _lines(old: Entry | None, new: Entry | None) -> tuple[int | None, int | None]:
-    """Lines added and removed, where that can be known without the old content."""
+    """Lines added and removed, if they can be known without the old content."""
     before, after = (0 if entry is None else entry.lines for entry in (old, new))
     if BINARY in (before, after):
         return None, None
     if before == 0 or after == 0:
         return after, before
-    if old is not None and new is not None and old.digest == new.digest:  # only its kind changed
+    if old is not None and new is not None and old.digest == new.digest:  # only its mode changed
         return 0, 0
     return None, None
 
 
 def _renames(own: dict[str, tuple[Change, Entry | None, Entry | None]]) -> list[Rename]:
-    """Deleted and added files with one content, paired by file name first, then in the order of paths. Empty files are
-    all alike and prove nothing."""
+    """Pairs deleted and added files with the same content, by file name first, then in the order of paths. Empty files
+    are all alike and prove nothing."""
     gone: dict[tuple[int, bytes], list[str]] = {}
     for path, (change, old, _) in own.items():
         if change == "deleted" and old is not None and old.digest and old.stamp[0]:

@@ -1,24 +1,25 @@
 """The private index: a copy of the user's index that follows the working tree instead of the next commit.
 
-It holds every file in sight, tracked or not, as it is on disk; its tree is the snapshot. It starts as a copy of the
+It holds every visible file, tracked or not, as it is on disk; its tree is the snapshot. It starts as a copy of the
 user's index and is then kept, because its cache of file times is what makes the next scan cheap. Objects that it needs
 and the user's repository lacks go to a private store. The user's index is read, never written.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from handrail.domain.journal.paths import path_text
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.state import TreeState
+from handrail.outside.whole_files import drop_file
 
 ARGUMENTS = 1000
-"""Folders named on one command line; more are looked for everywhere instead."""
+"""The most folders named on one command line; if there are more, the whole tree is searched instead."""
 SCAN = (
     "status",
     "--porcelain=v2",
@@ -39,11 +40,11 @@ class Scan(NamedTuple):
     changed: list[bytes]
     """On disk, and new or different."""
     gone: list[bytes]
-    """In the index, and not on disk."""
+    """In the index, but not on disk."""
     embedded: list[bytes]
-    """Folders that are repositories of their own and no submodules."""
+    """Folders that are repositories of their own but not submodules."""
     differing: list[bytes]
-    """What the index has otherwise than HEAD."""
+    """Paths in which the index differs from HEAD."""
 
 
 class PrivateIndex:
@@ -62,12 +63,12 @@ class PrivateIndex:
         environment: Mapping[str, str] | None = None,
     ) -> GitCall:
         """Starts git with the private index (or another) and the private object store."""
-        # Git writes a refreshed index back only where optional locks are allowed: never with the user's own index.
+        # Git writes a refreshed index back only if optional locks are allowed: never with the user's own index.
         locks = "1" if index is None else "0"
         places = {
             "GIT_INDEX_FILE": index or self.state.index,
             "GIT_OBJECT_DIRECTORY": self.state.objects,
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted_path(self.repository.objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(self.repository.objects),
             "GIT_OPTIONAL_LOCKS": locks,
         }
         environment = {**places, **(environment or {})}
@@ -83,31 +84,28 @@ class PrivateIndex:
         return f"{self.repository.git_dir}/index"
 
     def prepare(self) -> bool:
-        """Makes the index ready for a scan; True when it had to be begun anew. In a sparse checkout it always is:
-        which files are left out of the tree is written in the user's index."""
-        _remove(f"{self.state.index}.lock")  # left by a process that was killed: the lock on the state is ours
+        """Prepares the index for a scan; True if it had to be rebuilt. In a sparse checkout it always is: only the
+        user's index says which files are left out of the tree."""
+        drop_file(f"{self.state.index}.lock")  # left by a killed process: we hold the lock on the state
         if os.path.exists(self.state.index) and not self.repository.is_sparse:  # noqa: PTH110
             return False
         self.begin()
         return True
 
     def begin(self) -> None:
-        """Copies the user's index with its time: git compares that with the files' times to find those that were
-        changed in the very moment the index was written."""
+        """Copies the user's index, and reveals the changes it would hide."""
         copied = f"{self.state.index}.new"
-        _remove(self.state.index)
+        drop_file(self.state.index)
         try:
-            shutil.copyfile(self.users_index, copied)
-            facts = os.stat(self.users_index)  # noqa: PTH116
-            os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+            copy_index(self.repository, copied)
             os.replace(copied, self.state.index)  # noqa: PTH105
         except FileNotFoundError:  # nothing was ever staged
             return
-        self._show_hidden_edits()
+        self.show_hidden_edits()
         self.git("-c", "core.untrackedCache=true", "update-index", "--force-untracked-cache", allowed=(0, 1, 128))
 
-    def _show_hidden_edits(self) -> None:
-        """The marks `assume-unchanged` and, outside sparse checkouts, `skip-worktree` would hide changes."""
+    def show_hidden_edits(self) -> None:
+        """Clears `assume-unchanged` and, outside sparse checkouts, `skip-worktree`, which would hide changes."""
         assumed: list[bytes] = []
         skipped: list[bytes] = []
         for entry in names(self.git("ls-files", "-v", "-z")):
@@ -121,7 +119,7 @@ class PrivateIndex:
                 self.git("update-index", option, "-z", "--stdin", given=joined(paths), allowed=(0, 1, 128))
 
     def scan(self) -> Scan:
-        """Compares index and disk."""
+        """Compares the index with the disk."""
         commit = branch = None
         changed: list[bytes] = []
         gone: list[bytes] = []
@@ -132,7 +130,7 @@ class PrivateIndex:
             if record.startswith(b"# branch.oid ") and record[13:] != b"(initial)":
                 commit = record[13:].decode()
             elif record.startswith(b"# branch.head ") and record[14:] != b"(detached)":
-                branch = os.fsdecode(record[14:])
+                branch = path_text(record[14:])
             elif kind == b"?":
                 (folders if record.endswith(b"/") else changed).append(record[2:])
             elif kind in (b"1", b"u"):
@@ -142,7 +140,7 @@ class PrivateIndex:
                 elif marks[1:] != b".":
                     changed.append(path)
                 if kind == b"1" and marks[:1] == b"D" and self._is_file(path):
-                    changed.append(path)  # committed although ignored: in HEAD, and the scan shows no untracked file
+                    changed.append(path)  # committed although ignored: in HEAD, but not listed as untracked
                 differing.append(path)
         embedded, found = self._inside(folders)
         return Scan(commit, branch, changed + found, gone, embedded, differing)
@@ -160,13 +158,13 @@ class PrivateIndex:
         return [path.rstrip(b"/") for path in embedded], found
 
     def untracked(self, below: Sequence[bytes]) -> list[bytes]:
-        """Files in sight below some folders that the index does not have; embedded repositories end in a slash."""
+        """Visible files below some folders that the index lacks; embedded repositories end in a slash."""
         chosen = [os.fsdecode(path) for path in below] if len(below) <= ARGUMENTS else []
         own = "--exclude=/.handrail/snapshots/"
         return names(self.git("ls-files", "-o", "--exclude-standard", own, "-z", "--", *chosen))
 
     def take_up(self, paths: Sequence[bytes]) -> list[bytes]:
-        """Brings files into the index as they are on disk, and drops those that are gone by now. Returns those that
+        """Updates the index with files as they are on disk, and drops those that are gone by now. Returns those that
         cannot be read."""
         if not paths:
             return []
@@ -175,7 +173,7 @@ class PrivateIndex:
             self.git(*arguments, given=joined(paths))
         except GitTimedOut:
             raise
-        except GitFailed:  # one bad file fails all: halve until it is found
+        except GitFailed:  # one bad file fails the whole call: bisect
             if len(paths) == 1:
                 return list(paths)
             middle = len(paths) // 2
@@ -190,26 +188,35 @@ class PrivateIndex:
         return self.git("write-tree", "--missing-ok").strip().decode()
 
     def submodules(self) -> list[bytes]:
-        """Paths that the index has as another repository's commit."""
+        """Paths that the index records as another repository's commit."""
         found = names(self.git("ls-files", "-s", "-z"))
         return [entry.split(b"\t", 1)[1] for entry in found if entry.startswith(b"160000 ")]
 
     def ignored(self, paths: Sequence[bytes]) -> list[bytes]:
-        """Those that ignore rules hide, tracked or not."""
+        """The paths that ignore rules hide, tracked or not."""
         if not paths:
             return []
-        # This command alone refuses literal paths; behind `./` none can be mistaken for a pattern.
+        # Only this command refuses literal pathspecs; after `./` none can be mistaken for a pattern.
         arguments = ("check-ignore", "--no-index", "-z", "--stdin")
         given = joined(b"./" + path for path in paths)
         call = self.start(*arguments, given=given, environment={"GIT_LITERAL_PATHSPECS": "0"})
         return [path.removeprefix(b"./") for path in names(call.output(allowed=(0, 1)))]
 
     def attributes(self, name: str, paths: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The values of one attribute, where it has one."""
+        """The values of one attribute, for the paths that have one."""
         if not paths:
             return {}
         words = self.git("check-attr", "-z", "--stdin", name, given=joined(paths)).split(b"\0")
         return {path: value for path, value in zip(words[0::3], words[2::3], strict=False) if value != b"unspecified"}
+
+
+def copy_index(repository: Repository, copied: str) -> None:
+    """Copies the user's index with its time, which git compares with the files' times to find those that changed in the
+    very moment it was written. Raises FileNotFoundError if nothing was ever staged."""
+    index = f"{repository.git_dir}/index"
+    shutil.copyfile(index, copied)
+    facts = os.stat(index)  # noqa: PTH116
+    os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
 def names(output: bytes) -> list[bytes]:
@@ -221,13 +228,8 @@ def joined(paths: Iterable[bytes]) -> bytes:
     return b"".join(path + b"\0" for path in paths)
 
 
-def _quoted_path(path: str) -> str:
-    """A path as git's list of object directories takes it."""
+def quoted_path(path: str) -> str:
+    """A path in the form that git's list of object directories requires."""
     if os.pathsep in path or path.startswith('"'):
         return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return path
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)  # noqa: PTH108

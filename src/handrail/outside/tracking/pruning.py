@@ -1,5 +1,6 @@
-"""Gives back room: forgets old snapshots, and removes the private objects that no kept snapshot needs. The user's
-repository is not touched, and git's own collection is never run: interrupted, it leaves more than it takes."""
+"""Frees space: forgets old snapshots, and removes the private objects that no kept snapshot needs. The user's
+repository is not touched, and git's own garbage collection is never run: if interrupted, it leaves more than it
+removes."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from handrail.outside.tracking.state import Busy, StateFolder, TreeState, disk_u
 
 
 def prune(folder: StateFolder, older_than_ms: int, keep: Collection[str], seconds: float) -> int:
-    """Forgets every snapshot written before that time and not named; the bytes that were freed. A tree without any
-    snapshot left loses its whole folder."""
+    """Forgets every snapshot written before that time unless it is in `keep`, and returns the bytes freed. A tree
+    without any snapshot left loses its whole folder."""
     freed = 0
     for state in folder.all():
         before = disk_use(state.folder)
@@ -28,10 +29,10 @@ def prune(folder: StateFolder, older_than_ms: int, keep: Collection[str], second
             for name in old:
                 state.forget(name)
             if not state.kept():
-                if Path(state.folder, "tree").is_file():  # nothing but what we have made ourselves
+                if Path(state.folder, "tree").is_file():  # only delete what we created ourselves
                     shutil.rmtree(state.folder, ignore_errors=True)
             else:
-                _sweep(state, deadline)  # also after what was forgotten one by one
+                _sweep(state, deadline)  # also after snapshots were forgotten one by one
         freed += max(0, before - disk_use(state.folder))
     return freed
 

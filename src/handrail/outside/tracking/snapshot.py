@@ -1,7 +1,7 @@
-"""Takes a snapshot of a git working tree: everything in sight, as it is on disk, as one tree id.
+"""Takes a snapshot of a git working tree: every visible file, as it is on disk, as one tree id.
 
-In sight are tracked, staged and untracked files; ignored ones are not. The user's index, refs, hooks and files are left
-alone. A scan takes a moment and files may change under it: each lands on one side or the other.
+Visible are tracked, staged and untracked files; ignored ones are not. The user's index, refs, hooks and files are left
+alone. A scan takes a moment and files may change during it: each change lands either before or after the snapshot.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from handrail.outside.tracking.private_index import PrivateIndex, Scan, names
 from handrail.outside.tracking.state import Large, Last, Notes
 
 STATE_FOLDER = b".handrail/"
+HEADS = b"refs/heads/"
 UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 RULE_BYTES = 1 << 20
 
@@ -33,7 +34,7 @@ class Taken(NamedTuple):
     notes: Notes
     flags: list[str]
     nested: list[bytes]
-    """Repositories inside this tree, submodules among them."""
+    """Repositories inside this tree, including submodules."""
 
 
 class _Sorted(NamedTuple):
@@ -43,11 +44,11 @@ class _Sorted(NamedTuple):
     large: dict[bytes, Large]
     gone: list[bytes]
     folders: list[bytes]
-    """Paths that are folders now: submodules, and files that became one."""
+    """Paths that are folders now: submodules, and files that were replaced by folders."""
 
 
 def is_ours(path: bytes) -> bool:
-    """Handrail's own database, locks and snapshots are never part of what a task did."""
+    """Whether a path is Handrail's own database, lock or snapshot, which is never part of what a task did."""
     if not path.startswith(STATE_FOLDER):
         return False
     name = path[len(STATE_FOLDER) :]
@@ -55,7 +56,7 @@ def is_ours(path: bytes) -> bool:
 
 
 def take(private: PrivateIndex, limits: Limits) -> Taken:
-    """Scans the tree into the private index and writes its tree. The state must be locked."""
+    """Scans the tree into the private index and writes it as a tree. The state must be locked."""
     return _Taking(private, limits).take()
 
 
@@ -79,7 +80,7 @@ class _Taking:
         try:
             last = None if private.prepare() else private.state.last()
             scan = private.scan()
-            refs = [line.split(" ", 1) for line in os.fsdecode(asked.output()).splitlines()]
+            refs = [line.split(b" ", 1) for line in asked.output().split(b"\n")[:-1]]
         finally:
             asked.stop()
         files = self._sort(scan)
@@ -102,8 +103,8 @@ class _Taking:
             began_ns=began_ns,
             tree=tree,
             branch=scan.branch,
-            refs=sorted({oid for oid, _ in refs}),
-            heads={name.removeprefix("refs/heads/"): oid for oid, name in refs if name.startswith("refs/heads/")},
+            refs=sorted({oid.decode() for oid, _ in refs}),
+            heads={path_text(name.removeprefix(HEADS)): oid.decode() for oid, name in refs if name.startswith(HEADS)},
             large={path_text(path): entry for path, entry in self._with_oids(files.large).items()},
             unstaged=unstaged,
             dirty=sorted({path_text(path) for path in (*scan.differing, *scan.changed) if not is_ours(path)}),
@@ -178,8 +179,8 @@ class _Taking:
             self._flags.append(f"unreadable:{path_text(path)}")
 
     def _beside_users_index(self, tree: str, last: Last | None, rules: str) -> tuple[str, dict[str, str]]:
-        """Where the user's index differs from the tree; with it, what only that index can tell: files that are staged
-        although ignored, and files that are ignored by now and were never, or are no longer, tracked."""
+        """The tree, corrected by what only the user's index can tell, and where that index differs from it. The
+        corrections: files that are staged although ignored, and files that are now ignored and untracked."""
         facts = index_facts(self._private.users_index)
         if last is not None and (last.tree, last.users_index, last.rules) == (tree, facts, rules):
             return tree, last.unstaged
@@ -212,13 +213,13 @@ class _Taking:
         return any(os.path.islink(self._top + b"/".join(parts[: n + 1])) for n in range(len(parts)))  # noqa: PTH114
 
     def _submodules(self, files: _Sorted, last: Last | None) -> list[bytes]:
-        """Submodules change seldom: they are listed anew only when a folder's entry did."""
+        """The submodules. They rarely change, so they are listed again only if a folder's entry did."""
         if last is not None and not files.folders and not files.gone:
             return [path_bytes(text) for text in last.submodules]
         return self._private.submodules()
 
     def _with_oids(self, large: dict[bytes, Large]) -> dict[bytes, Large]:
-        """The blob ids of large files that are in the user's index just as they are on disk."""
+        """Adds the blob ids of large files that are in the user's index exactly as they are on disk."""
         asked = [os.fsdecode(path) for path, entry in large.items() if entry.oid is None][:1000]
         if not asked:
             return large
@@ -246,7 +247,7 @@ def _flags(repository: Repository) -> list[str]:
 
 
 def index_facts(index: str) -> list[int]:
-    """Size, times and inode of an index: the same as long as nobody wrote it."""
+    """Size, times and inode of an index: unchanged as long as nobody wrote it."""
     try:
         facts = os.stat(index)  # noqa: PTH116
     except OSError:
@@ -255,7 +256,7 @@ def index_facts(index: str) -> list[int]:
 
 
 def ignore_rules(repository: Repository) -> str:
-    """A print of the ignore rules that are no files of the tree."""
+    """A fingerprint of the ignore rules that are not files of the tree."""
     digest = hashlib.sha256()
     for file in (f"{repository.common_dir}/info/exclude", repository.excludes_file):
         digest.update(_small_file(file) + b"\0")
@@ -263,7 +264,7 @@ def ignore_rules(repository: Repository) -> str:
 
 
 def _small_file(file: str) -> bytes:
-    """The content of a file that may be anything: a pipe is not waited for."""
+    """The content of a file that may be anything: does not block on a pipe."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -277,7 +278,7 @@ def _small_file(file: str) -> bytes:
 
 
 def reflog_end(git_dir: str) -> tuple[int, str]:
-    """How long HEAD's log is, and a print of its last line."""
+    """How long HEAD's reflog is, and a fingerprint of its last line."""
     try:
         with open(f"{git_dir}/logs/HEAD", "rb") as log:  # noqa: PTH123
             size = log.seek(0, os.SEEK_END)
@@ -288,6 +289,6 @@ def reflog_end(git_dir: str) -> tuple[int, str]:
 
 
 def log_line_print(content: bytes) -> str:
-    """A print of the last line."""
+    """A fingerprint of the last line."""
     last = content.rstrip(b"\n").rpartition(b"\n")[2]
     return hashlib.sha256(last).hexdigest()[:16] if last else ""

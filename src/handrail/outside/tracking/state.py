@@ -1,6 +1,6 @@
 """What the engine keeps for one working tree: a private index, a private object store, and snapshots.
 
-Everything lies in one folder of its own, never in the user's repository, readable by nobody else: untracked files may
+Everything is in a folder of its own, never in the user's repository, and readable by nobody else: untracked files may
 hold secrets. The layout:
 
     <key>/tree           the path of the working tree
@@ -19,21 +19,15 @@ import errno
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from handrail.known_types import make_known
+from handrail.outside.file_lock import FileLock
 from handrail.outside.tracking.git_process import Deadline
-
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # no such lock on this system
-    fcntl = None
+from handrail.outside.whole_files import write_whole
 
 
 class Large(msgspec.Struct, frozen=True, array_like=True):
@@ -42,36 +36,36 @@ class Large(msgspec.Struct, frozen=True, array_like=True):
     mode: str
     size: int
     print: str
-    """A hash of its content, with the name of the hash."""
+    """A hash of its content, prefixed with the hash's name."""
     oid: str | None = None
-    """Its blob id, where that could be computed without storing it."""
+    """Its blob id, if that could be computed without storing it."""
 
 
 class Notes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a snapshot knows beside its tree. Paths are texts of `domain/journal/paths.py`."""
+    """What a snapshot knows besides its tree. Paths are texts as in `domain/journal/paths.py`."""
 
     began_ns: int = 0
-    """When it was begun, by the file system's clock."""
+    """When it began, by the file system's clock."""
     tree: str = ""
     branch: str | None = None
     refs: list[str] = []
-    """Everything any ref pointed to: commits that were known."""
+    """Everything any ref pointed to: the commits that were known."""
     heads: dict[str, str] = {}
     """The branches among them."""
     large: dict[str, Large] = {}
     unstaged: dict[str, str] = {}
-    """Where the user's index differs from the working tree: `D` not in the index, `A` only there, else different."""
+    """Where the user's index differs from the working tree: `D` not in the index, `A` only there, others modified."""
     dirty: list[str] = []
-    """Paths that differed from HEAD, roughly; exact is the comparison of trees, while there is one to compare."""
+    """Paths that differed from HEAD, roughly. Comparing the trees is exact, as long as they exist."""
     rules: str = ""
-    """A print of the ignore rules that lie outside the tree."""
+    """A fingerprint of the ignore rules outside the tree."""
     reflog_size: int = 0
     reflog_end: str = ""
-    """The last line of HEAD's log, to see whether it was cut since."""
+    """A fingerprint of the last line of HEAD's reflog, to detect whether the log was cut since."""
 
 
 class Last(msgspec.Struct, frozen=True, kw_only=True):
-    """What the last snapshot found, and under which conditions that holds."""
+    """What the last snapshot found, and the conditions under which that holds."""
 
     tree: str
     users_index: list[int]
@@ -81,7 +75,7 @@ class Last(msgspec.Struct, frozen=True, kw_only=True):
     submodules: list[str]
 
 
-class Busy(Exception):  # noqa: N818 - answered in part
+class Busy(Exception):  # noqa: N818 - it leads to a partial answer
     """Another process has kept the tree locked for too long."""
 
 
@@ -111,13 +105,13 @@ class TreeState:
             named.write_bytes(os.fsencode(top))
 
     def keep(self, snapshot_id: str, notes: Notes) -> None:
-        """Keeps a snapshot: git replaces its index by a new file, so that the linked one stays as it is."""
+        """Keeps a snapshot. Git replaces its index with a new file, so the linked one stays as it is."""
         write_whole(self._notes(snapshot_id), msgspec.json.encode(notes))
-        with contextlib.suppress(OSError):  # no hard links here: the report then needs the trees
+        with contextlib.suppress(OSError):  # no hard links here: comparing then needs the trees
             os.link(self.index, self.kept_index(snapshot_id))
 
     def notes(self, snapshot_id: str) -> Notes | None:
-        """A snapshot's notes; None when they are gone."""
+        """A snapshot's notes; None if they are gone."""
         try:
             make_known(Notes)
             return msgspec.json.decode(self._notes(snapshot_id).read_bytes(), type=Notes)
@@ -129,7 +123,7 @@ class TreeState:
             path.unlink(missing_ok=True)
 
     def kept(self) -> dict[str, int]:
-        """The ids of the snapshots that are kept, with the times they were written, in milliseconds."""
+        """The ids of the kept snapshots, with the times they were written, in milliseconds."""
         found = {}
         with contextlib.suppress(OSError):
             for entry in os.scandir(f"{self.folder}/kept"):
@@ -148,61 +142,21 @@ class TreeState:
         write_whole(Path(self.folder, "last.json"), msgspec.json.encode(last))
 
     def now_ns(self) -> int:
-        """The time as files have it: the kernel stamps them with a coarser clock than it tells programs."""
+        """The time as files have it: the kernel stamps them with a coarser clock than it gives programs."""
         os.utime(self.folder)
         return os.stat(self.folder).st_mtime_ns  # noqa: PTH116
 
     @contextlib.contextmanager
     def locked(self, deadline: Deadline) -> Iterator[None]:
-        """Nobody else takes a snapshot of this tree meanwhile. The kernel opens the lock when its holder dies."""
-        if fcntl is None:
-            yield
-            return
+        """Keeps others from taking a snapshot of this tree. The kernel releases the lock if its holder dies."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)  # noqa: PTH103
-        lock = _Lock(f"{self.folder}/lock")
+        lock = FileLock(f"{self.folder}/lock")
         try:
             if not lock.taken_within(deadline.left()):
                 raise Busy(self.folder)
             yield
         finally:
             lock.leave()
-
-
-class _Lock:
-    """A file lock that is waited for no longer than allowed: the kernel's queue knows no limit, so a thread stands in
-    it, and gives the lock back if it comes too late."""
-
-    def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        self._state = threading.Lock()
-        self._waiting = self._left = False
-
-    def taken_within(self, seconds: float) -> bool:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass
-        else:
-            return True
-        self._waiting = True
-        thread = threading.Thread(target=self._stand, name="handrail-snapshot-lock", daemon=True)
-        thread.start()
-        thread.join(max(0.0, seconds))
-        return not self._waiting
-
-    def _stand(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        with self._state:
-            self._waiting = False
-            if self._left:
-                os.close(self._descriptor)
-
-    def leave(self) -> None:
-        with self._state:
-            if self._waiting:
-                self._left = True
-            else:
-                os.close(self._descriptor)
 
 
 _OURS = re.compile(r"git-[0-9a-f]{20}")
@@ -215,7 +169,7 @@ class StateFolder:
         self.folder = folder
 
     def of(self, top: str, git_dir: str) -> TreeState:
-        """A linked worktree has its own: same repository, other tree."""
+        """The state of one tree. A linked worktree has its own: same repository, different tree."""
         key = hashlib.sha256(os.fsencode(top) + b"\0" + os.fsencode(git_dir)).hexdigest()[:20]
         return TreeState(f"{self.folder}/git-{key}")
 
@@ -243,10 +197,3 @@ def disk_use(folder: str) -> int:
                 facts = os.lstat(f"{path}/{name}")
                 seen[facts.st_ino] = facts.st_blocks * 512
     return sum(seen.values())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file at once: readers see the old one or the new one."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    beside.write_bytes(content)
-    beside.replace(path)

@@ -1,4 +1,4 @@
-"""The tracker of whatever a task works in: git where there is a usable repository, else the plain directory."""
+"""The tracker of whatever a task works in: git if there is a usable repository, otherwise the plain directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.outside.tracking.large import Limits
 
 
 class WorkingCopies:
-    """Chooses when a task begins, and stays with the choice until it ends: a repository may be made meanwhile."""
+    """Chooses when a task begins, and keeps to the choice until it ends: a repository may be created meanwhile."""
 
     def __init__(self, state: Path, *, clock: Clock, ids: Ids, limits: Limits | None = None) -> None:
         self._state = state
@@ -50,8 +50,7 @@ class WorkingCopies:
         return self._git.disk_use() + self._plain.disk_use()
 
     def is_due(self, every_ms: int) -> bool:
-        """True once in so many milliseconds, whoever asks: whether it is time to prune. Not before there is a first
-        snapshot."""
+        """Whether to prune: true once per `every_ms`, no matter who asks. False until there is a first snapshot."""
         marker = self._state / "pruned"
         try:
             if self._clock.now_ms() - marker.stat().st_mtime_ns // 1_000_000 < every_ms:
@@ -62,8 +61,8 @@ class WorkingCopies:
         return True
 
     def _make_folder(self) -> None:
-        """The folder for state; git is told to leave it alone, wherever the database lies."""
-        with contextlib.suppress(OSError):  # who writes into it will say so
+        """Creates the state folder, with a .gitignore so that git leaves it alone wherever the database is."""
+        with contextlib.suppress(OSError):  # the next write into it will report the problem
             self._state.mkdir(parents=True, exist_ok=True)
             for name, text in ((".gitignore", "*\n"), ("pruned", "")):
                 with contextlib.suppress(FileExistsError), (self._state / name).open("x", encoding="utf-8") as file:

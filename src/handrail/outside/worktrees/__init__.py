@@ -1,4 +1,4 @@
-"""Worktrees: git working copies for parallel tasks, made, looked at, merged and taken away without losing anything.
+"""Worktrees: git working copies for parallel tasks, made, examined, merged and removed without losing anything.
 
 `worktrees_at` is the way in. Nothing here is imported before the first worktree is asked for.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def worktrees_at(project: Path) -> GitWorktrees:
-    """The worktrees of the repository that the project lies in; what is kept about them is in the project's
+    """The worktrees of the repository that contains the project; what is kept about them is in the project's
     `.handrail/worktrees/`."""
     from handrail.outside.worktrees.git_worktrees import GitWorktrees  # noqa: PLC0415 - it needs subprocess
 

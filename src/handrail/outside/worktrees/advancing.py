@@ -1,9 +1,9 @@
-"""Moves a base to a merge commit, and its working copy with it where it is checked out.
+"""Moves a base to a merge commit, along with its working copy if it is checked out.
 
-In a working copy git's own lock on the index is taken, and what is being done is written into it. So no other git meets
-a half-changed copy, and whoever finds such a lock after its process died knows what it was: if the branch had not moved
-yet, the files go back to what they were; if it had, the index follows. Local changes elsewhere stay as they are; where
-they are in the way, nothing is changed.
+In a working copy, git's own lock on the index is taken, and the step being done is written into it. So no other git
+sees a half-changed copy, and if the process dies, the lock tells what it was doing: if the branch had not moved yet,
+the files are put back; if it had, the index follows. Local changes elsewhere stay as they are; if they are in the way,
+nothing is changed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from handrail.kernel.errors import WorktreeRefused, WouldLoseWork
 from handrail.known_types import make_known
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
-from handrail.outside.tracking.private_index import joined, names
-from handrail.outside.worktrees.keeping import copy_index, ref_of, under_way
+from handrail.outside.tracking.private_index import copy_index, joined, names
+from handrail.outside.whole_files import drop_file
+from handrail.outside.worktrees.keeping import ref_of, under_way
 from handrail.outside.worktrees.looking import worktree_at
 from handrail.outside.worktrees.making import is_beginning
 from handrail.outside.worktrees.registered import Entry, entry_on, registered
@@ -39,7 +40,7 @@ class BaseMovedError(Exception):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a lock on an index says is being done."""
+    """The step that a lock on an index says is being done."""
 
     ref: str
     old: str
@@ -47,7 +48,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Change(NamedTuple):
-    """A path that differs between two commits; a mode of 0 is a file that is not there."""
+    """A path that differs between two commits; mode 0 means the file does not exist."""
 
     path: bytes
     old_mode: int
@@ -65,7 +66,7 @@ def advance(git: Git, base: str, old: str, new: str, words: str) -> None:
     if repository is None or entry.branch != base:
         raise WorktreeRefused(
             f"{base} is in use at {entry.path}, where it cannot be moved",
-            hint="let whoever works there end it, then try again",
+            hint="wait until the work there is finished, then try again",
         )
     here = git.at(repository)
     changes = _changes(here, old, new)
@@ -73,7 +74,7 @@ def advance(git: Git, base: str, old: str, new: str, words: str) -> None:
     step = Step(ref_of(base), old, new)
     _take_lock(repository, step)
     if here.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1)) != step.ref or here.branch_tip(base) != old:
-        _drop(f"{repository.git_dir}/index.lock")
+        drop_file(f"{repository.git_dir}/index.lock")
         raise BaseMovedError
     try:
         _update_files(here, step)
@@ -83,7 +84,7 @@ def advance(git: Git, base: str, old: str, new: str, words: str) -> None:
 
 
 def settle(git: Git) -> None:
-    """Ends what a process that died had begun in any working copy. The place must be locked."""
+    """Finishes what a dead process had begun in any working copy. The place must be locked."""
     common = git.repository.common_dir
     try:
         linked = [entry.path for entry in os.scandir(f"{common}/worktrees")]
@@ -111,7 +112,7 @@ def _move(git: Git, base: str, old: str, new: str, words: str) -> None:
 def _check_not_in_the_way(git: Git, entry: Entry, changes: Sequence[Change]) -> None:
     busy = under_way(git.repository)
     if busy is not None:
-        raise WouldLoseWork(f"{busy}: {entry.path}", hint="let whoever works there end it first")
+        raise WouldLoseWork(f"{busy}: {entry.path}", hint="wait until the work there is finished")
     dirty = set(names(git.run("diff-index", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty", "HEAD")))
     dirty |= set(names(git.run("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")))
     dirty -= _same_after_all(git, dirty)
@@ -129,14 +130,14 @@ def _check_not_in_the_way(git: Git, entry: Entry, changes: Sequence[Change]) -> 
         shown = sorted(map(path_text, found))
         raise WouldLoseWork(
             f"in {entry.path} these are in the way and not committed: {', '.join(shown[:SHOWN])}",
-            hint="commit them there, or let whoever works there put them aside, then merge again",
+            hint="commit them there, or stash them there, then merge again",
             paths=shown[:SHOWN],
         )
     _check_filters(git, entry, changes)
 
 
 def _same_after_all(git: Git, dirty: set[bytes]) -> set[bytes]:
-    """Files that only seem changed: git compares times first, and may not write down here what it finds."""
+    """Files that only seem changed: git compares times first, and may not record here what it finds."""
     if not dirty:
         return set()
     copied = f"{git.repository.git_dir}/index.handrail"
@@ -148,12 +149,12 @@ def _same_after_all(git: Git, dirty: set[bytes]) -> set[bytes]:
         still = set(names(git.run("diff-files", *asked, environment=private)))
         still |= set(names(git.run("diff-index", "--cached", *asked, "--no-renames", "HEAD", environment=private)))
     finally:
-        _drop(copied)
+        drop_file(copied)
     return dirty - still
 
 
 def _blocking(top: bytes, path: bytes) -> bytes | None:
-    """What lies where a new file is to be: itself, or a file where it needs a folder."""
+    """What is in the way of a new file: something at its path, or a file where it needs a folder."""
     parts = path.split(b"/")
     for end in range(1, len(parts) + 1):
         part = b"/".join(parts[:end])
@@ -167,7 +168,7 @@ def _blocking(top: bytes, path: bytes) -> bytes | None:
 
 
 def _only_tracked_below(top: bytes, folder: bytes, tracked: set[bytes]) -> bool:
-    """True for a folder with nothing in it that git does not have; a file is to take its place."""
+    """True for a folder that contains only files git has, so that a file may take its place."""
     full = top + b"/" + folder
     if os.path.islink(full) or not os.path.isdir(full):  # noqa: PTH112, PTH114
         return False
@@ -180,7 +181,7 @@ def _only_tracked_below(top: bytes, folder: bytes, tracked: set[bytes]) -> bool:
 
 
 def _check_filters(git: Git, entry: Entry, changes: Sequence[Change]) -> None:
-    """A filter that is not run would leave stored content in somebody's working copy."""
+    """Refuses paths under a filter: since it is not run, stored content would end up in somebody's working copy."""
     drivers = {os.fsencode(name) for name in git.repository.filters - {"lfs"}}
     paths = [change.path for change in changes if change.new_mode]
     if not drivers or not paths:
@@ -205,7 +206,7 @@ def _changes(git: Git, old: str, new: str) -> list[Change]:
 
 
 def _take_lock(repository: Repository, step: Step) -> None:
-    """Git's lock on the index, with the step in it from its first moment: made beside, then linked into place."""
+    """Takes git's lock on the index with the step already in it: written beside it, then linked into place."""
     lock, beside = f"{repository.git_dir}/index.lock", f"{repository.git_dir}/index.handrail-step"
     with open(beside, "wb") as file:  # noqa: PTH123
         file.write(MARK + msgspec.json.encode(step))
@@ -219,7 +220,7 @@ def _take_lock(repository: Repository, step: Step) -> None:
             hint="try again when it is done; if none runs, let a person look at that file",
         ) from None
     finally:
-        _drop(beside)
+        drop_file(beside)
 
 
 def _step_in(git_dir: str) -> Step | None:
@@ -249,7 +250,7 @@ def _update_files(git: Git, step: Step) -> None:
 
 
 def _follow(git: Git, step: Step) -> None:
-    """Lets the index follow the branch, which has moved; what was staged of other files stays staged."""
+    """Updates the index to the branch, which has moved; other files that were staged stay staged."""
     index = f"{git.repository.git_dir}/index.handrail"
     private = _copied(git)
     git.run("read-tree", "-m", "-i", step.old, step.new, environment=private)
@@ -258,7 +259,7 @@ def _follow(git: Git, step: Step) -> None:
 
 
 def _settle(git: Git) -> None:
-    """Ends a step, forwards or backwards, and lets go of the index."""
+    """Finishes a step, forwards or backwards, and releases the index."""
     step = _step_in(git.repository.git_dir)
     if step is None:
         return
@@ -267,11 +268,11 @@ def _settle(git: Git) -> None:
     else:
         _go_back(git, step)
     for name in ("index.handrail", "index.handrail.lock", "index.lock"):
-        _drop(f"{git.repository.git_dir}/{name}")
+        drop_file(f"{git.repository.git_dir}/{name}")
 
 
 def _go_back(git: Git, step: Step) -> None:
-    """Puts files back that were changed or cut short on the way to the new commit. What anybody wrote since is left."""
+    """Restores files that were changed or truncated on the way to the new commit. Leaves what anybody wrote since."""
     top = git.repository.top
     ours = []
     for change in _changes(git, step.old, step.new):
@@ -312,11 +313,6 @@ def _drop_empty_above(top: str, full: str) -> None:
 
 def _copied(git: Git) -> dict[str, str]:
     index = f"{git.repository.git_dir}/index.handrail"
-    _drop(f"{index}.lock")
+    drop_file(f"{index}.lock")
     copy_index(git.repository, index)
     return {"GIT_INDEX_FILE": index}
-
-
-def _drop(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)  # noqa: PTH108

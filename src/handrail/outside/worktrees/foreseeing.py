@@ -1,7 +1,7 @@
-"""Which worktrees would not merge with each other or with their base, as they are now, with what is not committed.
+"""Which worktrees would conflict with each other or with their base as they are now, including uncommitted work.
 
-Every worktree becomes a commit in a store that is thrown away afterwards; the user's repository is only read. Merge
-drivers of the repository are not run: where one would decide, a conflict is foreseen.
+Every worktree becomes a commit in a store that is deleted afterwards; the user's repository is only read. Merge drivers
+of the repository are not run: where one would decide, a conflict is forecast.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from handrail.outside.worktrees.writing_git import MERGE_TREE, Git
 
 BASE = ""
 AT_ONCE = 4
-"""Worktrees that are read side by side."""
+"""How many worktrees are read side by side."""
 
 
 def foresee(git: Git, scratch: str, merges: str, worktrees: Mapping[str, str], base: str) -> Foreseen:
-    """The forecast; what it could not look at, or not to the end, is among its problems. `scratch` is for what the
-    worktrees hold, `merges` for what comes of merging them."""
+    """The forecast; what it could not examine, or not completely, is among its problems. `scratch` is for the
+    worktrees' content, `merges` for the results of merging them."""
     if not can_merge():
         needed = ".".join(map(str, MERGE_TREE))
         return Foreseen(problems={BASE: f"conflicts are foreseen with git {needed} or newer; this one is older"})
@@ -49,7 +49,7 @@ def foresee(git: Git, scratch: str, merges: str, worktrees: Mapping[str, str], b
 
 
 class Tip(NamedTuple):
-    """A commit that is what a worktree is now, if there can be one, and what is not right about it."""
+    """A commit of a worktree's current state, if there can be one, and what is wrong with it."""
 
     commit: str | None
     problem: str | None = None

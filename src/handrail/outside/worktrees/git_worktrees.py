@@ -1,8 +1,8 @@
 """The worktrees of one repository: implements `handrail.domain.workspaces.worktrees.Worktrees` with git.
 
-Whatever writes holds the lock of the place, and first clears up what a process that died left half done. What git
-refuses becomes a refusal with its words; nothing is ever forced upon it that could lose work. LFS files come as
-pointers, submodules stay empty, and no filter or merge driver of the repository is run.
+Every writer holds the lock of the place, and first cleans up what a dead process left half done. What git refuses
+becomes a refusal with git's words; nothing that could lose work is ever forced. LFS files come as pointers, submodules
+stay empty, and no filter or merge driver of the repository is run.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from handrail.outside.worktrees.writing_git import Git
 WRITING_S = 600.0
 LOOKING_S = 60.0
 AT_ONCE = 4
-"""Worktrees that are looked at side by side."""
+"""How many worktrees are examined side by side."""
 
 
 class GitWorktrees:
-    """The worktrees of the repository a project lies in."""
+    """The worktrees of the repository that contains a project."""
 
     def __init__(self, project: Path, *, writing_s: float = WRITING_S, looking_s: float = LOOKING_S) -> None:
         self._place = Place(project)
@@ -96,7 +96,7 @@ class GitWorktrees:
 
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
-    """What git or the disk says becomes a refusal."""
+    """Turns errors of git or the disk into refusals."""
     try:
         yield
     except GitTimedOut as late:

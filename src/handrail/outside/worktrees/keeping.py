@@ -1,7 +1,7 @@
-"""What a worktree holds that no commit does, and how it becomes one. Nothing is taken from the worktree by that.
+"""What a worktree holds that no commit does, and how it becomes one. This removes nothing from the worktree.
 
-The whole working copy counts: changed, staged and untracked files, also those whose changes git was told to overlook.
-Ignored files do not. What is staged otherwise than it lies in the folder becomes a commit of its own below.
+The whole working copy counts: changed, staged and untracked files, including those whose changes git was told to
+overlook. Ignored files do not. What is staged but differs from the folder becomes a commit of its own below.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.outside.tracking.difference import EMPTY_TREE
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
 from handrail.outside.tracking.large import Limits
-from handrail.outside.tracking.private_index import PrivateIndex, joined, names
+from handrail.outside.tracking.private_index import PrivateIndex, copy_index, names
 from handrail.outside.tracking.snapshot import UNDER_WAY, is_ours, take
 from handrail.outside.tracking.state import TreeState
 from handrail.outside.worktrees.registered import HEADS
@@ -23,7 +23,7 @@ from handrail.outside.worktrees.writing_git import Git
 
 EVERYTHING = Limits(seconds=3600, file_bytes=1 << 62, total_bytes=1 << 62, files=1 << 62)
 STEPS_BACK = 2
-"""How far behind HEAD the staged tree may already be kept: a try that was cut short made both commits."""
+"""How far behind HEAD the staged tree may already be kept: an interrupted attempt may have made both commits."""
 OURS = (".handrail/handrail.db", ".handrail/snapshots")
 
 
@@ -33,20 +33,20 @@ class Working(NamedTuple):
     head: str | None
     branch: str | None
     tree: str | None
-    """None where it is just what HEAD has."""
+    """None if it is exactly what HEAD has."""
     stuck: str | None
-    """Why it is not the whole truth, or cannot be committed as it is."""
+    """Why it is incomplete, or cannot be committed as it is."""
 
 
 class Uncommitted(NamedTuple):
-    """What lies in a worktree beside its last commit."""
+    """What a worktree contains besides its last commit."""
 
     head: str | None
     branch: str | None
     tree: str
     """The working copy as a tree."""
     staged: str | None
-    """The index as a tree, where it has something that neither the working copy nor a commit just below has."""
+    """The index as a tree, if it has something that neither the working copy nor a commit just below has."""
     files: list[str]
     """Paths that differ from HEAD, in the folder or in the index."""
     stuck: str | None
@@ -79,32 +79,17 @@ def working(git: Git, scratch: str, name: str) -> Working:
 
 
 def _begin(private: PrivateIndex) -> None:
-    """A copy of the user's index, in which nothing is marked to be overlooked. It serves one question, so it needs no
-    cache of untracked files."""
+    """Copies the user's index, clearing marks that hide changes. The copy serves one query, so it needs no cache of
+    untracked files."""
     try:
         copy_index(private.repository, private.state.index)
     except FileNotFoundError:
         return
-    hidden: dict[str, list[bytes]] = {"--no-assume-unchanged": [], "--no-skip-worktree": []}
-    for entry in names(private.git("ls-files", "-v", "-z")):
-        if entry[:1].islower():
-            hidden["--no-assume-unchanged"].append(entry[2:])
-        if entry[:1] in b"Ss" and not private.repository.is_sparse:
-            hidden["--no-skip-worktree"].append(entry[2:])
-    for option, paths in hidden.items():
-        if paths:
-            private.git("update-index", option, "-z", "--stdin", given=joined(paths), allowed=(0, 1, 128))
-
-
-def copy_index(repository: Repository, copied: str) -> None:
-    """With its time: git compares that with the files' times, to find those changed in the moment it was written."""
-    shutil.copyfile(f"{repository.git_dir}/index", copied)
-    facts = os.stat(f"{repository.git_dir}/index")  # noqa: PTH116
-    os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    private.show_hidden_edits()
 
 
 def _beside_filters(private: PrivateIndex) -> Working:
-    """Where some content filters are not run: files under one cannot be told from what is stored."""
+    """For repositories with content filters that are not run: a file under one cannot be compared with its blob."""
     taken = take(private, EVERYTHING)
     stuck = under_way(private.repository)
     if taken.notes.large:
@@ -141,7 +126,7 @@ def uncommitted(git: Git, scratch: str, name: str) -> Uncommitted:
 
 
 def staged_tree(git: Git, scratch: str, name: str) -> str | None:
-    """The index as a tree; None where nothing was ever staged."""
+    """The index as a tree; None if nothing was ever staged."""
     copied = f"{scratch}/{name}.staged"
     try:
         shutil.copyfile(f"{git.repository.git_dir}/index", copied)
@@ -151,7 +136,7 @@ def staged_tree(git: Git, scratch: str, name: str) -> str | None:
 
 
 def keep(git: Git, found: Uncommitted, ref: str, message: str) -> str:
-    """Commits what was found and moves the ref there, if it still is where it was. Returns the commit."""
+    """Commits what was found and moves the ref there, if it is still where it was. Returns the commit."""
     tip = found.head
     if found.staged is not None:
         tip = git.commit(found.staged, [tip] if tip else [], f"{message}\n\nWhat was staged.\n")
@@ -162,7 +147,7 @@ def keep(git: Git, found: Uncommitted, ref: str, message: str) -> str:
 
 
 def has_staged(git: Git, head: str | None, scratch: str) -> str | None:
-    """For a worktree whose folder is gone: what its index alone still has, as a tree."""
+    """For a worktree whose folder is gone: what only its index still has, as a tree."""
     try:
         staged = staged_tree(git, scratch, "gone")
     except GitTimedOut:
@@ -174,7 +159,7 @@ def has_staged(git: Git, head: str | None, scratch: str) -> str | None:
 
 
 def keep_staged(git: Git, head: str | None, ref: str, scratch: str) -> str | None:
-    """Commits what the index alone still has."""
+    """Commits what only the index still has."""
     staged = has_staged(git, head, scratch)
     if staged is None:
         return None
@@ -183,7 +168,7 @@ def keep_staged(git: Git, head: str | None, ref: str, scratch: str) -> str | Non
 
 
 def under_way(repository: Repository) -> str | None:
-    """An operation of git that somebody began there and has not ended."""
+    """A git operation that somebody began there and has not finished."""
     for name in (*UNDER_WAY, "sequencer"):
         if os.path.exists(f"{repository.git_dir}/{name}"):  # noqa: PTH110
             words = name.removesuffix("_HEAD").removesuffix("_LOG").replace("_", "-").lower()
@@ -196,7 +181,7 @@ def ref_of(branch: str) -> str:
 
 
 def own_files(top: str) -> int:
-    """Handrail's own files in a worktree: git's view of it leaves them out."""
+    """How many of Handrail's own files are in a worktree: git's view of it leaves them out."""
     return sum(os.path.lexists(f"{top}/{name}") for name in OURS)
 
 

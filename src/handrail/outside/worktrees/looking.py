@@ -1,5 +1,5 @@
-"""What git says of a worktree now: branch, files that are not committed, distance to its base, disk. Reading only; one
-worktree that is broken never hides the others."""
+"""What git says about a worktree now: branch, uncommitted files, distance to its base, disk space. Only reads; one
+broken worktree never hides the others."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Status(NamedTuple):
 
     dirty: list[str]
     ignored: list[str]
-    """A folder that is ignored as a whole stands once, with a slash."""
+    """A folder that is ignored as a whole appears once, with a slash."""
 
 
 def status_of(git: Git) -> Status:
-    """Submodules count by the commit they are at: one that is not checked out is not dirty."""
+    """The status of a working copy. Submodules count by their commit: one that is not checked out is not dirty."""
     dirty, ignored = [], []
     for record in git.run(*STATUS).split(b"\0"):
         kind = record[:1]
@@ -46,7 +46,7 @@ def status_of(git: Git) -> Status:
 
 
 def worktree_at(git: Git, entry: Entry) -> Repository | None:
-    """The working copy of an entry, with what it configures disarmed, if it is there and linked to this repository."""
+    """The working copy of an entry, its configuration disarmed, if it exists and is linked to this repository."""
     found = discover(entry.path, git.deadline) if entry.exists else None
     if found is None or found.top != entry.path or found.common_dir != git.repository.common_dir:
         return None
@@ -54,7 +54,7 @@ def worktree_at(git: Git, entry: Entry) -> Repository | None:
 
 
 def look(git: Git, path: str, base: str | None, entries: Sequence[Entry]) -> Looked:
-    """One worktree; what could not be told is a problem in words."""
+    """The state of one worktree; whatever could not be determined is described in `problem`."""
     entry = entry_at(entries, real_path(path))
     if entry is None:
         if not os.path.isdir(path):  # noqa: PTH112
@@ -103,5 +103,5 @@ def _looked_into(git: Git, entry: Entry, base: str | None, looked: Looked) -> Lo
 
 def _unlinked(path: str) -> str:
     if os.path.isfile(f"{path}/.git"):  # noqa: PTH113
-        return "its link to the repository is broken, or it belongs to another one; `git worktree repair` mends links"
+        return "its link to the repository is broken, or it belongs to another one; `git worktree repair` fixes links"
     return "it is no worktree of this repository"

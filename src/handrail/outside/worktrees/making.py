@@ -1,13 +1,12 @@
-"""Makes a worktree, or takes up one that an earlier try left half made.
+"""Makes a worktree, or completes one that an earlier attempt left half made.
 
-Before anything is made, the place remembers what was asked: a branch that is there already is taken only if Handrail
-made it. A worktree that git was killed over is finished: files that lie there must be what git was writing, whole or
-cut short; anything else is somebody's work and is left alone. What a removal left half done is put back.
+Before anything is made, the place remembers what was asked: an existing branch is used only if Handrail made it. A
+worktree that git was killed over is completed: files in it must be what git was writing, whole or truncated; anything
+else is somebody's work and is left alone. What a removal left half done is restored.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 
@@ -17,6 +16,7 @@ from handrail.kernel.errors import WorktreeRefused
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import names
+from handrail.outside.whole_files import drop_file
 from handrail.outside.worktrees.keeping import keep_staged, ref_of, uncommitted
 from handrail.outside.worktrees.looking import worktree_at
 from handrail.outside.worktrees.naming import OTHER_NAME, OTHER_PATH, check_branch, check_free, check_path
@@ -37,18 +37,20 @@ LFS = "files of git-lfs are pointers until `git lfs pull`"
 
 
 def make(git: Git, place: Place, path: str, branch: str, base: str | None) -> Made:
-    """A worktree at `path` on `branch`. The place must be locked."""
+    """Makes a worktree at `path` on `branch`. The place must be locked."""
     check_branch(git, branch)
     entries = registered(git)
     path = check_path(place, path, entries, git)
     origin = _origin(git, place, path, branch, base)
     there, holder = entry_at(entries, path), entry_on(entries, branch)
+    existed = git.branch_tip(branch) is not None
     if holder is not None and holder.path != path:
         raise WorktreeRefused(f"the branch {branch} is checked out at {holder.path}", hint=OTHER_NAME)
+    if there is not None and existed:
+        there = _on_its_branch(git, there, branch)
     if there is not None and there.branch != branch:
         found = f"the branch {there.branch}" if there.branch else "no branch"
         raise WorktreeRefused(f"at {path} is a worktree already, on {found}", hint=OTHER_PATH)
-    existed = git.branch_tip(branch) is not None
     if there is not None:
         _take_up(git, place, there, origin)
     else:
@@ -76,7 +78,8 @@ def _origin(git: Git, place: Place, path: str, branch: str, base: str | None) ->
     if base is None:
         commit = git.resolved("HEAD")
         current = git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1))
-        base_branch = current.removeprefix(HEADS) if current.startswith(HEADS) else None
+        # A name that is not UTF-8 cannot be stored: then only the commit is kept, as if no branch were checked out.
+        base_branch = current.removeprefix(HEADS) if current.startswith(HEADS) and _is_text(current) else None
     else:
         commit = git.resolved(base)
         base_branch = base if git.branch_tip(base) is not None else None
@@ -85,6 +88,10 @@ def _origin(git: Git, place: Place, path: str, branch: str, base: str | None) ->
     if commit is None:
         raise WorktreeRefused(f"there is no branch or commit {str(base)[:80]!r}", hint="name a branch that exists")
     return Origin(path=path, branch=branch, base_branch=base_branch, base_commit=commit)
+
+
+def _is_text(name: str) -> bool:
+    return not any("\udc80" <= letter <= "\udcff" for letter in name)
 
 
 def _add(git: Git, path: str, branch: str, base: str | None) -> None:
@@ -107,8 +114,18 @@ def _add(git: Git, path: str, branch: str, base: str | None) -> None:
         raise WorktreeRefused(f"git made no worktree: {failed.complaint}", hint=OTHER_PATH) from failed
 
 
+def _on_its_branch(git: Git, there: Entry, branch: str) -> Entry:
+    """The entry, on the branch it was being made for. Git creates the branch, then records the worktree, then puts it
+    on the branch: killed before that, it is on no commit at all, and nothing is checked out yet."""
+    if there.locked != INITIALIZING or there.branch is not None or there.git_dir is None or there.head is not None:
+        return there
+    _drop_locks(there.git_dir)
+    git.at(git.repository._replace(top=there.path, git_dir=there.git_dir)).run("symbolic-ref", "HEAD", ref_of(branch))
+    return there._replace(branch=branch, head=git.branch_tip(branch))
+
+
 def _take_up(git: Git, place: Place, there: Entry, origin: Origin) -> None:
-    """A worktree that is on record: whole, half made, half removed, or without its folder."""
+    """Completes a recorded worktree: whole, half made, half removed, or without its folder."""
     if not os.path.lexists(there.path) and os.path.lexists(leaving(there.path)):
         os.rename(leaving(there.path), there.path)  # noqa: PTH104
     if there.exists and there.locked == BEING_REMOVED:
@@ -125,7 +142,7 @@ def _take_up(git: Git, place: Place, there: Entry, origin: Origin) -> None:
     if worktree_at(git, there) is None:
         raise WorktreeRefused(
             f"the worktree at {there.path} is not linked to this repository",
-            hint="`git worktree repair` mends the link when one of the two was moved",
+            hint="`git worktree repair` fixes the link when one of the two was moved",
         )
 
 
@@ -138,19 +155,19 @@ def keep_gone_index(git: Git, there: Entry, scratch: str) -> str | None:
 
 
 def leaving(path: str) -> str:
-    """What a worktree is called while it is being removed."""
+    """A worktree's name while it is being removed."""
     above, name = os.path.split(path)
     return f"{above}/.{name}.handrail-removing"
 
 
 def unlocked(git: Git, there: Entry) -> None:
-    """Lets go of a worktree that git locked while it made it, or we while we removed it."""
+    """Unlocks a worktree that git locked while making it, or that we locked while removing it."""
     if there.locked in (INITIALIZING, BEING_REMOVED):
         git.run("worktree", "unlock", there.path, allowed=(0, 128))
 
 
 def finish(git: Git, there: Entry) -> None:
-    """Checks out what is missing in a worktree whose making was cut short. Any other is left alone."""
+    """Checks out what is missing in a worktree whose creation was interrupted. Leaves any other alone."""
     if there.locked != INITIALIZING or there.git_dir is None:
         return
     _link(there.path, there.git_dir)
@@ -170,15 +187,15 @@ def finish(git: Git, there: Entry) -> None:
 
 
 def _link(path: str, git_dir: str) -> None:
-    """A worktree's link to the folder that git keeps for it, where it is missing."""
+    """Restores a worktree's link to the folder that git keeps for it, if it is missing."""
     if not os.path.lexists(f"{path}/.git"):
         with open(f"{path}/.git", "xb") as file:  # noqa: PTH123
             file.write(b"gitdir: " + os.fsencode(git_dir) + b"\n")
 
 
 def put_back(git: Git, there: Entry, scratch: str) -> None:
-    """After a removal that was cut short: everything was committed by then, so what is missing comes from there. What
-    was written since stays."""
+    """Restores a worktree after an interrupted removal. Everything was committed by then, so what is missing comes from
+    there; what was written since stays."""
     if there.git_dir is None:
         return
     _link(there.path, there.git_dir)
@@ -198,21 +215,20 @@ def put_back(git: Git, there: Entry, scratch: str) -> None:
 
 
 def _drop_locks(git_dir: str) -> None:
-    """What a killed git left in a worktree that nobody has used yet. Every git of ours holds the place's lock, so none
-    is at work."""
+    """Removes locks that a killed git left in a worktree that nobody has used yet. Every git of ours holds the place's
+    lock, so none is running."""
     for name in ("index.lock", "HEAD.lock"):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{git_dir}/{name}")  # noqa: PTH108
+        drop_file(f"{git_dir}/{name}")
 
 
 def _is_cut_short(git: Git, path: bytes) -> bool:
-    """True when a file is the beginning of what HEAD has there."""
+    """True if a file is the beginning of what HEAD has there."""
     name = os.fsdecode(path)
     return is_beginning(git, name, git.line("rev-parse", f":./{name}"))
 
 
 def is_beginning(git: Git, path: str, content_id: str) -> bool:
-    """True when a file is the beginning of an object's content, as a checkout would write it, or all of it."""
+    """True if a file is the beginning of an object's content, or all of it, as a checkout would write it."""
     file = f"{git.repository.top}/{path}"
     try:
         if not stat.S_ISREG(os.lstat(file).st_mode):
@@ -225,7 +241,8 @@ def is_beginning(git: Git, path: str, content_id: str) -> bool:
 
 
 def _clear_a_broken_start(git: Git, path: str) -> None:
-    """Git was killed before the worktree was on record: all there can be is a link to a folder git does not know."""
+    """Cleans up if git was killed before it recorded the worktree: all it left is a link to a folder git does not
+    know."""
     try:
         if os.listdir(path) != [".git"]:  # noqa: PTH208
             return

@@ -1,5 +1,5 @@
-"""A walk through a worktree's folder: what it takes on disk, and which repositories of their own lie in it. Bounded:
-a walk that is not finished says so."""
+"""Walks through a worktree's folder: how much disk space it takes, and which repositories are inside it. Bounded: an
+unfinished walk says so."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Measured(NamedTuple):
 
 
 def measure(folder: str, deadline: Deadline, *, entries: int = ENTRIES) -> Measured:
-    """Links are not followed; a file with two names counts once."""
+    """Measures a folder. Links are not followed; a file with two names counts once."""
     total, left = 0, entries
     nested: list[str] = []
     seen: set[tuple[int, int]] = set()

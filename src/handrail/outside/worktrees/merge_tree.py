@@ -1,4 +1,4 @@
-"""Merges commits without a working tree, many pairs in one process, and reads what git says of each."""
+"""Merges commits without a working tree, many pairs in one process, and reads git's result for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.outside.worktrees.writing_git import MERGE_TREE, Git, git_version
 
 COMMAND = ("merge-tree", "--write-tree", "--stdin", "--name-only", "--no-messages", "-z")
 _SIDE = re.compile(rb"~[0-9a-f]{40,64}(_[0-9]+)?$")
-"""What git appends to the name of a file that a folder of the same name displaces: the side it comes from."""
+"""What git appends to the name of a file that is displaced by a folder of the same name: the side it comes from."""
 
 
 class Merged(NamedTuple):
@@ -20,7 +20,7 @@ class Merged(NamedTuple):
 
     tree: str
     conflicts: tuple[str, ...] | None
-    """Paths that conflict; None when it is clean."""
+    """Paths that conflict; None if the merge is clean."""
 
 
 def can_merge() -> bool:
@@ -29,7 +29,7 @@ def can_merge() -> bool:
 
 
 def merge_trees(git: Git, pairs: Sequence[tuple[str, str]], *, unrelated: bool = False) -> Iterator[Merged]:
-    """One merge for each pair of commits, in their order, as they come. Objects go where this git writes them."""
+    """One merge for each pair of commits, in order, as they complete. Objects go where this git writes them."""
     if not pairs:
         return
     given = "".join(f"{one} {other}\n" for one, other in pairs).encode()

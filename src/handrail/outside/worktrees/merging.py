@@ -1,8 +1,8 @@
-"""Makes a branch part of its base: merged without a working tree, checked in a worktree of its own, and only then the
-base is moved.
+"""Merges a branch into its base: merges without a working tree, checks the result in a worktree of its own, and only
+then moves the base.
 
 The base moves only from where it was when the merge was made; if somebody else moved it, everything is done again.
-While the checks run nothing is locked. A merge that conflicts leaves nothing behind, not even an object.
+Nothing is locked while the checks run. A conflicting merge leaves nothing behind, not even an object.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from handrail.outside.worktrees.writing_git import MERGE_TREE, Git
 TRIES = 5
 SHOWN = 10
 LOOKED_BACK = 2000
-"""Merges of the base that are looked through for the one that brought the branch."""
+"""How many merges of the base are searched for the one that brought the branch."""
 
 
 class Candidate(NamedTuple):
-    """A merge commit that no ref knows yet."""
+    """A merge commit that no ref points to yet."""
 
     base: str
     branch: str
@@ -48,7 +48,7 @@ class Merging:
         self._checks = checks
 
     def merge(self, writing: Callable[[], AbstractContextManager[Git]]) -> MergeDone:
-        """`writing` gives git under the place's lock."""
+        """Merges the branch. `writing` provides git under the place's lock."""
         for _ in range(TRIES):
             with writing() as git:
                 made = self._merged(git)
@@ -111,11 +111,11 @@ class Merging:
         if repository is None:
             raise WorktreeRefused(
                 f"the worktree of {self._branch} at {entry.path} cannot be read",
-                hint="`git worktree repair` mends the link when one of the two was moved",
+                hint="`git worktree repair` fixes the link when one of the two was moved",
             )
         busy = under_way(repository)
         if busy is not None:
-            raise WouldLoseWork(f"{busy}: {entry.path}", hint="let whoever works there end it first")
+            raise WouldLoseWork(f"{busy}: {entry.path}", hint="wait until the work there is finished")
         dirty = status_of(git.at(repository)).dirty
         if dirty:
             raise WouldLoseWork(
@@ -150,13 +150,13 @@ class Merging:
         if failed:
             raise ChecksFailed(
                 f"on the merged result of {self._branch} these checks fail: {', '.join(failed)}",
-                hint=f"merge {self._base} into {self._branch} in its worktree, mend it there, and try again",
+                hint=f"merge {self._base} into {self._branch} in its worktree, fix it there, and try again",
                 checks=results,
             )
         return results
 
     def _moved(self, git: Git, made: Candidate) -> bool:
-        """Moves the base to the merge; False when the base or the branch is not where it was."""
+        """Moves the base to the merge; False if the base or the branch is not where it was."""
         if self._tips(git) != (made.base, made.branch):
             return False
         try:
@@ -167,7 +167,7 @@ class Merging:
 
 
 def clear_checks(git: Git, place: Place) -> None:
-    """Takes away what processes left that died during a question or while their checks ran."""
+    """Removes what processes left that died during a query or while their checks ran."""
     for folder in place.abandoned():
         if os.path.basename(folder).startswith(CHECKS):  # noqa: PTH119
             _drop_checks(git, folder)
@@ -175,7 +175,7 @@ def clear_checks(git: Git, place: Place) -> None:
 
 
 def _drop_checks(git: Git, above: str) -> None:
-    """The worktree of a merged commit: nobody works there, and what the checks wrote is nobody's."""
+    """Removes the worktree of a merged commit: nobody works there, and nobody needs what the checks wrote."""
     folder = f"{above}/merged"
     clear_away(folder)
     try:

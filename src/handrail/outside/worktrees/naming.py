@@ -1,7 +1,8 @@
-"""Names that agents give: branches, bases and folders. Each is checked before git sees it, and refused with the reason.
+"""Names that agents choose: branches, bases and folders. Each is checked before git sees it, and refused with the
+reason.
 
-A folder must be one that nobody else uses: absolute, new or empty, outside of git's own folders and of every other
-working tree. The one exception is `.handrail/worktrees/` of the project, which git is told to ignore.
+A folder must be one that nobody else uses: absolute, new or empty, outside git's own folders and every other working
+tree. The one exception is the project's `.handrail/worktrees/`, which git is told to ignore.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _OBJECT_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 
 
 def check_branch(git: Git, branch: str) -> None:
-    """A name that a branch can have."""
+    """Refuses what cannot be a branch name."""
     shown = branch[:80]
     if not _is_text(branch) or len(branch.encode()) > NAME_BYTES:
         raise WorktreeRefused(f"{shown!r} cannot be the name of a branch", hint=OTHER_NAME)
@@ -34,7 +35,7 @@ def check_branch(git: Git, branch: str) -> None:
 
 
 def check_path(place: Place, path: str, entries: Sequence[Entry], git: Git) -> str:
-    """The path without links and detours, if a worktree may lie there."""
+    """The path without links and detours, if a worktree may be there."""
     if not _is_text(path) or len(path.encode()) > PATH_BYTES:
         raise WorktreeRefused(f"{path[:80]!r} cannot be the path of a worktree", hint=OTHER_PATH)
     if not os.path.isabs(path):  # noqa: PTH117
@@ -62,7 +63,7 @@ def check_path(place: Place, path: str, entries: Sequence[Entry], git: Git) -> s
 
 
 def check_free(path: str) -> None:
-    """Nothing is there, or an empty folder."""
+    """Refuses a path where something exists other than an empty folder."""
     try:
         is_free = not os.listdir(path)  # noqa: PTH208 - names need not be UTF-8
     except FileNotFoundError:
@@ -74,13 +75,13 @@ def check_free(path: str) -> None:
 
 
 def real_path(path: str) -> str:
-    """A path without links in the folders above it; the last name stands as it is."""
+    """A path without links in the folders above it; the last name stays as it is."""
     above, name = os.path.split(os.path.normpath(path))
     return os.path.join(os.path.realpath(above), name) if name else above  # noqa: PTH118
 
 
 def is_below(path: str, folder: str) -> bool:
-    """True when `path` is the folder or inside it."""
+    """True if `path` is the folder or inside it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

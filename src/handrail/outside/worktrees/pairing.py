@@ -1,9 +1,9 @@
-"""Which pairs of commits have to be merged to know whether they conflict. The others cannot: they touch nothing of each
-other's. It leaves pairs out, and never changes the answer.
+"""Which pairs of commits have to be merged to know whether they conflict. The others cannot conflict, because they
+touch nothing of each other's. This only skips pairs, and never changes the answer.
 
-Two sides conflict only where both changed something since they parted: the same path, a file where the other has a
-folder, or files put into a folder that the other side moved away. What a side changed is read off its commits that the
-other does not have. Where two sides parted at more than one commit, they are always merged.
+Two sides conflict only if both changed something since they diverged: the same path, a file where the other has a
+folder, or files put into a folder that the other side moved away. What a side changed is read from the commits that the
+other does not have. Sides that diverged at more than one commit are always merged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from handrail.outside.worktrees.writing_git import Git
 
 COMMITS = 1000
-"""Where more commits than that lie between the tips, reading them costs more than merging."""
+"""If there are more commits between the tips, reading them costs more than merging."""
 
 
 class Touched(NamedTuple):
@@ -46,7 +46,7 @@ def pairs_to_merge(git: Git, tips: Sequence[str]) -> list[tuple[int, int]]:
 
 
 class _History:
-    """The commits since the tips' common ancestor: sets of them are bits of a number."""
+    """The commits since the tips' common ancestor. A set of commits is an integer used as a bit set."""
 
     def __init__(self, root: str, lines: Iterable[list[str]]) -> None:
         self.names = [root]
@@ -61,7 +61,7 @@ class _History:
             self.names.append(commit)
 
     def only(self, one: str, other: str) -> list[str]:
-        """Commits that one has and the other has not."""
+        """Commits that one has and the other does not."""
         return [self.names[bit] for bit in _bits(self._reach[one] & ~self._reach[other])]
 
     def parted_once(self, one: str, other: str) -> bool:
@@ -80,7 +80,7 @@ def _bits(number: int) -> Iterable[int]:
 
 
 def _changes(git: Git, commits: list[str]) -> dict[str, dict[bytes, set[bytes]]]:
-    """For every commit, its paths by what happened to them, against each of its parents."""
+    """For every commit, its paths by what happened to them, relative to each of its parents."""
     found: dict[str, dict[bytes, set[bytes]]] = {commit: {} for commit in commits}
     if not commits:
         return found
@@ -119,10 +119,10 @@ def _may_conflict(history: _History, changes: dict[str, dict[bytes, set[bytes]]]
 
 
 def _moved_under(left: Touched, right: Touched) -> bool:
-    """One side may have moved a folder away that the other puts something into."""
+    """Whether one side may have moved away a folder that the other puts something into."""
     if not (left.removed and left.added and right.added):
         return False
-    if any(b"/" not in path for path in left.removed):  # the outermost folder may have become one further in
+    if any(b"/" not in path for path in left.removed):  # the root's files may have moved into a folder
         return True
     return bool(_folders(left.removed) & _folders(right.added))
 

@@ -3,12 +3,12 @@ all of them. Git is told to ignore it.
 
     .lock           held while something is written, by the process and by every git that it starts
     .made/KEY.json  a worktree that Handrail made: written before it is made, gone when its branch is
-    .scratch-ID/    objects and indexes for one question, thrown away after it
+    .scratch-ID/    objects and indexes for one query, deleted after it
     .checks-ID/     a worktree of a merged commit while the checks run in it
     NAME/           a worktree
 
-A process that is killed leaves the last two behind; the next call that writes clears them up, when nobody holds their
-lock any more. Not for worktrees elsewhere: those are folders like any other.
+A killed process leaves scratch and checks folders behind; the next call that writes removes them if nobody holds their
+lock any more. Worktrees elsewhere are not managed here: those are folders like any other.
 """
 
 from __future__ import annotations
@@ -19,34 +19,27 @@ import os
 import shutil
 import stat
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from handrail.kernel.errors import PlaceUnusable, WorktreeRefused
 from handrail.known_types import make_known
+from handrail.outside.file_lock import FileLock
 from handrail.outside.tracking.git_process import Deadline
-from handrail.outside.tracking.state import write_whole
-
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # no such lock on this system
-    fcntl = None
+from handrail.outside.whole_files import write_whole
 
 SCRATCH, CHECKS = ".scratch-", ".checks-"
 NEW = ".new-"
-MEMORY = "/dev/shm"  # noqa: S108 - every folder made there is its owner's alone
+MEMORY = "/dev/shm"  # noqa: S108 - every folder made there is private to its owner
 REPOSITORY_LOCK, REPOSITORY_NOTE = "handrail.lock", "handrail.writing"
-"""Two files of ours in git's own folder, which all worktrees share: whose turn it is, and which locks of git may have
-to be let go, should their process be killed."""
+"""Two files of ours in git's own folder, which all worktrees share: whose turn it is, and which of git's locks may have
+to be removed if their process is killed."""
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a worktree's branch began. Kept before there is anything, so that a second try knows its own."""
+    """Where a worktree's branch began. Stored before anything is made, so that a second attempt recognises it."""
 
     path: str
     branch: str
@@ -74,8 +67,8 @@ class Place:
 
     @contextlib.contextmanager
     def locked(self, common_dir: str, deadline: Deadline) -> Iterator[tuple[int, ...]]:
-        """Nobody else writes meanwhile; yields the locks' descriptors, for git to hold them too. There are two, because
-        projects in several worktrees of one repository have a place each."""
+        """Keeps other writers out; yields the locks' descriptors, so that git holds them too. There are two locks,
+        because projects in several worktrees of one repository have a place each."""
         self.prepare()
         with contextlib.ExitStack() as stack:
             held = []
@@ -92,7 +85,7 @@ class Place:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[str]:
-        """A folder for one question: in this one if it is there, else where the system keeps such things."""
+        """A folder for one query: inside this place if it exists, otherwise in the system's temporary folder."""
         self.check()
         above = self.folder if os.path.isdir(self.folder) else None  # noqa: PTH112
         with self._held(SCRATCH, above) as folder:
@@ -102,7 +95,7 @@ class Place:
 
     @contextlib.contextmanager
     def in_memory(self) -> Iterator[str]:
-        """A folder for many small files of one question: in memory, where the system has such a place."""
+        """A folder for many small files of one query: in memory, if the system has such a place."""
         above = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
         prefix = f"handrail-{os.getuid()}-" if above else ""
         for folder in _unheld(MEMORY, prefix) if above else ():
@@ -112,7 +105,7 @@ class Place:
 
     @contextlib.contextmanager
     def checks(self) -> Iterator[str]:
-        """A folder to put a worktree into; whoever enters takes the worktree away before leaving."""
+        """A folder to put a worktree into; the caller removes the worktree before leaving."""
         with self._held(CHECKS, self.folder) as folder:
             yield folder
 
@@ -130,7 +123,7 @@ class Place:
             lock.leave()
 
     def abandoned(self) -> list[str]:
-        """Folders for one question whose process is no more. Only while the place is locked."""
+        """Folders for one query whose process is gone. Call only while the place is locked."""
         return _unheld(self.folder, (SCRATCH, CHECKS))
 
     def origin(self, branch: str) -> Origin | None:
@@ -164,7 +157,7 @@ class Place:
 
 
 def _unheld(above: str, prefix: str | tuple[str, ...]) -> list[str]:
-    """Folders that their process left when it died."""
+    """Folders left behind by processes that died."""
     found = []
     for entry in os.scandir(above):
         if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
@@ -176,48 +169,8 @@ def _unheld(above: str, prefix: str | tuple[str, ...]) -> list[str]:
     return found
 
 
-class FileLock:
-    """A file lock that is waited for no longer than allowed: the kernel's queue knows no limit, so a thread stands in
-    it, and gives the lock back if it comes too late. The kernel opens it when the last holder dies."""
-
-    def __init__(self, path: str) -> None:
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        self._state = threading.Lock()
-        self._waiting = self._left = False
-
-    def taken_within(self, seconds: float) -> bool:
-        if fcntl is None:
-            return True
-        try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if seconds <= 0:
-                return False
-        else:
-            return True
-        self._waiting = True
-        thread = threading.Thread(target=self._stand, name="handrail-worktrees-lock", daemon=True)
-        thread.start()
-        thread.join(seconds)
-        return not self._waiting
-
-    def _stand(self) -> None:
-        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
-        with self._state:
-            self._waiting = False
-            if self._left:
-                os.close(self.descriptor)
-
-    def leave(self) -> None:
-        with self._state:
-            if self._waiting:
-                self._left = True
-            else:
-                os.close(self.descriptor)
-
-
 def clear_away(folder: str) -> None:
-    """Deletes a folder or a file, also where someone has made parts of it read-only. Links are not followed."""
+    """Deletes a folder or a file, even if parts of it are read-only. Links are not followed."""
     if os.path.islink(folder) or not os.path.isdir(folder):  # noqa: PTH112, PTH114
         with contextlib.suppress(OSError):
             os.unlink(folder)  # noqa: PTH108

@@ -1,6 +1,6 @@
 """The worktrees that git has on record: `git worktree list`, read into entries, each with the folder git keeps for it.
 
-Not a judgement about them: a folder may be gone, or its link broken.
+It does not judge them: a folder may be gone, or its link broken.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.outside.worktrees.writing_git import Git
 
 HEADS = "refs/heads/"
 INITIALIZING = "initializing"
-"""The reason git locks a worktree with while it makes one."""
+"""The reason with which git locks a worktree while making it."""
 BEING_REMOVED = "handrail: being removed"
 
 
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
     is_main: bool
     locked: str | None
     git_dir: str | None
-    """The folder git keeps for it; None where that could not be found."""
+    """The folder git keeps for it; None if it could not be found."""
 
     @property
     def exists(self) -> bool:
@@ -42,7 +42,7 @@ def registered(git: Git) -> list[Entry]:
         words = git.run("worktree", "list", "--porcelain", "-z").split(b"\0")
     except GitTimedOut:
         raise
-    except GitFailed:  # before 2.36: a name with a newline cannot be told apart there
+    except GitFailed:  # before git 2.36, which cannot tell apart names with a newline
         words = git.run("worktree", "list", "--porcelain").split(b"\n")
     folders = _folders(git.repository)
     found: list[Entry] = []
@@ -100,7 +100,7 @@ def entry_at(entries: Iterable[Entry], path: str) -> Entry | None:
 
 
 def entry_on(entries: Iterable[Entry], branch: str) -> Entry | None:
-    """The worktree that has a branch checked out, or that is in the middle of rebasing or bisecting it."""
+    """The worktree that has a branch checked out, or is in the middle of rebasing or bisecting it."""
     for entry in entries:
         if entry.branch == branch or (entry.git_dir is not None and branch in _being_moved(entry.git_dir)):
             return entry

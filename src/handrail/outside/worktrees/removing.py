@@ -1,9 +1,9 @@
-"""Takes a worktree away when nothing is lost by it.
+"""Removes a worktree if nothing is lost by it.
 
-First everything is decided; where the folder has to stay, nothing is changed. Then what is not committed becomes a
-commit on the branch. The folder gets another name, so that nobody writes into it any more, is looked through once more,
-and only then deleted; then git's record of it; then the branch, if its base has all of it. A process that dies on the
-way leaves a state that the same call goes on from.
+First everything is decided; if the folder has to stay, nothing is changed. Then what is not committed becomes a commit
+on the branch. The folder is renamed, so that nobody writes into it any more, checked once more, and only then deleted;
+then git's record of it; then the branch, if its base contains all of it. If the process dies on the way, the same call
+continues from the state it left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handrail.domain.workspaces.worktrees import Removal
 from handrail.kernel.errors import WorktreeRefused
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
-from handrail.outside.tracking.state import write_whole
+from handrail.outside.whole_files import write_whole
 from handrail.outside.worktrees.keeping import (
     Uncommitted,
     has_staged,
@@ -47,10 +47,10 @@ class Decided(NamedTuple):
 
     found: Uncommitted
     branch: str | None
-    """The branch its work is on, or will be: a new one where HEAD is detached."""
+    """The branch its work is on, or will be: a new one if HEAD is detached."""
     kept_branch: str | None
     stray: list[str]
-    """Other commits that no branch holds."""
+    """Other commits that no branch contains."""
     ignored: int
     measured: Measured
     because: str | None
@@ -62,7 +62,7 @@ class _WrittenToError(Exception):
 
 
 class Removing:
-    """One worktree being taken away, or a trial of it that changes nothing."""
+    """The removal of one worktree, or a trial of it that changes nothing."""
 
     def __init__(self, git: Git, place: Place, path: str, base: str | None, *, is_trial: bool) -> None:
         self._git = git
@@ -103,7 +103,7 @@ class Removing:
             raise WorktreeRefused(f"the working copy {inner[0].path} lies in {self._shown}", hint="remove that first")
 
     def _of_whole(self, entry: Entry, scratch: str, key: str, *, delete_branch: bool, ignored: bool) -> Removal:
-        """A worktree with its folder."""
+        """Removes a worktree that has its folder."""
         if entry.locked == INITIALIZING and self._is_trial:
             removed = measure(entry.path, self._git.deadline).bytes_used
             deleted = delete_branch and self._without(entry.branch, entry, scratch)
@@ -114,7 +114,7 @@ class Removing:
                 put_back(self._git, entry, scratch)
         repository = worktree_at(self._git, entry)
         if repository is None:
-            because = "its link to the repository is broken; `git worktree repair` mends links"
+            because = "its link to the repository is broken; `git worktree repair` fixes links"
             return Removal(path=self._shown, removed=False, kept_because=because)
         decided = self._decided(repository, entry, scratch, key, ignored=ignored)
         if decided.because is not None:
@@ -159,7 +159,7 @@ class Removing:
         return Decided(found, found.branch or kept_branch, kept_branch, stray, count, measured, because)
 
     def _keep_strays(self, stray: list[str], kept_branch: str | None, head: str | None) -> None:
-        """Commits that only this worktree's own log or HEAD knows get a branch each."""
+        """Gives a branch to each commit that only this worktree's own reflog or HEAD knows."""
         for commit in stray:
             self._hold(f"{KEPT}{commit[:12]}", commit)
         if kept_branch is not None and head is not None:
@@ -179,7 +179,7 @@ class Removing:
         here = self._git.at(repository)
         branch = decided.branch
         assert branch is not None, "a detached HEAD gets a branch"
-        if found.branch is None:  # a kept branch may have grown already, in a try that was cut short
+        if found.branch is None:  # a kept branch may already have grown in an interrupted attempt
             tip = here.branch_tip(branch)
             if tip is not None and tip != found.head and here.tree_of(tip) == found.tree:
                 return tip
@@ -196,11 +196,11 @@ class Removing:
     def _take_away(
         self, entry: Entry, repository: Repository, decided: Decided, scratch: str, key: str, *, ignored: bool
     ) -> None:
-        """The folder under another name, looked through, deleted; then git's record of it."""
+        """Renames the folder, checks it, and deletes it; then git's record of it."""
         away = leaving(entry.path)
         if os.path.lexists(away):
             raise WorktreeRefused(f"{away} is in the way", hint="let a person look at it")
-        if entry.git_dir is not None:  # as `git worktree lock` does it, but with the reason from the first moment
+        if entry.git_dir is not None:  # like `git worktree lock`, but with the reason from the first moment
             write_whole(Path(entry.git_dir, "locked"), BEING_REMOVED.encode())
         os.rename(entry.path, away)  # noqa: PTH104
         moved = self._git.at(repository._replace(top=away))
@@ -213,7 +213,7 @@ class Removing:
 
     def _delete(self, entry: Entry, away: str) -> None:
         for name in os.listdir(away):  # noqa: PTH208 - names need not be UTF-8
-            if name != ".git":  # by this link the rest is recognised, should we die on the way
+            if name != ".git":  # this link identifies the rest, should we die on the way
                 clear_away(f"{away}/{name}")
         clear_away(away)
         if os.path.lexists(away):
@@ -226,7 +226,7 @@ class Removing:
         self._git.run("worktree", "remove", "--force", "--force", entry.path)
 
     def _of_gone(self, entry: Entry, scratch: str, *, delete_branch: bool, ignored: bool) -> Removal:
-        """A worktree whose folder is not there: deleted by hand, or by a removal that was cut short."""
+        """Removes a worktree whose folder is gone: deleted by hand, or by an interrupted removal."""
         away = leaving(entry.path)
         repository = discover(away, self._git.deadline) if os.path.isdir(away) else None  # noqa: PTH112
         if repository is not None and repository.git_dir != entry.git_dir:
@@ -271,11 +271,11 @@ class Removing:
 
     @staticmethod
     def _is_held(git: Git, commit: str) -> bool:
-        """True when a branch has a commit."""
+        """Whether any branch contains a commit."""
         return bool(git.run("for-each-ref", "--count=1", "--contains", commit, "refs/heads/"))
 
     def _written_since(self, repository: Repository, scratch: str) -> list[str]:
-        """Files in a half-deleted folder that HEAD does not have as they are; what is missing was deleted by us."""
+        """Files in a half-deleted folder that differ from HEAD; the missing ones were deleted by us."""
         here = self._git.at(repository)
         if self._is_trial:
             here = here.beside(f"{scratch}/objects")
@@ -288,9 +288,9 @@ class Removing:
         return [os.fsdecode(path) for path in there.split(b"\0") if path]
 
     def _of_none(self, scratch: str, *, delete_branch: bool) -> Removal:
-        """Git has no worktree on record there."""
+        """For a path where git has no worktree on record."""
         if os.path.lexists(self._path):
-            because = "it is no worktree of this repository, or its link is broken; `git worktree repair` mends links"
+            because = "it is no worktree of this repository, or its link is broken; `git worktree repair` fixes links"
             return Removal(path=self._shown, removed=False, kept_because=because)
         if os.path.lexists(leaving(self._path)):
             because = f"git has no record of it; what is left of it is at {leaving(self._path)}"
@@ -309,7 +309,8 @@ class Removing:
         return self._without(decided.found.branch, entry, scratch)
 
     def _without(self, branch: str | None, entry: Entry | None, scratch: str, *, tip: str | None = None) -> bool:
-        """Deletes a branch if its base has all of it and nobody else uses it; or tells whether it would."""
+        """Deletes a branch if its base contains all of it and nobody else uses it; a trial only tells whether it
+        would."""
         base = self._git.branch_tip(self._base) if self._base is not None else None
         if branch is None or base is None or branch == self._base:
             return False
@@ -324,7 +325,7 @@ class Removing:
         if not is_merged and not self._is_squashed(beside, base, tip):
             return False
         if not self._is_trial:
-            if not is_merged:  # the content is in the base, the commits are not: they stay, out of sight
+            if not is_merged:  # the content is in the base, but the commits are not: keep them, out of sight
                 kept = f"refs/handrail/kept/{branch}-{tip[:12]}"
                 if not self._git.tells("show-ref", "--verify", "--quiet", kept):
                     self._git.move_ref(kept, tip, None, "handrail: kept")
@@ -334,7 +335,7 @@ class Removing:
 
     @staticmethod
     def _is_squashed(git: Git, base: str, tip: str) -> bool:
-        """True when merging would change nothing: the base has the branch's content by other commits."""
+        """True if merging would change nothing: the base has the branch's content through other commits."""
         if not can_merge():
             return False
         try:

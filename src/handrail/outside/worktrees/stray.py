@@ -1,7 +1,7 @@
-"""Commits that nothing but a worktree's own log of HEAD still knows: made while HEAD was detached, then left.
+"""Commits that only a worktree's own reflog of HEAD still knows: made while HEAD was detached, then left.
 
-They would go with the worktree. Commits that were on a branch and replaced there, by an amendment for instance, are
-not among them: that branch's log has them.
+They would be lost with the worktree. Commits that were on a branch and replaced there, for instance by an amendment,
+are not among them: that branch's reflog has them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LOG_BYTES = 8 * 1024 * 1024
 
 
 def stray_commits(git: Git, branch: str | None) -> list[str]:
-    """The last ones of each line of such commits."""
+    """The last commit of each line of such commits."""
     repository = git.repository
     seen = _logged(f"{repository.git_dir}/logs/HEAD")
     if branch is not None:
@@ -37,7 +37,7 @@ def _is_head(git: Git, commit: str) -> bool:
 
 
 def _logged(file: str) -> set[str]:
-    """Every commit that a log names."""
+    """Every commit that a reflog names."""
     try:
         with open(file, "rb") as log:  # noqa: PTH123
             size = log.seek(0, os.SEEK_END)

@@ -1,8 +1,8 @@
 """Git on the user's own repository: disarmed as everywhere, but what it writes is meant to last.
 
-Objects and refs are brought to the disk, reflogs are written as the user has them, commits carry the user's name. Every
-git holds the lock of the place as long as it lives: when our process is killed, its git may still be at work, and
-nobody must take up the pieces before it ends. Nothing of the repository is run: no hook, no filter, no merge driver;
+Objects and refs are synced to disk, reflogs are written as the user configured them, commits carry the user's name.
+Every git holds the lock of the place as long as it lives: if our process is killed, its git may still be running, and
+nobody must touch its work before it ends. Nothing of the repository is run: no hook, no filter, no merge driver;
 commits are not signed.
 """
 
@@ -12,49 +12,17 @@ import contextlib
 import functools
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 
 from handrail.outside.tracking.discovery import Repository
-from handrail.outside.tracking.git_process import FORCED_SETTINGS, Deadline, GitCall, GitFailed, git_program
-from handrail.outside.tracking.git_process import _environment as disarmed_environment
-from handrail.outside.worktrees.left_locks import drop_left, drop_note, write_note
+from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed
+from handrail.outside.tracking.private_index import quoted_path
+from handrail.outside.whole_files import drop_file
+from handrail.outside.worktrees.left_locks import drop_left, write_note
 
 NAME, EMAIL = "Handrail", "handrail@localhost"
 MERGE_TREE = (2, 39)
-"""The first git that merges many pairs without a working tree in one process."""
-
-
-class HeldCall(GitCall):
-    """A git process that inherits some descriptors."""
-
-    def __init__(
-        self,
-        arguments: Sequence[str],
-        *,
-        folder: str,
-        deadline: Deadline,
-        settings: Mapping[str, str],
-        environment: Mapping[str, str],
-        given: bytes | None,
-        held: Sequence[int],
-    ) -> None:
-        program = git_program()
-        if program is None:
-            raise GitFailed(arguments, 127, b"there is no git on this machine")
-        self._arguments = arguments
-        self._deadline = deadline
-        self._given = given
-        self._process = subprocess.Popen(  # noqa: S603 - an argument list, and git by its absolute path
-            [program, "--no-pager", *arguments],
-            cwd=folder,
-            env={**disarmed_environment(settings), **environment},
-            stdin=subprocess.PIPE if given else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=tuple(held),
-        )
+"""The first git that can merge many pairs in one process without a working tree."""
 
 
 class Git:
@@ -80,7 +48,7 @@ class Git:
         return Git(repository, self.deadline, held=self.held, note=self.note, environment=self.environment)
 
     def beside(self, objects: str, *others: str) -> Git:
-        """Git that writes objects to a folder of ours and reads those of the repository, and of other folders, too."""
+        """Git that writes objects to a folder of ours, and also reads those of the repository and of other folders."""
         places = {
             "GIT_OBJECT_DIRECTORY": objects,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(quoted_path, (self.repository.objects, *others))),
@@ -90,18 +58,18 @@ class Git:
 
     @property
     def objects(self) -> str:
-        """Where objects are written to."""
+        """Where objects are written."""
         return self.environment.get("GIT_OBJECT_DIRECTORY", self.repository.objects)
 
     def start(
         self, *arguments: str, given: bytes | None = None, environment: Mapping[str, str] | None = None
     ) -> GitCall:
         repository = self.repository
-        return HeldCall(
+        return GitCall(
             (f"--git-dir={repository.git_dir}", f"--work-tree={repository.top}", *arguments),
             folder=repository.top if os.path.isdir(repository.top) else repository.git_dir,  # noqa: PTH112
             deadline=self.deadline,
-            settings=self.settings,
+            overrides=self.settings,
             environment={**self.environment, **(environment or {})},
             given=given,
             held=self.held,
@@ -132,12 +100,12 @@ class Git:
 
     @functools.cached_property
     def settings(self) -> dict[str, str]:
-        """What is forced upon every git; what is written to the repository itself needs two settings otherwise."""
+        """Settings besides those forced on every git; writing to the repository needs two of those changed."""
         if not self._is_lasting:
-            return {**FORCED_SETTINGS, **self.repository.overrides}
+            return dict(self.repository.overrides)
         logged = self._configured.get("core.logallrefupdates", "true")
         lasting = {"core.fsync": "committed", "core.logAllRefUpdates": logged or "true"}
-        return {**FORCED_SETTINGS, **self.repository.overrides, **lasting}
+        return {**self.repository.overrides, **lasting}
 
     @property
     def _is_lasting(self) -> bool:
@@ -145,7 +113,7 @@ class Git:
 
     @functools.cached_property
     def _configured(self) -> dict[str, str]:
-        """The configuration that is the user's and the repository's, the last value of each key."""
+        """The user's and the repository's configuration, with the last value of each key."""
         repository = self.repository
         listed = GitCall(
             (f"--git-dir={repository.git_dir}", "config", "--list", "--show-scope", "-z"),
@@ -162,8 +130,8 @@ class Git:
         return found
 
     def identity(self) -> dict[str, str]:
-        """Variables for whoever commits: empty where the user's configuration has a name and an address. What is thrown
-        away afterwards needs nobody's."""
+        """Environment variables for a committer: empty if the user's configuration has a name and an address. Temporary
+        commits always get ours."""
         names = {}
         for role in ("author", "committer"):
             for part, fallback in (("name", NAME), ("email", EMAIL)):
@@ -174,7 +142,7 @@ class Git:
         return names
 
     def commit(self, tree: str, parents: Sequence[str], message: str) -> str:
-        """A commit object; no ref knows it yet."""
+        """Creates a commit object that no ref points to yet."""
         words = [word for parent in parents for word in ("-p", parent)]
         made = self.run(
             "commit-tree",
@@ -187,7 +155,7 @@ class Git:
 
     @contextlib.contextmanager
     def locking(self, locks: Sequence[str], value: str | None = None) -> Iterator[None]:
-        """Around a git that takes these locks: if it is killed, they are found and let go."""
+        """Wraps a git that takes these locks: if it is killed, they are found and removed."""
         assert self.note is not None, "only what holds the place's lock writes refs"
         write_note(self.note, list(locks), value)
         try:
@@ -195,15 +163,15 @@ class Git:
         except BaseException:
             self.settle_locks()
             raise
-        drop_note(self.note)
+        drop_file(self.note)
 
     def settle_locks(self) -> None:
-        """Lets go of locks that a killed git of ours left."""
+        """Removes locks that a killed git of ours left."""
         if self.note is not None:
             drop_left(self.note, lambda: GitCall(("version",), folder="/", deadline=Deadline(10)).output())
 
     def move_ref(self, ref: str, new: str, old: str | None, words: str) -> None:
-        """Sets a ref, if it still is where it was; `None` for one that must not be there yet."""
+        """Sets a ref, if it is still where it was; `None` means it must not exist yet."""
         locks = [f"{self.repository.common_dir}/{ref}.lock", f"{self.repository.git_dir}/HEAD.lock"]
         with self.locking(locks, new):
             self.run("update-ref", "-m", words, ref, new, old or "0" * len(new))
@@ -223,7 +191,7 @@ class Git:
         return self.line("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", allowed=(0, 1, 128)) or None
 
     def branch_tip(self, branch: str) -> str | None:
-        """Where a branch is; None where there is none of exactly this name."""
+        """Where a branch is; None if there is none of exactly this name."""
         if not _is_askable(branch):
             return None
         ref = f"refs/heads/{branch}"
@@ -233,12 +201,12 @@ class Git:
         return self.line("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
 
     def contains(self, commit: str, other: str) -> bool:
-        """True when `other` is an ancestor of `commit`, or the same."""
+        """True if `other` is an ancestor of `commit`, or the same."""
         return self.tells("merge-base", "--is-ancestor", other, commit)
 
 
 def _is_askable(name: str) -> bool:
-    """Whether a name can be given to a program at all."""
+    """Whether a name can be passed to a program at all."""
     try:
         return b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:
@@ -247,17 +215,10 @@ def _is_askable(name: str) -> bool:
 
 @functools.cache
 def git_version() -> tuple[int, ...]:
-    """The version of git as numbers; empty where it cannot be told."""
+    """The version of git as numbers; empty if unknown."""
     try:
         said = GitCall(("version",), folder=os.path.realpath("/"), deadline=Deadline(10)).output().decode()
     except (GitFailed, OSError):
         return ()
     found = re.search(r"(\d+)\.(\d+)", said)
     return tuple(int(part) for part in found.groups()) if found else ()
-
-
-def quoted_path(path: str) -> str:
-    """A path as git's list of object directories takes it."""
-    if os.pathsep in path or path.startswith('"'):
-        return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return path

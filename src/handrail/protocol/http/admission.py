@@ -1,8 +1,8 @@
-"""Lets callers in: the guard's rules at once, then the lookup of tokens it does not know itself, off the event loop.
+"""Decides whether a caller is admitted: the guard's rules first, then, off the event loop, a lookup of other tokens.
 
-Whom a lookup found is believed for two seconds, so that a token that was taken back on another machine is refused after
-no more than that; one taken back on this machine is refused at once. That a token is unknown is never remembered, but
-only so many are looked up at a time, and those who were let in before do not wait behind strangers.
+A principal that was found is trusted for two seconds, so a token revoked on another machine is refused within that
+time; one revoked on this machine is refused at once. Unknown tokens are never remembered, but only a limited number are
+looked up at a time, and callers admitted before do not queue behind strangers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import NamedTuple
 from handrail.protocol.http.guard import UNAUTHORIZED, Guard, Lookup, LookupFailed, Principal, Rejection, bearer_of
 
 BELIEVED_S = 2.0
-"""How long an answer of the lookup holds, from when it was asked."""
+"""How long a lookup's answer holds, counted from the question."""
 KNOWN = 1000
-"""Principals that are remembered."""
+"""How many principals are remembered."""
 THREADS = 2
-"""Lookups at a time: so many for callers known from before, and so many for strangers."""
+"""Concurrent lookups: this many for callers admitted before, and as many again for strangers."""
 STRANGERS = 64
-"""Unknown tokens that are looked up or wait for it; more are sent away unread."""
+"""How many unknown tokens may be in lookup or queued for it; further ones are turned away without a lookup."""
 PATIENCE_S = 10.0
 """How long a caller waits for a lookup."""
 
@@ -48,19 +48,19 @@ class _Asking(NamedTuple):
 
 
 class Admission:
-    """The door of one endpoint. On the event loop only."""
+    """Admission for one endpoint. On the event loop only."""
 
     def __init__(self, guard: Guard, *, now_s: Callable[[], float]) -> None:
         self._guard = guard
         self._now_s = now_s
         self._known: dict[bytes, _Known] = {}
-        """By a hash of the token, so that nothing but the token itself finds it. The newest is last."""
+        """Keyed by the token's hash, so that tokens themselves are not kept. The newest is last."""
         self._asking: dict[bytes, _Asking] = {}
         self._strangers = 0
         self._pools: dict[bool, ThreadPoolExecutor] = {}
 
     async def admit(self, headers: Mapping[str, str]) -> Found:
-        """Whom the headers stand for, None for whoever has the server's own token, or why nobody is let in."""
+        """The principal these headers stand for, None for the server's own token, or why the caller is refused."""
         rejection = self._guard.check(headers)
         lookup = self._guard.lookup
         if rejection is None or rejection.status != UNAUTHORIZED or lookup is None:
@@ -77,7 +77,7 @@ class Admission:
         return _UNKNOWN if found is None else found
 
     def is_asking(self) -> bool:
-        """True while a lookup has not come back."""
+        """True while a lookup is running."""
         return bool(self._asking)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Admission:
         return answer.mark == mark and self._now_s() - answer.asked_at_s < BELIEVED_S
 
     async def _asked(self, lookup: Lookup, key: bytes, token: str, mark: object) -> Found:
-        """What the lookup says. Who asks for the same token meanwhile gets the same answer."""
+        """What the lookup says. Concurrent requests with the same token share one lookup."""
         asking = self._asking.get(key)
         if asking is None or not self._holds(asking, mark):
             stranger = key not in self._known
@@ -118,7 +118,7 @@ class Admission:
         return found
 
     def _answered(self, key: bytes, asking: _Asking, *, stranger: bool) -> None:
-        """Keeps an answer that lets somebody in; a later question may have been answered before this one."""
+        """Remembers an answer that admits somebody, unless a later lookup has already been answered."""
         self._strangers -= stranger
         newest = self._asking.get(key) is asking
         if newest:

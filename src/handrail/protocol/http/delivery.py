@@ -1,7 +1,7 @@
-"""Runs handlers and carries their replies to the client: worker threads, then plain JSON or a stream of events.
+"""Runs handlers on worker threads and sends their replies to the client, as plain JSON or a stream of events.
 
-A reply is plain JSON unless its handler says something first, or takes long. Who may call, and what a request means, is
-`endpoint.py`'s.
+A reply is plain JSON unless its handler sends something first or takes long. Who may call, and what a request means, is
+decided in `endpoint.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from handrail.protocol.answering import answer, cancelled
+from handrail.protocol.asking import MISSING_CAPABILITY
 from handrail.protocol.exchange import Exchange
+from handrail.protocol.http.headers import HEADER_MISMATCH
 from handrail.protocol.http.reply import Reply
 from handrail.protocol.http.sessions import STANDING, Session
 from handrail.protocol.http.streams import Stream, event_of, priming_event
@@ -29,8 +31,8 @@ _STATELESS_STATUS = {
     INVALID_REQUEST: 400,
     INVALID_PARAMS: 400,
     METHOD_NOT_FOUND: 404,
-    -32020: 400,
-    -32021: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
     UNSUPPORTED_VERSION: 400,
 }
 _WATCH_AFTER_S = 0.02
@@ -47,7 +49,7 @@ async def _always() -> bool:
 
 
 class Reader:
-    """Who reads a stream: its session where it has one, and what happens when it goes."""
+    """The reader of a stream: its session, if it has one, and what to do when it leaves."""
 
     def __init__(
         self,
@@ -58,13 +60,13 @@ class Reader:
     ) -> None:
         self.session = session
         self.on_leave = on_leave
-        """Called when the reader goes before the end."""
+        """Called when the reader leaves before the end."""
         self.is_welcome = is_welcome
-        """Asked before anything is said on a stream that has been open for a while."""
+        """Called before anything is sent on a stream that has been open for a while."""
 
 
 class Delivery:
-    """The handlers at work in one endpoint, and the streams their replies travel on."""
+    """The running handlers of one endpoint, and the streams that carry their replies."""
 
     def __init__(self, *, workers: int, waiting_calls: int, ping_s: float, retry_ms: int) -> None:
         self.workers = ThreadPoolExecutor(workers, thread_name_prefix="handrail-call")
@@ -77,7 +79,7 @@ class Delivery:
         self._counting = threading.Lock()
 
     def drain(self) -> None:
-        """Listening streams end with their reply and standing ones end; running calls go on to theirs."""
+        """Ends listening streams with their reply, and standing ones; running calls continue to theirs."""
         self.draining = True
         for stream in tuple(self._open_streams):
             if stream.held:
@@ -86,11 +88,11 @@ class Delivery:
                 stream.kick()
 
     def is_stuck(self) -> bool:
-        """True while a handler has not come back."""
+        """True while a handler has not returned."""
         return self._running > 0
 
     def close(self) -> None:
-        """Lets running handlers go."""
+        """Stops waiting for handlers that are still running."""
         for pool in (self.workers, self._waiters):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -104,7 +106,7 @@ class Delivery:
         stream: Stream,
         done: Callable[[], object] = lambda: None,
     ) -> None:
-        """Runs the handler, on a worker thread unless it is quick; the stream hears of its end."""
+        """Runs the handler, on a worker thread unless it is quick; its outcome goes to the stream."""
 
         def work() -> None:
             with self._counted():
@@ -125,7 +127,7 @@ class Delivery:
             (self._waiters if server.waits(exchange.connection, request) else self.workers).submit(work)
 
     async def run(self, work: Callable[[], ResultT]) -> ResultT:
-        """The result of `work`, which runs on a worker thread."""
+        """Runs `work` on a worker thread and returns its result."""
 
         def counted() -> ResultT:
             with self._counted():
@@ -135,7 +137,7 @@ class Delivery:
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
-        """A handler at work, for who asks whether one is stuck."""
+        """Counts a running handler, for `is_stuck`."""
         with self._counting:
             self._running += 1
         try:
@@ -147,7 +149,7 @@ class Delivery:
     # -- replies ----------------------------------------------------------------------------------------------------
 
     async def respond(self, reply: Reply, stream: Stream, reader: Reader) -> None:
-        """The reply of a handler that was started, in whichever form it comes."""
+        """Sends the reply of a handler that was started, in whichever form it takes."""
         session = reader.session
         if stream.finished and not stream.emitted:
             await _deliver(reply, stream, session)
@@ -174,14 +176,13 @@ class Delivery:
             self._open_streams.discard(stream)
 
     async def pump(self, reply: Reply, stream: Stream, after: int, reader: Reader) -> None:
-        """Events to the reader until the stream ends, the reader leaves or is not welcome any more, or the server
-        leaves."""
+        """Sends events until the stream ends, the reader leaves or is no longer welcome, or the server stops."""
         session = reader.session
         self._open_streams.add(stream)
         if session is not None:
             session.readers += 1
         reply.watch(stream.wake.set)
-        # A message goes to one reader only: the newest takes over, whoever read before leaves.
+        # A message goes to one reader only: the newest takes over, and earlier ones leave.
         stream.readers += 1
         mine = stream.readers
         stream.wake.set()
@@ -215,7 +216,7 @@ class Delivery:
 
 
 async def _deliver(reply: Reply, stream: Stream, session: Session | None) -> None:
-    """A reply that comes alone, as plain JSON."""
+    """Sends a reply that comes alone, as plain JSON."""
     await reply.json(stream.status, stream.reply or b"")
     if session is not None:
         session.forget(stream)  # delivered whole: nothing to come back for

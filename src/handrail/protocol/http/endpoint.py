@@ -1,7 +1,7 @@
 """The ASGI application: both eras on one address. Stateless requests stand alone; handshake clients get sessions.
 
-What a request means and whose it is; how its handler runs and its reply travels is `delivery.py`'s. Handlers run on
-worker threads; the event loop only moves bytes. Order between requests is not promised here, as the revisions have it.
+This module decides what a request means and who sent it; `delivery.py` runs its handler and sends its reply. Handlers
+run on worker threads, and the event loop only moves bytes. The order of requests is not kept, as the revisions allow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.http.admission import Admission, Found
 from handrail.protocol.http.delivery import Delivery, Reader, stateless_status
 from handrail.protocol.http.guard import Guard, Principal, Rejection
-from handrail.protocol.http.headers import check_headers
+from handrail.protocol.http.headers import check_headers, headers_of
 from handrail.protocol.http.reply import TOO_LARGE, Reply
 from handrail.protocol.http.sessions import Session, Sessions
 from handrail.protocol.http.streams import Stream, position_of
@@ -33,7 +33,6 @@ from handrail.protocol.revisions import (
 )
 from handrail.protocol.server import Server
 from handrail.protocol.wire import (
-    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Batch,
     Malformed,
@@ -43,8 +42,10 @@ from handrail.protocol.wire import (
     RequestId,
     Response,
     RpcError,
+    cancelled_id,
     encode,
     error_of,
+    invalid_request,
     parse,
 )
 
@@ -53,7 +54,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _DECISIVE = ("host", "origin", "authorization")
-"""Headers that decide who may speak: given twice, nobody can tell which one another program went by."""
+"""Headers that decide who may call. If one is repeated, a proxy may have checked another value than we would."""
 
 
 class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,32 +66,31 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int = 1000
     session_idle_s: float = 3600.0
     workers: int = 64
-    """Calls served at once. Threads are made when needed; one that waits for a person's answer keeps its own."""
+    """Calls served at once. Threads are created when needed; a call that waits for a person's answer keeps its own."""
     waiting_calls: int = 128
     ping_s: float = 15.0
     retry_ms: int = 500
 
 
 class Caller(NamedTuple):
-    """One request before its body is read: whose it is, and which server it is for."""
+    """One request before its body is read: who sent it, and which server it is for."""
 
     server: Server
     headers: dict[str, str]
     repeated: str | None
-    """The first header that is given twice and must not be."""
+    """The first header that was repeated and must not be."""
     principal: Principal | None
-    """Whom the token stands for; None for the token of the server itself, or where none is asked for."""
+    """Who the token stands for; None for the server's own token, or if none is required."""
 
     def owns(self, connection: Connection) -> bool:
-        """True where the connection was opened by the same principal."""
+        """True if the connection was opened by the same principal."""
         other: Principal | None = connection.principal
         mine = self.principal
         return other is mine or (other is not None and mine is not None and other.id == mine.id)
 
 
 class HttpEndpoint:
-    """Serves MCP under the paths that `server_for` knows; to whom may only read, what `read_only_server_for` has
-    there."""
+    """Serves MCP under the paths that `server_for` knows; callers who may only read get `read_only_server_for`."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class HttpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        headers, repeated = headers_of(scope)
+        headers, repeated = headers_of(scope["headers"], _must_be_one)
         reply = Reply(receive, send)
         if repeated in _DECISIVE:
             await reply.refuse(400, f"the header {repeated} must not come twice")
@@ -143,21 +143,21 @@ class HttpEndpoint:
             await reply.refuse(405, "this address takes GET, POST and DELETE", ((b"allow", b"GET, POST, DELETE"),))
 
     async def admit(self, headers: Mapping[str, str]) -> Found:
-        """Whom these headers stand for, or why nobody is let in: for what else is served at this address."""
+        """The principal these headers stand for, or why they are refused: for anything else served at this address."""
         return await self._admission.admit(headers)
 
     def drain(self) -> None:
-        """Leave soon: listening streams end with their reply and standing ones end; running calls go on to theirs,
-        unless they wait for an answer that cannot come any more."""
+        """Stops soon: listening streams end with their reply, standing ones end; running calls continue to theirs
+        unless they wait for an answer that can no longer come."""
         self._delivery.drain()
         self.sessions.stop_asking()
 
     def is_stuck(self) -> bool:
-        """True while a handler or a lookup has not come back."""
+        """True while a handler or a lookup has not returned."""
         return self._delivery.is_stuck() or self._admission.is_asking()
 
     def close(self) -> None:
-        """After the last connection: ends sessions and lets running handlers go."""
+        """Called after the last connection: ends sessions and stops waiting for running handlers."""
         self.sessions.end_all()
         self._delivery.close()
         self._admission.close()
@@ -195,7 +195,7 @@ class HttpEndpoint:
             if isinstance(message, Notification) and known:
                 await reply.empty(202)
                 return
-            error = RpcError(INVALID_REQUEST, "Invalid Request", {"details": "the body must be one request"})
+            error = invalid_request("the body must be one request")
             await reply.json(400, encode(error_of(None, error)))
             return
         stream = Stream(asyncio.get_running_loop())
@@ -218,7 +218,7 @@ class HttpEndpoint:
         session = self._session(caller)
         if session is None:
             status, details = _why_no_session(caller.headers)
-            error = RpcError(INVALID_REQUEST, "Invalid Request", {"details": details})
+            error = invalid_request(details)
             request_id = message.id if isinstance(message, Request) else None
             await reply.json(status, encode(error_of(request_id, error)))
         elif isinstance(message, Request):
@@ -228,8 +228,8 @@ class HttpEndpoint:
         else:
             if isinstance(message, Response):
                 session.connection.settle(message)
-            elif isinstance(message, Notification) and message.method == "notifications/cancelled":
-                _cancel(session, message.params.get("requestId"))
+            elif (unwanted := cancelled_id(message)) is not None:
+                _cancel(session, unwanted)
             await reply.empty(202)
 
     async def _initialize(self, reply: Reply, caller: Caller, request: Request) -> None:
@@ -261,9 +261,9 @@ class HttpEndpoint:
             self.sessions.end(session)
 
     async def _batch(self, reply: Reply, session: Session, batch: Batch) -> None:
-        """An array of messages, which only one revision has; answered with plain JSON."""
+        """An array of messages, which only one revision allows; answered with plain JSON."""
         if session.connection.revision != BATCH_REVISION or not batch.messages:
-            error = RpcError(INVALID_REQUEST, "Invalid Request", {"details": "the body must be one message"})
+            error = invalid_request("the body must be one message")
             await reply.json(400, encode(error_of(None, error)))
             return
         replies: list[bytes] = []
@@ -272,8 +272,8 @@ class HttpEndpoint:
                 replies.append(encode(error_of(message.id, message.error)))
             elif isinstance(message, Response):
                 session.connection.settle(message)
-            elif isinstance(message, Notification) and message.method == "notifications/cancelled":
-                _cancel(session, message.params.get("requestId"))
+            elif (unwanted := cancelled_id(message)) is not None:
+                _cancel(session, unwanted)
             elif isinstance(message, Request):
                 data = await self._delivery.run(partial(_answer_in_batch, session, message))
                 replies.extend([data] if data is not None else [])
@@ -285,15 +285,15 @@ class HttpEndpoint:
     # -- GET and DELETE ---------------------------------------------------------------------------------------------
 
     def _session(self, caller: Caller) -> Session | None:
-        """The session a request names, if it was opened under the same path by the same principal."""
+        """The session a request names, if the same principal opened it under the same path."""
         session = self.sessions.find(caller.headers.get("mcp-session-id", ""))
         if session is None or session.server is not caller.server or not caller.owns(session.connection):
             return None
         return session
 
     async def _is_welcome(self, caller: Caller, session: Session | None = None) -> bool:
-        """Whether the caller would still be let in. The session of one who would not ends; a lookup that fails only
-        sends the reader away."""
+        """Whether the caller would still be admitted. If not, their session ends; if only the lookup failed, just this
+        reader is sent away."""
         if caller.principal is None:
             return True
         admitted = await self._admission.admit(caller.headers)
@@ -304,7 +304,7 @@ class HttpEndpoint:
         return False
 
     async def _get(self, reply: Reply, caller: Caller) -> None:
-        """The standing channel of a session, or a stream that was left and is resumed."""
+        """The standing channel of a session, or an interrupted stream that is resumed."""
         headers = caller.headers
         session = self._session(caller)
         if session is None:
@@ -336,16 +336,8 @@ class HttpEndpoint:
         await reply.empty(200)
 
 
-def headers_of(scope: Scope) -> tuple[dict[str, str], str | None]:
-    """The headers by name, and the first that is given twice and must not be."""
-    headers: dict[str, str] = {}
-    repeated = None
-    for raw_name, raw_value in scope["headers"]:
-        name = raw_name.decode("latin-1")
-        if name in headers and (name.startswith("mcp-") or name in _DECISIVE):
-            repeated = repeated or name
-        headers[name] = raw_value.decode("latin-1").strip()
-    return headers, repeated
+def _must_be_one(name: str) -> bool:
+    return name.startswith("mcp-") or name in _DECISIVE
 
 
 def _why_no_session(headers: dict[str, str]) -> tuple[int, str]:
@@ -362,7 +354,7 @@ def _is_stateless(message: Message, version: str | None) -> bool:
     meta = message.params.get("_meta") if isinstance(message, Request) else None
     enveloped = isinstance(meta, dict) and META_VERSION in meta
     if isinstance(message, Request) and message.method == "initialize":
-        # A client that probed first may still name the stateless version in the header of a real handshake.
+        # A client that probed first may still send the stateless version in the header of a real handshake.
         return enveloped and version in STATELESS_REVISIONS
     return enveloped or (version is not None and version not in HANDSHAKE_REVISIONS)
 
@@ -392,9 +384,7 @@ def _named_tool(server: Server, request: Request) -> Any:
     return next((tool for tool in server.offer.tools.published() if tool["name"] == name), None)
 
 
-def _cancel(session: Session, request_id: object) -> None:
-    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
-    key: RequestId | None = request_id if is_id else None  # type: ignore[assignment]
-    exchange = session.running.get(key) if key is not None else None
+def _cancel(session: Session, request_id: RequestId) -> None:
+    exchange = session.running.get(request_id)
     if exchange is not None:
         exchange.cancel()

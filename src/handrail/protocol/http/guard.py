@@ -1,6 +1,6 @@
-"""Who may speak to the server: exact host names, origins of our own, and a bearer token. Pure; no sockets.
+"""Who may call the server: exact host names, our own origins, and a bearer token. Pure; no sockets.
 
-One token is the server's own. Others may be known to a lookup, which takes its time: `admission.py` asks it.
+One token is the server's own. Others may be found by a lookup, which can be slow, so `admission.py` does that.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 ALLOWED_BY = "; others are named in its setting allow_hosts, as NAME or NAME:PORT"
 UNAUTHORIZED = 401
 HTTP_PORT = 80
-"""The port that goes without saying."""
+"""The port that a Host header leaves out."""
 READ, WRITE = "read", "write"
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """Why a request is not even read."""
+    """Why a request is refused before it is read."""
 
     status: int
     reason: str
@@ -28,59 +28,58 @@ class Rejection(msgspec.Struct, frozen=True):
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a token stands for, and what it is good for."""
+    """Who a token stands for, and what it permits."""
 
     id: str
     name: str
     rights: tuple[str, ...] = (READ, WRITE)
     agent_id: str | None = None
-    """In whose name its calls are made, where it was given to one in particular."""
+    """The agent that its calls act as, if it was issued to one in particular."""
     barred: str | None = None
-    """Why it is not served here although it is known; None where it is served."""
+    """Why it is not served here although it is known; None if it is served."""
 
     @property
     def may_write(self) -> bool:
         return WRITE in self.rights
 
 
-class LookupFailed(Exception):  # noqa: N818 - nobody's mistake: it cannot be told now
+class LookupFailed(Exception):  # noqa: N818 - not an error: unknown for the moment
     """A lookup could not find out whether it knows a token; the text says why."""
 
 
 class Lookup(Protocol):
-    """Tokens beside the server's own."""
+    """Tokens other than the server's own."""
 
     def has_form(self, token: str) -> bool:
-        """Whether a text could be one of them at all. Asked on every request that has not the server's own token."""
+        """Whether a text could be such a token at all. Called for every request without the server's own token."""
         ...
 
     def find(self, token: str) -> Principal | None:
-        """Whom this token stands for; None where it stands for nobody. May take long: it is asked on a thread. Raises
-        LookupFailed."""
+        """Who this token stands for, or None. May be slow, so it runs on a thread. Raises LookupFailed."""
         ...
 
     def mark(self) -> object:
-        """Another value than before as soon as this machine knows that a token was taken back. Asked on every request:
-        it must not take long."""
+        """A value that changes as soon as this machine knows that a token was revoked. Called for every request, so it
+        must be fast."""
         ...
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of one server. A browser page of somebody else's must never reach a tool, with or without a token."""
+    """The rules of one server. No web page of another origin may ever reach a tool, with or without a token."""
 
     hosts: tuple[str, ...] = LOOPBACK_NAMES
-    """Names the Host header may carry: without a port, so that any goes with it, or with the one that must."""
+    """Names the Host header may contain: without a port any port is accepted, with one only that."""
     port: int | None = None
-    """Where we listen. A loopback name then goes with this port alone: other ports of this machine are other people's
-    programs, and a page of theirs must not pass for ours."""
+    """The port we listen on. Loopback names are then accepted with this port only: other ports of this machine belong
+    to other programs, whose pages must not pass for ours."""
     origins: tuple[str, ...] = ()
-    """Origins allowed beside the server's own, exactly as browsers send them."""
+    """Origins allowed besides the server's own, exactly as browsers send them."""
     token: str | None = None
-    """The server's own token. Where there is neither this nor a lookup, nothing is asked."""
+    """The server's own token. With neither a token nor a lookup, none is required."""
     lookup: Lookup | None = None
 
     def check(self, headers: Mapping[str, str]) -> Rejection | None:
-        """Why the request is refused; for want of the server's own token too, where a lookup may know another."""
+        """Why the request is refused. Refuses any token but the server's own, even one that a lookup may know."""
         host = headers.get("host", "")
         if not answers_to(host, self.hosts, self.port):
             return Rejection(403, f"this host name is not one the server answers to{ALLOWED_BY}")
@@ -99,14 +98,14 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bearer_of(headers: Mapping[str, str]) -> str:
-    """The bearer token of a request; nothing where it has none."""
+    """The bearer token of a request, or an empty string."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     return given.strip() if scheme.lower() == "bearer" else ""
 
 
 def answers_to(host: str, hosts: tuple[str, ...], port: int | None = None) -> bool:
-    """Whether a Host header names one of `hosts`; a loopback name with another port than `port` does not, unless it is
-    listed with that port."""
+    """Whether a Host header names one of `hosts`. A loopback name with a port other than `port` does not, unless listed
+    with that port."""
     host = host.lower()
     if host in hosts and ":" in host.rpartition("]")[2]:
         return True  # listed with its port
@@ -120,7 +119,7 @@ def answers_to(host: str, hosts: tuple[str, ...], port: int | None = None) -> bo
 
 
 def _name(host: str) -> str:
-    """The host without its port, as a browser would compare it; nothing where it is malformed."""
+    """The host without its port, as a browser would compare it; empty if malformed."""
     name, colon, port = host.lower().rpartition(":")
     if not colon or host.endswith("]"):
         return host.lower()

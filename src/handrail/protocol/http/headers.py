@@ -1,12 +1,13 @@
-"""The headers of 2026-07-28 repeat parts of the body; here they are held against it. Pure; nothing is answered here."""
+"""Headers by name, with duplicates detected where they matter. The headers of 2026-07-28 repeat parts of the body and
+are checked against it here. Pure; sends no answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from handrail.protocol.revisions import META_VERSION
-from handrail.protocol.wire import INVALID_PARAMS, Request, RpcError
+from handrail.protocol.wire import Request, RpcError, invalid_params
 
 HEADER_MISMATCH = -32020
 
@@ -21,16 +22,30 @@ _NAMED_BY = {
 _BASE64_START, _BASE64_END = "=?base64?", "?="
 
 
+def headers_of(
+    raw: Iterable[tuple[bytes, bytes]], must_be_one: Callable[[str], bool]
+) -> tuple[dict[str, str], str | None]:
+    """The headers by name, and the first that was repeated and must not be."""
+    headers: dict[str, str] = {}
+    repeated = None
+    for raw_name, raw_value in raw:
+        name = raw_name.decode("latin-1").lower()
+        if name in headers and must_be_one(name):
+            repeated = repeated or name
+        headers[name] = raw_value.decode("latin-1").strip()
+    return headers, repeated
+
+
 def check_headers(
     headers: Mapping[str, str], repeated: str | None, request: Request, tool: Mapping[str, Any] | None
 ) -> None:
-    """Raises RpcError where a header and the body disagree. `tool` is the listed tool a `tools/call` names."""
+    """Raises RpcError if a header and the body disagree. `tool` is the listed tool that a `tools/call` names."""
     if repeated is not None:
         raise _mismatch(f"the header {repeated} appears more than once")
     meta = request.params.get("_meta")
     version = meta.get(META_VERSION) if isinstance(meta, dict) else None
     if version is None:
-        raise RpcError(INVALID_PARAMS, "Invalid params", {"details": f"_meta['{META_VERSION}'] is required"})
+        raise invalid_params(f"_meta['{META_VERSION}'] is required")
     if headers.get("mcp-protocol-version") != version:
         raise _mismatch("MCP-Protocol-Version does not match the version in _meta")
     if headers.get("mcp-method") != request.method:
@@ -47,7 +62,7 @@ def check_headers(
 
 
 def decoded(value: str | None) -> str | None:
-    """A header value, plain or in the base64 form for what a header cannot carry; None where it is malformed."""
+    """A header value, plain or in the base64 form for text that a header cannot carry; None if malformed."""
     if value is None or not (value.startswith(_BASE64_START) and value.endswith(_BASE64_END)):
         return value
     import base64  # noqa: PLC0415 - few values need it
@@ -62,7 +77,7 @@ def decoded(value: str | None) -> str | None:
 
 
 def _check_arguments(headers: Mapping[str, str], request: Request, tool: Mapping[str, Any]) -> None:
-    """Arguments that a tool's schema marks with `x-mcp-header` travel in a header as well."""
+    """Checks arguments that a tool's schema marks with `x-mcp-header`, which are also sent in a header."""
     for path, name, kind in _header_arguments(tool.get("inputSchema", {})):
         value: Any = request.params.get("arguments")
         for part in path:

@@ -36,7 +36,7 @@ class Reply:
         """True once the client has hung up."""
 
     async def body(self, most_bytes: int, most_s: float) -> bytes | int:
-        """The request's body, or the status that refuses it."""
+        """The request's body, or the status to refuse it with."""
         parts: list[bytes] = []
         size = 0
         try:
@@ -56,7 +56,7 @@ class Reply:
             return TOO_SLOW
 
     def watch(self, on_leave: Callable[[], object]) -> None:
-        """From here on notice when the client hangs up. Does nothing the second time."""
+        """From now on, notices when the client hangs up. Later calls have no effect."""
         if self._watcher is None:
             self._watcher = asyncio.ensure_future(self._wait_for_leave(on_leave))
 
@@ -71,7 +71,7 @@ class Reply:
         await self._whole(status, headers, data)
 
     async def refuse(self, status: int, details: str, extra: Headers = ()) -> None:
-        """No message was served: an error for nobody in particular, that says what would be right."""
+        """Answers without serving a message: an error without an id that says what would be right."""
         error = RpcError(INVALID_REQUEST, HTTPStatus(status).phrase, {"details": details})
         await self.json(status, encode(error_of(None, error)), extra)
 
@@ -79,7 +79,7 @@ class Reply:
         await self._whole(status, [(b"content-length", b"0"), *extra], b"")
 
     async def whole(self, status: int, headers: Headers, data: bytes) -> None:
-        """A whole answer of any kind; its length is among the headers."""
+        """A whole answer of any kind; `headers` includes its length."""
         await self._whole(status, list(headers), data)
 
     async def _whole(self, status: int, headers: list[tuple[bytes, bytes]], data: bytes) -> None:
@@ -99,7 +99,7 @@ class Reply:
         self._unwatch()
 
     def abandon(self) -> None:
-        """Nothing more is sent to a client that takes nothing; whoever serves the connection closes it."""
+        """Sends nothing more to a client that no longer reads; the server of the connection closes it."""
         self._unwatch()
 
     def _unwatch(self) -> None:

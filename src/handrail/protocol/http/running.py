@@ -1,7 +1,8 @@
-"""Runs an endpoint in this process: one socket, uvicorn with httptools and uvloop, an orderly end on SIGTERM."""
+"""Runs an endpoint in this process: one socket, uvicorn with httptools and uvloop, an orderly exit on SIGTERM."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -18,13 +19,15 @@ from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
 
 GRACE_S = 3
 KEEP_ALIVE_S = 75
-"""An agent thinks for longer than a few seconds between two calls on one connection."""
+"""Longer than an agent usually thinks between two calls on one connection."""
 HEAD_BYTES = 512 * 1024
 """Request line and headers together: far above any client's, far below what would hurt."""
+HEAD_S = 30.0
+"""How long they may take to arrive, from when a connection opens or its next request begins."""
 
 
 def binding_problem(host: str, guard: Guard) -> str | None:
-    """Why this address must not be served with these rules; None where it may."""
+    """Why this address must not be served with these rules; None if it may."""
     if host in LOOPBACK_NAMES or host == "::1":
         return None
     if not guard.token:
@@ -35,7 +38,7 @@ def binding_problem(host: str, guard: Guard) -> str | None:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A bound socket; port 0 takes a free one. Raises OSError where the address is taken."""
+    """A bound socket; port 0 picks a free one. Raises OSError if the address is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family)
     try:
@@ -48,9 +51,19 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 class _BoundedHead(HttpToolsProtocol):
-    """uvicorn's protocol with a bound on what comes before a request's body, which the parser itself does not have."""
+    """uvicorn's protocol with limits on the size and arrival time of a request's head, which uvicorn lacks: without
+    them a client that connects and never sends a request would keep its connection forever."""
 
     _head_bytes = 0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_a_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         self._head_bytes = 0
@@ -58,6 +71,7 @@ class _BoundedHead(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head_bytes = -1
+        self._expect_nothing()
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
@@ -67,28 +81,40 @@ class _BoundedHead(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:
                 self.transport.close()
+        # uvicorn's types do not say so, but before the first request there is no cycle.
+        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]
+            self._expect_a_head()  # nobody is being answered: this is a head, or an unread rest of a body
+
+    def _expect_a_head(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_S, self.transport.close)
+
+    def _expect_nothing(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class Served(Protocol):
-    """An application that can leave in good order: an endpoint, or one that wraps it."""
+    """An application that can stop in an orderly way: an endpoint, or one that wraps it."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
 
     def drain(self) -> None:
-        """Leave soon: what would stay open without end, ends. Called within a signal's handler."""
+        """Stops soon: ends what would stay open indefinitely. Called from a signal handler."""
         ...
 
     def is_stuck(self) -> bool:
-        """True while something that was begun has not come back."""
+        """True while something that was started has not returned."""
         ...
 
     def close(self) -> None:
-        """After the last connection."""
+        """Called after the last connection."""
         ...
 
 
 class _Process(uvicorn.Server):
-    """uvicorn, with streams told to end before connections are waited for."""
+    """uvicorn, with streams told to end before it waits for connections."""
 
     def __init__(self, config: uvicorn.Config, served: Served) -> None:
         super().__init__(config)
@@ -96,7 +122,7 @@ class _Process(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn's, but an orderly end is an end with 0: the signal is not raised again afterwards."""
+        """Like uvicorn's, but an orderly end exits with 0: the signal is not raised again afterwards."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -110,7 +136,7 @@ class _Process(uvicorn.Server):
 
 
 def serve_http(served: Served, bound: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> int:
-    """Serves until SIGTERM or SIGINT; the process's exit code."""
+    """Serves until SIGTERM or SIGINT; returns the exit code."""
     config = uvicorn.Config(
         served,
         http=_BoundedHead,
@@ -126,12 +152,12 @@ def serve_http(served: Served, bound: socket.socket, *, when_ready: Callable[[],
     process = _Process(config, served)
     bound.listen(128)
     try:
-        with process.capture_signals():  # whoever hears that we are ready may ask us to leave at once
+        with process.capture_signals():  # we may be asked to stop as soon as we say that we are ready
             when_ready()
             process.run(sockets=[bound])
     finally:
         served.close()
-    if served.is_stuck():  # a handler that does not come back must not keep the process: Python would wait for it
+    if served.is_stuck():  # Python would wait forever for a handler that does not return
         sys.stderr.flush()
         os._exit(0)
     return 0

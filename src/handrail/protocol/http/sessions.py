@@ -1,7 +1,7 @@
-"""What a handshake client leaves behind between requests: its connection, its running requests, its streams.
+"""What is kept for a handshake client between requests: its connection, its running requests, its streams.
 
-Sessions are bounded in number and end after a time without use; both are honoured whenever one is looked up, so nothing
-needs a sweeper. A newcomer takes the place of whoever was quiet the longest.
+Sessions are limited in number and expire when unused; both are checked whenever one is opened or looked up, so no
+sweeper is needed. When full, a new session replaces the one idle the longest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.protocol.server import Server
 from handrail.protocol.wire import RequestId
 
 KEPT_STREAMS = 64
-"""Streams of one session that can still be resumed."""
+"""How many streams of one session can still be resumed."""
 
 STANDING = "0"
 
@@ -49,11 +49,11 @@ class Session:
         return stream
 
     def forget(self, stream: Stream) -> None:
-        """Nobody will resume this one."""
+        """Drops a stream that nobody will resume."""
         self._streams.pop(stream.name, None)
 
     def ended(self, exchange: Exchange) -> None:
-        """The request is answered. Another one may have come under the same id meanwhile; that one stays."""
+        """The request is answered. If another has since arrived under the same id, that one stays."""
         if self.running.get(exchange.request_id) is exchange:
             del self.running[exchange.request_id]
 
@@ -78,14 +78,14 @@ class Sessions:
         self._by_id: dict[str, Session] = {}
 
     def open(self, server: Server, loop: asyncio.AbstractEventLoop) -> Session | None:
-        """A session that is not yet kept; None when there are too many and every one of them is at work."""
+        """A session that is not yet kept; None if there are too many and all of them are busy."""
         self._expire()
         if len(self._by_id) >= self._most and all(session.is_busy for session in self._by_id.values()):
             return None
         return Session(self._new_id(), server, loop, self._now_s())
 
     def keep(self, session: Session) -> None:
-        """Takes the session in. Where there is no room, the one that was quiet for the longest time ends."""
+        """Keeps the session. If there is no room, the one that has been idle the longest ends."""
         if len(self._by_id) >= self._most:
             quiet = [other for other in self._by_id.values() if not other.is_busy]
             self.end(min(quiet, key=lambda other: other.used_at_s))
@@ -107,7 +107,7 @@ class Sessions:
         session.close()
 
     def stop_asking(self) -> None:
-        """No client's answer is waited for any more."""
+        """Stops waiting for clients' answers."""
         for session in tuple(self._by_id.values()):
             session.connection.close()
 

@@ -1,7 +1,7 @@
 """The schema's history: numbered steps, each written once and never changed. Both dialects read the same text.
 
-The text is SQLite's; `for_postgres` turns its few own words into PostgreSQL's. A file that was written by a newer
-version is refused, with the version that understands it.
+The text is SQLite's; `for_postgres` translates the few words in which PostgreSQL differs. A file written by a newer
+version is refused, naming the version that understands it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def statements(sql: str) -> list[str]:
 
 
 def for_postgres(sql: str) -> str:
-    """SQLite's words in PostgreSQL's: wider integers, byte strings, text ordered by its bytes, no storage hints."""
+    """SQLite's text for PostgreSQL: wider integers, byte strings, text ordered by its bytes, no storage hints."""
     sql = re.sub(r"\bINTEGER\b", "BIGINT", sql)
     sql = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', sql)
     sql = re.sub(r"\bBLOB\b", "BYTEA", sql)

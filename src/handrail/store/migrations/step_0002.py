@@ -1,4 +1,4 @@
-"""Step 2: plans that are kept incrementally. Dependencies and tallies as tables, indexes for what is asked of a plan,
+"""Step 2: plans maintained incrementally. Dependencies and tallies as tables, indexes for the queries of a plan,
 templates. Never changed; later steps change the schema."""
 
 STEP_0002 = """

@@ -1,4 +1,4 @@
-"""Step 3: the journal. What a task was begun with and what it changed; questions to a person that block nothing.
+"""Step 3: the journal, with what a task started from and what it changed; questions to a person that block nothing.
 Never changed; later steps change the schema."""
 
 STEP_0003 = """

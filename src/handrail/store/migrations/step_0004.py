@@ -1,5 +1,5 @@
-"""Step 4: the crew. Leases tell since when they are held and when their holder was last heard of; messages have a place
-in their inbox, may expire and may ask to be acknowledged; tokens of people and agents. Never changed; later steps
+"""Step 4: the crew. Leases record since when they are held and when their holder was last heard from; messages have a
+place in their inbox, may expire and may ask to be acknowledged; tokens of people and agents. Never changed; later steps
 change the schema."""
 
 STEP_0004 = """

@@ -1,5 +1,5 @@
-"""Step 8: boards, operations that can be cancelled, versions of plans; events by the family of their kind, for who
-watches one across all streams. Never changed; later steps change the schema."""
+"""Step 8: boards, operations that can be cancelled, versions of plans; an index of events by the family of their kind,
+for watching one family across all streams. Never changed; later steps change the schema."""
 
 STEP_0008 = """
 CREATE TABLE board (

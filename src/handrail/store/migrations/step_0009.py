@@ -1,4 +1,4 @@
-"""Step 9: graphs that are no plans, transactions on graphs, a team's values, facts. Never changed; later steps change
+"""Step 9: graphs that are not plans, transactions on graphs, a team's values, facts. Never changed; later steps change
 the schema."""
 
 STEP_0009 = """

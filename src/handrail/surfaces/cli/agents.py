@@ -1,4 +1,4 @@
-"""`handrail agents` and `handrail release`: who works here, with the evidence, and setting free what somebody holds."""
+"""`handrail agents` and `handrail release`: who works here, with evidence, and freeing what an agent holds."""
 
 from __future__ import annotations
 
@@ -11,79 +11,102 @@ import click
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.claiming import claim_of, give_up
 from handrail.domain.crew.posting import HUMAN, post_released
+from handrail.domain.overview.deeds import told
 from handrail.domain.work.task import Task
-from handrail.kernel.clock import spoken_time
-from handrail.kernel.errors import NotFound
+from handrail.kernel.errors import AgentNotFound, NotFound
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, said, wrapped
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, moment, one_line, said, width, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.toolsets.agent import ListAgents, agent_list
 
 MOST = 200
+NAMED = 10
+NOBODY = "no agent has come here yet; `handrail init` makes Handrail known to yours"
 
 
 @click.command()
-@click.option("--all", "everybody", is_flag=True, help="Also those that are gone.")
+@click.option("--all", "everybody", is_flag=True, help="Include those that are gone.")
 @common_options
 def agents(everybody: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show the agents that are here: what each works on, and when it was last heard of."""
+    """Show the agents that are here: what each works on, and when it was last heard from."""
     request = ListAgents(limit=MOST) if everybody else ListAgents(status=["online", "busy"], limit=MOST)
-    found, holding, now = in_one_look(root, options, lambda call: _looked(call, request))
+    found, holding, words, now = in_one_look(root, options, lambda call: _looked(call, request))
     if as_json:
         echo_json([*found, *holding])
         return
     if not found and not holding:
         nobody = (
-            "No agent has registered yet." if everybody else "No agent is here. `handrail agents --all` shows more."
+            "No agent has registered yet. An agent does it with agent_register; `handrail init` sets one up."
+            if everybody
+            else "No agent is here. `handrail agents --all` shows those that were."
         )
-        click.echo(nobody)
+        echo_lines(wrapped(nobody, columns()))
     for agent in (*found, *holding):
-        for line in _lines(agent, now, columns()):
-            click.echo(line)
+        echo_lines(_lines(agent, words.get(agent["id"], ""), now, columns()))
 
 
 @click.command()
-@click.argument("task")
-@click.option("--reason", metavar="TEXT", help="Told to the agent that held it.")
+@click.argument("task", shell_complete=completing.tasks)
+@click.option("--reason", metavar="TEXT", help="A reason, told to the agent that held it.")
 @common_options
 def release(task: str, reason: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Set TASK free: whoever holds it is told, and it is on offer again.
+    """Take TASK back from the agent that holds it.
 
-    TASK is an id, the beginning of one, or the name of a task in an open workflow.
+    The agent is told, and others can take the task. TASK is an id, the beginning of one, or the name of a task in an
+    open workflow.
     """
     freed = in_one_look(root, options, lambda call: _freed(call, task, reason))
     if as_json:
         echo_json(freed)
         return
-    for line in wrapped(f'"{freed["name"]}" is {said(freed["status"])} and free; {freed["from"]} is told.', columns()):
-        click.echo(line)
+    told_to = f'"{freed["name"]}" is {said(freed["status"])} and free; {freed["from"]} is told.'
+    echo_lines(wrapped(told_to, columns()))
 
 
-def _looked(call: Call, request: ListAgents) -> tuple[tuple[dict[str, Any], ...], list[dict[str, Any]], int]:
-    """Those asked for; and of the others those that still have something, because somebody should know."""
+def _looked(
+    call: Call, request: ListAgents
+) -> tuple[tuple[dict[str, Any], ...], list[dict[str, Any]], dict[str, str], int]:
+    """The requested agents; of the others, those that still hold something, because somebody should know; and what each
+    did last, in words."""
     found = agent_list(call, request).agents
     gone = agent_list(call, ListAgents(status=["offline"], limit=MOST)).agents
     shown = {agent["id"] for agent in found}
     deserted = [agent for agent in gone if agent["id"] not in shown and agent["current_task_id"] is not None]
-    return found, deserted, call.work.now_ms()
+    last = [event for agent in (*found, *deserted) if (event := call.work.last_event(agent["id"])) is not None]
+    words = told(call.work, last)
+    return found, deserted, {event.actor: words[event.position] for event in last}, call.work.now_ms()
 
 
-def _lines(agent: dict[str, Any], now: int, room: int) -> Iterator[str]:
+def _lines(agent: dict[str, Any], did: str, now: int, room: int) -> Iterator[str]:
     seen = agent["liveness"]
     last_call = seen["last_call"]
-    heard = f"last heard of {spoken_time(now - last_call)} ago" if last_call else "never heard of since"
-    yield f"{bold(fit(agent['name'], 40))}  {seen['state']}, {agent['runtime']} {agent['role']}, {heard}"
+    heard = f"last heard from {moment(last_call, now)}" if last_call else "never heard from since"
+    name = fit(agent["name"], min(40, room // 2))
+    about = f"{seen['state']}, {agent['runtime']} {agent['role']}, {heard}"
+    if width(name) + 2 + width(about) <= room:
+        yield f"{bold(name)}  {about}"
+    else:
+        yield bold(name)
+        yield from wrapped(about, room, "  ")
     if "current_task" in agent:
         task = agent["current_task"]
-        yield f"  on     {fit(task['name'], room - 40)} ({said(task['status'])}) {dim(agent['current_task_id'])}"
+        state = f"({said(task['status'])})"
+        yield f"  on     {fit(task['name'], room - 10 - width(state))} {state}"
+        yield f"         {dim(agent['current_task_id'])}"
     if (progress := seen.get("last_progress")) is not None:
-        yield f"  wrote  {progress['kind']}, {spoken_time(now - progress['at'])} ago"
+        ago = f", {moment(progress['at'], now)}"
+        yield f"  last   {fit(did or progress['kind'], room - 9 - width(ago))}{ago}"
     if agent["workspace_path"]:
         yield f"  in     {fit(agent['workspace_path'], room - 9)}"
     if agent.get("unproven_calls"):
-        yield f"  note   {agent['unproven_calls']} writes in its name came without its secret"
+        writes = counted(agent["unproven_calls"], "write")
+        lines = wrapped(f"{writes} in its name came without its secret", room, " " * 9)
+        yield from (f"  note   {line.strip()}" if number == 0 else line for number, line in enumerate(lines))
     yield dim(f"  {agent['id']}")
 
 
@@ -97,3 +120,11 @@ def _freed(call: Call, text: str, reason: str | None) -> dict[str, Any]:
     post_released(call.work, HUMAN, lease.holder, task, reason)
     name = holder.name if holder is not None else lease.holder
     return {"id": task.id, "name": task.name, "status": freed.shown_status, "from": name}
+
+
+def nobody_like_that(unit: UnitOfWork, unknown: AgentNotFound) -> AgentNotFound:
+    """The refusal for an unknown agent, in a person's terms: it names the command that lists known ones."""
+    newest = unit.select(Agent, Query((), ("-created_at", "-id"), NAMED))
+    names = ", ".join(one_line(agent.name) for agent in newest)
+    hint = f"`handrail agents` lists them; newest: {names}" if names else NOBODY
+    return AgentNotFound(unknown.message, hint=hint, **unknown.details)

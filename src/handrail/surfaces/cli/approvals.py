@@ -1,6 +1,6 @@
-"""Who may answer gates: asked once, by `init` or by `up`, and written into the project's own file.
+"""Who may answer gates: asked once, by `init` or by `up`, and written to the project's own file.
 
-A project that has said so is not asked again, and never made less strict. Nobody is asked where no person sits.
+A project that has decided is not asked again, and never made less strict. It asks only at a terminal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUESTION = "Gates in pipelines: may only a person answer them, at a terminal or 
 
 
 def said_approvals(files: ClientFiles) -> object:
-    """What the project's own file says of gates; nothing where it cannot be read, which the plan will tell."""
+    """What the project's own file says about gates; None if it cannot be read, which the plan will report."""
     try:
         return toml_editing.plain(files.read(f"{files.project}/{CONFIG}") or "").get("approvals")
     except NotUnderstood:
@@ -33,7 +33,7 @@ def said_approvals(files: ClientFiles) -> object:
 
 
 def approvals_wanted(there: object, told: str | None, *, asks: bool) -> str | None:
-    """What is to be written of gates; None where nothing is."""
+    """What to write about gates; None if nothing."""
     if there == "human" and told == "agent":
         raise InvalidParams(f"{CONFIG} says approvals = human", hint="only a person changes that, in the file")
     if told is not None or there is not None:
@@ -48,8 +48,8 @@ def approvals_step(project: str, word: str) -> Step:
 
 
 def settle_approvals(place: Place, options: dict[str, Any]) -> None:
-    """Asks the person who starts a server, where nothing says yet who may answer gates, and writes the answer down.
-    `init --remove` takes it back."""
+    """If nothing says yet who may answer gates, asks the person who starts a server and writes the answer down. `init
+    --remove` takes it back."""
     pairs = [pair.partition("=")[0].strip() for pair in options.get("settings", ())]
     if (
         "approvals" in pairs
@@ -71,7 +71,7 @@ def settle_approvals(place: Place, options: dict[str, Any]) -> None:
 
 
 def write_changes(files: ClientFiles, known: Manifest, todo: Plan) -> None:
-    """The manifest first: whatever happens then can be taken back."""
+    """Writes the manifest first, so that whatever happens next can be taken back."""
     for change in todo.changes:
         known = recorded(known, change, files.missing_folders(change.file))
     files.keep(known)

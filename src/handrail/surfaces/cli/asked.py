@@ -1,7 +1,7 @@
-"""A gate as a person sees it before they answer: of which run, what is asked, the document itself, what it hashes to.
+"""A gate as a person sees it before answering: the run, the question, the document itself, and its hash.
 
-Which gate a person means, and how it is drawn; what stands there now is `surfaces/gate_answers.py`'s. Nothing is
-printed here, and nothing answered.
+Finds the gate a person means, and draws it; `surfaces/gate_answers.py` says what it is about. Prints and answers
+nothing.
 """
 
 from __future__ import annotations
@@ -10,26 +10,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
+from handrail.domain.pipeline.answering import ABANDON, REJECT
+from handrail.domain.pipeline.asking import SPECS
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.kernel.errors import NotFound, SeveralOpen
 from handrail.kernel.query import Query
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bold, dim, fit, one_line, width, wrapped
+from handrail.surfaces.cli.columns import bold, counted, dim, fit, kept_in_shape, one_line, wrapped
 from handrail.surfaces.cli.runs import fits_run, workspace_of
 from handrail.surfaces.gate_answers import Asked, asked_now, documents_of
 
-__all__ = ["Asked", "asked_about", "asked_lines", "document_of"]
+__all__ = ["Asked", "answer_lines", "asked_about", "asked_lines", "document_of"]
 
 SHOWN = 10
 LOOKED_AT = 500
 SHOWN_LINES = 60
-"""Lines of a document that are shown; where the rest lies is said."""
+"""How many lines of a document are shown; for the rest, its path is given."""
 INDENT = "  "
+APPROVE = "approve"
 
 
 def asked_about(call: Call, text: str | None) -> Asked:
-    """The gate that is meant, about what lies there now."""
+    """The gate that is meant, about the current document."""
     known, run = _meant(call, text)
     return asked_now(call.work, known, documents_of(call, run))
 
@@ -45,7 +48,8 @@ def _meant(call: Call, text: str | None) -> tuple[Gate, PipelineRun]:
     listed = ", ".join(_listed(gate, run) for gate, run in (found or waiting)[:SHOWN])
     if not found:
         raise NotFound(
-            f"no gate {one_line(text)} waits" if text else "no gate waits", hint=f"waiting: {listed or 'nothing'}"
+            f"no gate {one_line(text)} waits" if text else "no gate waits",
+            hint=f"waiting: {listed}" if listed else "nothing waits for you; `handrail status` shows how all stands",
         )
     raise SeveralOpen(f"{len(found)} gates wait", hint=f"say which: {listed}")
 
@@ -93,7 +97,7 @@ def asked_lines(asked: Asked, room: int) -> Iterator[str]:
     gate = asked.gate
     yield bold(fit(asked.run.title, room))
     yield from wrapped(f"{asked.run.workspace}, at {gate.question} ({asked.label})", room, INDENT)
-    yield f"{INDENT}{dim(f'{gate.id}, content {gate.content_hash}')}"
+    yield from (dim(line) for line in wrapped(f"{gate.id}, content {gate.content_hash}", room, INDENT))
     yield from wrapped(asked.why or "", room, INDENT)
     if asked.path is not None:
         yield ""
@@ -101,26 +105,35 @@ def asked_lines(asked: Asked, room: int) -> Iterator[str]:
     if asked.changed:
         yield ""
         yield from wrapped("This was changed since it was asked about. It is now asked about as it stands here.", room)
-    yield ""
-    yield from wrapped(f"Answers: {', '.join(gate.options)}.", room)
+
+
+def answer_lines(asked: Asked, room: int) -> Iterator[str]:
+    """Each answer that the gate accepts, as the command that gives it."""
+    name = asked.run.workspace.removeprefix(f"{SPECS}/")
+    known = {
+        APPROVE: (f"handrail approve {name}", "the work goes on"),
+        REJECT: (f"handrail reject {name}", "it goes back and is changed"),
+        ABANDON: (f"handrail reject {name} --abandon", "the run ends; its documents stay"),
+    }
+    answers = [known.get(word, (f"handrail approve {name} --with {word}", "")) for word in asked.gate.options]
+    wide = max(len(command) for command, _ in answers)
+    yield bold("Answers")
+    for command, does in answers:
+        if wide + len(does) + 2 * len(INDENT) <= room:
+            yield f"{INDENT}{command.ljust(wide)}{INDENT}{dim(does)}".rstrip()
+        else:  # a command is never wrapped, so that it can be copied
+            yield f"{INDENT}{command}"
+            yield from (dim(line) for line in wrapped(does, room, 2 * INDENT))
 
 
 def _document_lines(asked: Asked, room: int) -> Iterator[str]:
     if asked.text is None:
         yield from wrapped(f"{asked.path} is not there.", room)
         return
-    lines = list(_kept_in_shape(asked.text, room))
+    lines = list(kept_in_shape(asked.text, room, INDENT))
     yield bold(fit(asked.path or "", room))
     yield from lines[:SHOWN_LINES]
     if len(lines) > SHOWN_LINES:
         left = len(lines) - SHOWN_LINES
         yield ""
-        yield from wrapped(f"{left:,} more {'line' if left == 1 else 'lines'}: the whole text is {asked.path}", room)
-
-
-def _kept_in_shape(text: str, room: int) -> Iterator[str]:
-    """A document in lines that fit, each as far in as it was. Nothing unprintable gets through."""
-    for given in text.splitlines():
-        plain = given.expandtabs(4)
-        inner = INDENT + " " * min(width(plain) - width(plain.lstrip(" ")), room // 3)
-        yield from list(wrapped(plain, room, inner)) or [""]
+        yield from wrapped(f"{counted(left, 'more line')}: the whole text is {asked.path}", room)

@@ -1,4 +1,4 @@
-"""`handrail board`: what agents have left for each other on boards. It only looks; people write messages."""
+"""`handrail board`: what agents have left for each other on boards. Read-only; people write messages."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import NotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, pad, widest, wrapped
-from handrail.surfaces.cli.options import ListFirst, common_options
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, one_line, pad, widest, wrapped
+from handrail.surfaces.cli.options import ListFirst, common_options, typed_text
 from handrail.surfaces.cli.plan import in_one_look
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 
 SHOWN = 50
 MOST = 500
@@ -30,51 +31,58 @@ MOST = 500
 
 @click.group(cls=ListFirst)
 def board() -> None:
-    """Look at boards: values that agents leave for each other under keys. Without a command, list them."""
+    """Show boards: values that agents share under keys. Without a command, list them."""
 
 
 @board.command("list")
 @common_options
 def list_(root: Path | None, as_json: bool, **options: Any) -> None:
-    """List the boards on which something stands."""
+    """List the boards that have entries."""
     found = in_one_look(root, options, lambda call: boards(call.work))
     if as_json:
         echo_json({"boards": [one._asdict() for one in found]})
         return
-    for line in _listed(found, columns()):
-        click.echo(line)
+    echo_lines(_listed(found, columns()))
 
 
 @board.command()
-@click.argument("name")
-@click.option("--limit", type=click.IntRange(1, MOST), default=SHOWN, show_default=True, help="Entries at most.")
+@click.argument("name", shell_complete=completing.boards)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST),
+    metavar="N",
+    default=SHOWN,
+    show_default=True,
+    help="Show at most N entries.",
+)
 @common_options
 def show(name: str, limit: int, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show the entries of the board NAME in the order of their keys."""
+    """Show the entries of the board NAME, sorted by key."""
     looked = in_one_look(root, options, lambda call: _looked(call, name, limit))
     if as_json:
         page = {"entries": [snapshot(entry) for entry in looked.found.entries], "total": looked.found.total}
         echo_json({"namespace": name, **page})
         return
-    for line in looked.lines:
-        click.echo(line)
+    echo_lines(looked.lines)
 
 
 @board.command()
 @click.argument("key")
 @common_options
 def get(key: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show the entry under KEY whole. A key without a board's name is on the board `default`."""
+    """Show the entry under KEY in full.
+
+    A key without a board's name is on the board `default`.
+    """
     entry, lines = in_one_look(root, options, lambda call: _got(call, key))
     if as_json:
         echo_json(snapshot(entry))
         return
-    for line in lines:
-        click.echo(line)
+    echo_lines(lines)
 
 
 class _Looked(NamedTuple):
-    """The entries of a board, and how they are drawn."""
+    """The entries of a board, and the lines that show them."""
 
     found: Found
     lines: list[str]
@@ -94,7 +102,7 @@ def _looked(call: Call, name: str, limit: int) -> _Looked:
 
 
 def _got(call: Call, text: str) -> tuple[BoardEntry, list[str]]:
-    key = key_of(text.encode(errors="replace").decode())
+    key = key_of(typed_text(text))
     entry = standing(call.work, key.id)
     if entry is None:
         raise NotFound(f"nothing stands under {key.id}", hint=f"`handrail board show {key.board}` lists what does")
@@ -109,7 +117,7 @@ def _listed(found: list[BoardSize], room: int) -> Iterator[str]:
         yield "No board has an entry. Agents set them with bb_set."
     name_room = widest((one.name for one in found), room - 40)
     for one in found:
-        entries = f"{one.entries} {'entry' if one.entries == 1 else 'entries'}"
+        entries = counted(one.entries, "entry", "entries")
         yield f"{bold(pad(one.name, name_room))}  {entries}, version {one.version}"
 
 

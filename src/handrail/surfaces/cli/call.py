@@ -16,20 +16,22 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Operation
 from handrail.protocol.wire import encode
 from handrail.surfaces.calling import run
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import columns, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
-from handrail.surfaces.cli.render import echo_json, echo_table
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.mcp.tools import operation_named, why_not_here
-from handrail.surfaces.schemas import request_schema
+from handrail.surfaces.schemas import kind_of, request_schema
 from handrail.wiring import Handrail, assemble
 
 CHANNEL = "call"
-"""Not `cli`: scripts and agents call tools so, and what only a person does is told by the channel."""
+"""Not `cli`: scripts and agents call tools this way, and the channel marks what only a person does."""
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.argument("tool")
-@click.argument("arguments", nargs=-1)
-@click.option("--arguments", "show_arguments", is_flag=True, help="Show what TOOL takes instead of calling it.")
+@click.argument("tool", shell_complete=completing.tools)
+@click.argument("arguments", nargs=-1, shell_complete=completing.arguments)
+@click.option("--arguments", "show_arguments", is_flag=True, help="Show the arguments of TOOL instead of calling it.")
 @toolset_options
 @common_options
 def call(
@@ -37,8 +39,7 @@ def call(
 ) -> None:
     """Call TOOL and print its result.
 
-    ARGUMENTS is one JSON object, or key=value pairs; a value that is JSON is taken as such where the tool wants more
-    than a text.
+    ARGUMENTS is one JSON object, or key=value pairs; a value is read as JSON unless the tool takes a text there.
 
     \b
       handrail call workflow_next '{"workflowId": "bug-hunt", "completedSteps": []}'
@@ -75,7 +76,7 @@ def _operation(handrail: Handrail, name: str) -> Operation[Any, Any]:
 
 
 def parse_pairs(operation: Operation[Any, Any], arguments: Sequence[str]) -> dict[str, Any]:
-    """One JSON object, or key=value pairs. A pair's value is a text where the tool takes a text, JSON otherwise."""
+    """One JSON object, or key=value pairs. A pair's value is a text if the tool takes a text there, otherwise JSON."""
     if len(arguments) == 1 and arguments[0].lstrip().startswith("{"):
         try:
             parsed = msgspec.json.decode(arguments[0])
@@ -116,13 +117,15 @@ def _show(operation: Operation[Any, Any], *, as_json: bool) -> None:
     if as_json:
         echo_json(schema)
         return
-    required = schema.get("required", ())
-    click.echo(f"{operation.name}: {operation.summary}\n")
-    rows = [
-        (name, member.get("type", "any"), "yes" if name in required else "", member.get("description", ""))
-        for name, member in schema["properties"].items()
-    ]
-    if rows:
-        echo_table(("argument", "type", "required", ""), rows)
-    else:
+    room = columns()
+    echo_lines(wrapped(f"{operation.name}: {operation.summary}", room))
+    click.echo()
+    if not schema["properties"]:
         click.echo("It takes no arguments.")
+    names = widest(schema["properties"], room // 2)
+    for name, member in schema["properties"].items():
+        needed = "needed; " if name in schema.get("required", ()) else ""
+        said = f"{needed}{kind_of(member, tick='')}"
+        about = f". {member['description']}" if member.get("description") else ""
+        lines = wrapped(said + about, room, " " * (names + 2))
+        echo_lines(f"{pad(name, names)}  {line.lstrip()}" if at == 0 else line for at, line in enumerate(lines))

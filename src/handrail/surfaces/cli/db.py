@@ -1,4 +1,4 @@
-"""`handrail db …`: where the store is, whether it is sound, and copies of it."""
+"""`handrail db …`: where the store is, its health and its size. Copies are in `db_copies`, moving in `db_move`."""
 
 from __future__ import annotations
 
@@ -8,67 +8,86 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail import __version__
-from handrail.kernel.errors import InvalidParams, StoreRefused
-from handrail.surfaces.cli.columns import spoken_bytes
-from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.columns import counted, spoken_bytes
+from handrail.surfaces.cli.db_copies import backup, restore
+from handrail.surfaces.cli.db_move import move, release, trust
+from handrail.surfaces.cli.db_store import (
+    address_of,
+    check_there,
+    echo_problems,
+    engine_of,
+    free_name,
+    store_of,
+    store_there,
+    telling,
+    trusted_address,
+)
+from handrail.surfaces.cli.options import Commands, common_options, person, place_of, settings_of
+from handrail.surfaces.cli.render import echo_json, echo_table, echo_wrapped
 from handrail.surfaces.refusals import EXIT_REFUSED
-from handrail.wiring import Place, assemble, store_address
+from handrail.wiring import Place, assemble
 
 if TYPE_CHECKING:
-    from handrail.store.store import Store
+    from handrail.store.reading import Size
 
 
-@click.group()
+@click.group(cls=Commands)
 def db() -> None:
-    """Look after the store."""
+    """Check, back up, restore and move the store."""
 
 
 @db.command()
 @common_options
 def path(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Print where the store is. Opens nothing."""
-    from handrail.store.opening import POSTGRES, database_path  # noqa: PLC0415 - only here
+    """Print where the store is, without any password. Nothing is opened."""
+    from handrail.store.opening import shown_address  # noqa: PLC0415 - only here
 
     place = place_of(root)
-    address = store_address(place, settings_of(place, options))
-    location = address if address.startswith(POSTGRES) else str(database_path(address, place.project))
+    location = shown_address(address_of(place, options), place.project)
     echo_json({"path": location}) if as_json else click.echo(location)
 
 
 @db.command()
 @common_options
 def check(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Let the engine look for damage in its files, and say what snapshots take. Ends with 1 when there is any."""
-    place = place_of(root)
-    store = _store(root, options)
-    info = store.info()
-    problems = store.engine.check()
-    snapshots = _snapshot_bytes(place)
+    """Check the store's files for damage and show what takes up room.
+
+    Exits with 1 if there is damage.
+    """
+    store = store_there(root, options)
+    info, engine = store.info(), engine_of(store)
+    problems = engine.check()
+    sizes = [] if problems else engine.sizes()
+    snapshots = _snapshot_bytes(place_of(root))
     if as_json:
         shown = {"engine": info.engine, "version": info.version, "schema": info.schema, "problems": problems}
-        echo_json({**shown, "snapshot_bytes": snapshots})
+        listed = [size._asdict() for size in sizes]
+        echo_json({**shown, "location": info.location, "sizes": listed, "snapshot_bytes": snapshots})
     else:
-        _tell(problems, f"{info.engine} {info.version}, schema {info.schema}: sound")
+        echo_problems(problems, f"{info.engine} {info.version}, schema {info.schema}: sound")
+        if sizes:
+            click.echo(f"{info.location}\n")
+            echo_table(("what", "rows", "room"), [_cells(size) for size in sizes])
+            click.echo("")
         click.echo(f"snapshots of the working copies: {spoken_bytes(snapshots)}")
     sys.exit(EXIT_REFUSED if problems else 0)
 
 
 @db.command()
-@click.option("--days", type=click.IntRange(0, 3650), help="In place of the setting snapshot_days.")
-@click.option("--count", type=click.IntRange(0, 100_000), help="In place of the setting snapshot_count.")
+@click.option("--days", type=click.IntRange(0, 3650), help="Instead of the setting snapshot_days.")
+@click.option("--count", type=click.IntRange(0, 100_000), help="Instead of the setting snapshot_count.")
 @common_options
 def prune(days: int | None, count: int | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Give up old snapshots of the working copies. Their tasks keep their reports and lose their patches.
+    """Delete old snapshots of the working copies.
 
-    Kept are the snapshots of open tasks, and of finished ones while they are among the newest (snapshot_count) and not
-    too old (snapshot_days).
+    Their tasks keep their reports but lose their patches. Snapshots of open tasks are kept, and those of finished tasks
+    while they are among the newest (snapshot_count) and not too old (snapshot_days).
     """
     from handrail.domain.journal.pruning import Keeping, worth_keeping  # noqa: PLC0415 - only here
     from handrail.domain.journal.pruning import prune as give_up  # noqa: PLC0415 - only here
 
     place = place_of(root)
+    check_there(place, options)
     settings = settings_of(place, options)
     rule = Keeping(
         settings.snapshot_days if days is None else days, settings.snapshot_count if count is None else count
@@ -81,71 +100,79 @@ def prune(days: int | None, count: int | None, root: Path | None, as_json: bool,
         echo_json({"freed_bytes": done.freed, "left_bytes": done.left, "kept": kept})
         return
     kept_tasks = f"{worth.open_tasks} open and {worth.finished_tasks} finished tasks"
-    click.echo(f"freed {spoken_bytes(done.freed)}; {spoken_bytes(done.left)} left, of {kept_tasks}")
+    echo_wrapped(f"freed {spoken_bytes(done.freed)}; kept {spoken_bytes(done.left)}, of {kept_tasks}")
+
+
+@db.command()
+@click.option("--full", is_flag=True, help="PostgreSQL: rewrite the tables while everyone waits.")
+@common_options
+def vacuum(full: bool, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Reclaim free space and drop expired idempotency keys.
+
+    Writers wait while it runs.
+    """
+    from handrail.outside.world import SystemClock  # noqa: PLC0415 - only here
+
+    done = engine_of(store_there(root, options)).vacuum(SystemClock().now_ms(), full=full)
+    if as_json:
+        echo_json({"before_bytes": done.before, "after_bytes": done.after, "keys": done.keys})
+        return
+    keys = counted(done.keys, "expired key")
+    echo_wrapped(f"{spoken_bytes(done.before)} before, {spoken_bytes(done.after)} now; {keys} deleted")
 
 
 @db.command()
 @common_options
 def verify(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Prove that tables and ledger agree: rebuild every row from events, check every hash. Ends with 1 otherwise."""
-    store = _store(root, options)
+    """Prove that the tables and the ledger agree.
 
-    def progress(seen: int) -> None:
-        if not as_json and sys.stderr.isatty():
-            click.echo(f"\r{seen} events", nl=False, err=True)
-
-    problems = store.verify(progress)
+    Rebuilds every row from the events and checks every hash. Exits with 1 if anything differs.
+    """
+    store = store_there(root, options)
+    with telling(quiet=as_json) as tell:
+        total = store.position()
+        problems = store.verify(lambda seen: tell("verifying events", seen, total))
     events = len(store.feed(after=0, limit=1))
     if as_json:
         echo_json({"problems": problems})
     else:
-        _tell(problems, "ledger and tables agree" if events else "the ledger is empty")
+        echo_problems(problems, "ledger and tables agree" if events else "the ledger is empty")
     sys.exit(EXIT_REFUSED if problems else 0)
-
-
-@db.command()
-@click.argument("target", type=click.Path(path_type=Path))
-@common_options
-def backup(target: Path, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Copy the store to TARGET while it is in use. TARGET must not be there yet."""
-    if target.exists():
-        raise InvalidParams(f"{target} is there already", hint="choose another name")
-    _store(root, options).engine.backup(str(target.absolute()))
-    echo_json({"backup": str(target)}) if as_json else click.echo(f"wrote {target}")
-
-
-@db.command()
-@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@common_options
-def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Put a backup in the store's place. What is there now is kept beside it first."""
-    place = place_of(root)
-    store = _store(root, options)
-    restoring = getattr(store.engine, "restore", None)
-    if restoring is None:
-        raise StoreRefused("this engine restores with its own tools", hint="for PostgreSQL: pg_restore")
-    problems = _problems_of(source, place.project)
-    if problems:
-        raise InvalidParams(f"{source} is not a sound backup: {problems[0]}", hint="nothing was changed")
-    kept = Path(store.info().location + ".before-restore")
-    if not yes:
-        click.confirm(f"Replace {store.info().location} with {source}? It is kept as {kept}.", abort=True)
-    kept.unlink(missing_ok=True)
-    store.engine.backup(str(kept))
-    restoring(str(source.absolute()))
-    echo_json({"restored": str(source), "kept": str(kept)}) if as_json else click.echo(f"restored; before: {kept}")
 
 
 @db.command()
 @common_options
 def upgrade(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Bring the store's schema up to date. Every command does so when it opens the store."""
-    info = _store(root, options).info()
+    """Bring the store's schema up to date.
+
+    Every command does this when it opens the store; this one also keeps a copy of the older file first.
+    """
+    from handrail.store.migrations import LATEST  # noqa: PLC0415 - only here
+    from handrail.store.moving import copy_before_upgrade, found_at  # noqa: PLC0415 - only here
+    from handrail.store.opening import POSTGRES, database_path  # noqa: PLC0415 - only here
+
+    place = place_of(root)
+    check_there(place, options)
+    address = trusted_address(place, options)
+    before = found_at(address, place.project).schema
+    kept: Path | None = None
+    if 0 < before < LATEST and not address.startswith(POSTGRES):
+        file = database_path(address, place.project)
+        kept = free_name(file.with_name(f"{file.name}.schema-{before}"))
+        copy_before_upgrade(file, kept)
+    info = store_of(root, options).info()
     if as_json:
-        echo_json({"schema": info.schema, "location": info.location})
+        told = {"schema": info.schema, "from": before, "location": info.location}
+        echo_json({**told, "backup": None if kept is None else str(kept)})
+    elif before == info.schema:
+        click.echo(f"{info.location}: schema {info.schema}, nothing to do")
     else:
-        click.echo(f"{info.location}: schema {info.schema}, current")
+        click.echo(f"{info.location}: upgraded from schema {before} to {info.schema}")
+        click.echo(f"the old file is kept as {kept}" if kept else "no copy was made; use pg_dump for that")
+
+
+for _command in (backup, restore, move, release, trust):
+    db.add_command(_command)
 
 
 def _snapshot_bytes(place: Place) -> int:
@@ -154,36 +181,6 @@ def _snapshot_bytes(place: Place) -> int:
     return tracker_at(place.project).disk_use()
 
 
-def _problems_of(source: Path, project: Path) -> list[str]:
-    """What is wrong with a backup, looked at in a copy so that nothing about it changes."""
-    import shutil  # noqa: PLC0415 - only here
-    import tempfile  # noqa: PLC0415 - only here
-
-    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - only here
-    from handrail.store.opening import open_engine  # noqa: PLC0415 - only here
-    from handrail.store.store import Store  # noqa: PLC0415 - only here
-
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.db"
-        shutil.copyfile(source, copy)
-        try:
-            engine = open_engine(str(copy), project=project, version=__version__, durable=False)
-        except StoreRefused as refusal:
-            return [refusal.message]
-        clock = SystemClock()
-        try:
-            return [*engine.check(), *Store(engine, clock=clock, ids=RandomIds(clock)).verify()]
-        finally:
-            engine.close()
-
-
-def _store(root: Path | None, options: dict[str, Any]) -> Store:
-    place = place_of(root)
-    return assemble(place, settings_of(place, options)).ledger.open()
-
-
-def _tell(problems: list[str], sound: str) -> None:
-    for problem in problems:
-        click.echo(click.style(problem, fg="red"))
-    if not problems:
-        click.echo(sound)
+def _cells(size: Size) -> tuple[str, str, str]:
+    rows = "" if size.rows is None else f"{size.rows:,}"
+    return size.what, rows, "" if size.bytes is None else spoken_bytes(size.bytes)

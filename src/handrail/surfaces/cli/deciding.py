@@ -1,7 +1,7 @@
 """`handrail approve` and `handrail reject`: a person's answer to a gate. Work waits for it; nothing else opens it.
 
-At a terminal the document is shown first, and the answer is asked for. Where `approvals = "human"`, the answer must
-come from a terminal: a program that an agent started is not a person.
+At a terminal the document is shown first, and the answer is asked for. With `approvals = "human"`, the answer must come
+from a terminal: a program started by an agent is not a person.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ from typing import Any
 
 import click
 
-from handrail.domain.pipeline.answering import REJECT
+from handrail.domain.pipeline.answering import ABANDON, REJECT
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed
 from handrail.operation import Call
 from handrail.surfaces import gate_answers
-from handrail.surfaces.cli.asked import Asked, asked_about, asked_lines, document_of
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.asked import Asked, answer_lines, asked_about, asked_lines, document_of
 from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options, sits_at_terminal
 from handrail.surfaces.cli.plan import in_one_look
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.refusals import EXIT_REFUSED
+
+CHANGE = "What should change? (press Enter to skip)"
 
 
 @click.command()
-@click.argument("gate", required=False)
-@click.option("--say", metavar="TEXT", help="Told to the next agent, once.")
-@click.option("--with", "word", metavar="OPTION", help="Another of the gate's options, such as post or skip.")
-@click.option("--show", is_flag=True, help="Show what is asked, and answer nothing.")
+@click.argument("gate", required=False, shell_complete=completing.gates)
+@click.option("--say", metavar="TEXT", help="A message to the next agent.")
+@click.option("--with", "word", metavar="OPTION", help="Choose another of the gate's options, such as post or skip.")
+@click.option("--show", is_flag=True, help="Show what is asked without answering.")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @common_options
 def approve(
@@ -42,8 +45,11 @@ def approve(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Open GATE: the work goes on. GATE is an id, the beginning of one, or a run; it may be left out where only one
-    waits. At a terminal you see what you approve, and are asked."""
+    """Approve GATE, so that the work goes on.
+
+    GATE is an id, the beginning of one, or a run; you can leave it out if only one gate is waiting. At a terminal you
+    see what you approve and are asked first.
+    """
     if show:
         _show(in_one_look(root, options, lambda call: asked_about(call, gate)), as_json=as_json)
         return
@@ -51,21 +57,29 @@ def approve(
 
 
 @click.command()
-@click.argument("gate", required=False)
-@click.option("--say", metavar="TEXT", help="What is to change; told to the next agent, once.")
+@click.argument("gate", required=False, shell_complete=completing.gates)
+@click.option("--say", metavar="TEXT", help="What to change; a message to the next agent.")
+@click.option("--abandon", is_flag=True, help="End the run instead of sending it back. Its documents stay.")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @common_options
-def reject(gate: str | None, say: str | None, yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Send the work back from GATE to the phase that made what was shown."""
-    _decide(root, options, gate, REJECT, say, ask=not yes, as_json=as_json)
+def reject(
+    gate: str | None, say: str | None, abandon: bool, yes: bool, root: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Send the work back from GATE to the phase that produced it.
+
+    At a terminal you see what you reject and are asked what to change.
+    """
+    _decide(root, options, gate, ABANDON if abandon else REJECT, say, ask=not yes, as_json=as_json)
 
 
 def _show(asked: Asked, *, as_json: bool = False) -> None:
     if as_json:
         echo_json(document_of(asked))
         return
-    for line in asked_lines(asked, columns()):
-        click.echo(line)
+    echo_lines(asked_lines(asked, columns()))
+    click.echo()
+    echo_lines(answer_lines(asked, columns()))
+    click.echo()
 
 
 def _decide(
@@ -85,10 +99,12 @@ def _decide(
         if not click.confirm(f"{_word(seen, word)}?"):
             click.echo("Nothing is answered; the run still waits.")
             sys.exit(EXIT_REFUSED)
-        done = _answer(root, options, seen.gate.id, word, say)
+        if word == REJECT and say is None:
+            say = click.prompt(CHANGE, default="", show_default=False, prompt_suffix=" ").strip()
+        done = _answer(root, options, seen.gate.id, word, say or None)
         if isinstance(done, dict):
             return _say(done, as_json=False)
-        seen = done  # changed while it was read: shown and asked anew
+        seen = done  # changed while it was being read: show and ask again
     done = _answer(root, options, text, word, say)
     if isinstance(done, Asked):
         raise _changed(done, word, as_json=as_json)
@@ -102,7 +118,7 @@ def _answer(
 
 
 def _answered(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any] | Asked:
-    """What was answered; or, where nobody was shown what lies there now, the gate about that, open."""
+    """What was answered or, if the current document was not shown to anybody, the open gate about it."""
     asked = asked_about(call, text)
     check_person(call, "decides", asked.run)
     answer = _word(asked, word)
@@ -112,7 +128,7 @@ def _answered(call: Call, text: str | None, word: str | None, say: str | None) -
 
 
 def _word(asked: Asked, word: str | None) -> str:
-    """The answer that is meant. Raises InvalidParams where `approve` is none, and nothing goes on with what is gone."""
+    """The answer that is meant. Raises InvalidParams if `approve` is not an option or the document is gone."""
     gate = asked.gate
     answer = word or gate.options[0]
     if word is None and answer != "approve":
@@ -124,10 +140,10 @@ def _word(asked: Asked, word: str | None) -> str:
 
 
 def _changed(asked: Asked, word: str | None, *, as_json: bool) -> IllegalTransition:
-    """The refusal of an answer to what is not there any more, below what is there now."""
+    """The refusal of an answer about something outdated, printed below the current version."""
     if not as_json:
         _show(asked)
-    command = "handrail reject" if word == REJECT else "handrail approve"
+    command = "handrail reject" if word in (REJECT, ABANDON) else "handrail approve"
     return IllegalTransition(
         f"{asked.path or asked.gate.question} was changed since it was asked about; nothing is answered",
         hint=f"read it as it is now; `{command} {asked.gate.id}` answers that",
@@ -142,17 +158,15 @@ def _say(done: dict[str, Any], *, as_json: bool) -> None:
         return
     about = f"{done['shows']}, " if done["shows"] else ""
     for text in (
-        f"{done['gate']}: {done['answer']}. {done['next']}",
-        f'Of "{done["title"]}", {done["workspace"]}: {about}content {done["content_hash"]}',
+        f"Answered {done['gate']} with {done['answer']}. {done['next']}",
+        f'"{done["title"]}" in {done["workspace"]}: {about}content hash {done["content_hash"]}',
     ):
-        for line in wrapped(text, columns()):
-            click.echo(line)
+        echo_lines(wrapped(text, columns()))
 
 
 def check_person(call: Call, does: str, run: PipelineRun | None = None) -> None:
-    """Raises NotAllowed where only a person does this, here or by what the run began with, and nobody sits at a
-    terminal."""
+    """Raises NotAllowed if only a person may do this, here or according to the run, and nobody is at a terminal."""
     if (call.humans_decide or (run is not None and run.for_people)) and not sits_at_terminal():
         raise NotAllowed(
-            f"here only a person {does}, and this is no terminal", hint="run it yourself in a terminal of your own"
+            f"here only a person {does}, and this is not a terminal", hint="run it yourself in a terminal of your own"
         )

@@ -10,27 +10,29 @@ import click
 
 from handrail.domain.journal.deciding import Decision, decision_page, decisions_in
 from handrail.domain.journal.markdown import day
-from handrail.domain.work.editing import CHUNK
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
+from handrail.kernel.clock import iso_time
+from handrail.kernel.query import CHUNK, Query
 from handrail.operation import Call
+from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, said, width, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant
-from handrail.surfaces.cli.render import echo_json
-from handrail.toolsets.journal import iso
+from handrail.surfaces.cli.render import echo_json, echo_lines
 
 
 @click.command()
-@click.argument("workflow", required=False)
-@click.option("--adr", "folder", type=click.Path(path_type=Path), help="Write one Markdown file a decision there.")
+@click.argument("workflow", required=False, shell_complete=completing.workflows)
+@click.option(
+    "--adr", "folder", type=click.Path(path_type=Path), help="Write one Markdown file per decision to this folder."
+)
 @common_options
 def decisions(workflow: str | None, folder: Path | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """List what was decided and why, oldest first; superseded decisions are marked.
+    """List decisions and their reasons, oldest first; superseded ones are marked.
 
-    WORKFLOW is an id, the beginning of one, or a name; without it, every workflow here. With --adr each decision
-    becomes a numbered file in a folder. A decision keeps its file and number; files that somebody changed are left
-    alone.
+    WORKFLOW is an id, the beginning of one, or a name; without it, every workflow here. With --adr each decision is
+    written to a numbered file in a folder. A decision keeps its file and number; files that somebody has edited are
+    left alone.
     """
     found = in_one_look(root, options, lambda call: look(call, workflow))
     if folder is not None:
@@ -38,12 +40,11 @@ def decisions(workflow: str | None, folder: Path | None, root: Path | None, as_j
     elif as_json:
         echo_json({"decisions": [_document(decision) for decision in found]})
     else:
-        for line in drawn(found, columns()):
-            click.echo(line)
+        echo_lines(drawn(found, columns()))
 
 
 def look(call: Call, workflow: str | None) -> list[Decision]:
-    """The decisions of the workflow that is meant, or of all here."""
+    """The decisions of the given workflow, or of all workflows here."""
     chosen = [workflow_meant(call, workflow)] if workflow is not None else list(_workflows_here(call))
     return decisions_in(call.work, chosen)
 
@@ -74,7 +75,7 @@ def drawn(found: list[Decision], room: int) -> Iterator[str]:
             yield from wrapped(f"trade-offs: {decision.trade_offs}", room, "  ")
         kind = f"{said(decision.category)}, " if decision.category else ""
         made = f"{decision.note.id}, {kind}{day(decision.note.created_at)}, in {decision.task}"
-        yield f"  {dim(fit(made, room - 2))}"
+        yield from (dim(line) for line in wrapped(made, room, "  "))
         if decision.replaced_by is not None:
             later = f"superseded by {decision.replaced_by.id}: {decision.replaced_by.summary}"
             yield f"  {dim(fit(later, room - 2))}"
@@ -84,7 +85,7 @@ def _document(decision: Decision) -> dict[str, Any]:
     note = decision.note
     return {
         "id": note.id,
-        "created_at": iso(note.created_at),
+        "created_at": iso_time(note.created_at),
         "workflow_id": note.workflow_id,
         "task_id": note.task_id,
         "task_name": decision.task,

@@ -1,11 +1,10 @@
-"""`handrail demo`: three agents at work on a throw-away repository, for whoever wants to see it before setting it up.
+"""`handrail demo`: three agents at work on a temporary repository, for anyone who wants to see it before setting it up.
 
-It prints what the real tools answered, and asks you at the gate. Nothing outside a folder of its own is written to.
+It prints what the real tools answered, and asks you at the gate. Nothing outside a folder of its own is written.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -19,6 +18,7 @@ from handrail.domain.pipeline.running import answer_gate
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
 from handrail.surfaces.cli.asked import Asked, asked_about, asked_lines
+from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import bold, columns, fit, pad, wrapped
 from handrail.surfaces.refusals import EXIT_REFUSED
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from handrail.demo.ground import Ground
 
 BEAT_S = 0.9
-"""A pause after each line, at speed 1."""
+"""The pause after each line at speed 1."""
 NAME_ROOM = 8
 YOU = Actor("you", "cli")
 COLOURS = {"Ada": "magenta", "Ben": "cyan", "Cleo": "yellow", "You": "green"}
@@ -62,6 +62,7 @@ class Terminal:
         asked: Asked = call.ledger.run(YOU, lambda unit: asked_about(_in(call, unit), None))
         for text in asked_lines(asked, columns()):
             click.echo(text)
+        click.echo()
         word = self._word(asked)
         say = self._ask("What is to change?", "") if word == REJECT else ""
         files = call.specs(call.here.repository).texts(asked.run.workspace)
@@ -82,7 +83,7 @@ class Terminal:
 
 
 def _coloured(text: str, colour: str | None) -> str:
-    return text if colour is None or os.environ.get("NO_COLOR") else click.style(text, fg=colour)
+    return text if colour is None else styled(text, fg=colour)
 
 
 def _in(call: Call, unit: object) -> Call:
@@ -93,16 +94,18 @@ def _in(call: Call, unit: object) -> Call:
 @click.option(
     "--speed",
     type=click.FloatRange(min=0),
+    metavar="N",
     default=1.0,
     show_default=True,
     help="2 is twice as fast; 0 does not pause.",
 )
-@click.option("--headless", is_flag=True, help="No pauses; the gate is answered for you.")
-@click.option("--keep", is_flag=True, help="Leave the folder for you to look at.")
+@click.option("--headless", is_flag=True, help="Do not pause; the gate is answered for you.")
+@click.option("--keep", is_flag=True, help="Keep the folder so that you can look at it.")
 def demo(speed: float, headless: bool, keep: bool) -> None:
-    """Watch three agents plan, claim, foresee a conflict, merge, and wait for you. On a throw-away repository.
+    """Watch three agents plan, claim tasks, foresee a conflict, merge, and wait for your decision.
 
-    Every line is what a real tool answered. Your home, your git settings and this folder are not touched.
+    It runs in a temporary repository. Every line is what a real tool answered. Your home folder, your git settings and
+    this folder are not touched.
     """
     from handrail.demo.acts import perform  # noqa: PLC0415 - not to show help
     from handrail.demo.ground import has_git, prepared  # noqa: PLC0415 - as above
@@ -126,7 +129,7 @@ def demo(speed: float, headless: bool, keep: bool) -> None:
 
 
 def _leave(ground: Ground, *, keep: bool) -> None:
-    """Clears up, whatever keys are pressed meanwhile, and says where the folder is or was."""
+    """Cleans up, whatever keys are pressed meanwhile, and says where the folder is or was."""
     from handrail.demo.ground import clear  # noqa: PLC0415 - as above
 
     if keep:

@@ -1,13 +1,12 @@
 """`handrail diff`: exactly what one task changed, as a patch, a list of files or JSON.
 
-The patch is made from the snapshots of the working copy at the task's beginning and end; for an open task the end is
-now. On a terminal it is coloured and nothing in it can command the terminal; anywhere else it is byte for byte what
-`git apply` takes. Nothing in the repository is touched.
+The patch is made from snapshots of the working copy at the task's start and end; for an open task, the end is now. On a
+terminal it is coloured, and nothing in it can control the terminal; anywhere else it is byte for byte what `git apply`
+takes. Nothing in the repository is touched.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,14 +18,16 @@ from handrail.domain.journal.file_changes import LETTERS, lines_told, told, tota
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
 from handrail.operation import Call
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import columns, dim, one_line, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.task_changes import Difference, Journalled, difference, given_up, journalled, patch_of
 
 _IN_PATCH = (b"\ndiff --git ", b"\nrename from ")
-"""Lines that stand for a file each; a renamed one is two."""
+"""Lines that stand for one file each; a renamed file has two."""
 _NAMED = b"\n# "
 _LONGEST = max(map(len, (*_IN_PATCH, _NAMED)))
 _COLOURS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
@@ -39,15 +40,15 @@ _COLOURS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
 
 
 @click.command()
-@click.argument("task", metavar="TASK")
-@click.option("--stat", "form", flag_value="stat", help="The changed files with their lines, no patch.")
-@click.option("--name-only", "form", flag_value="names", help="The changed files by name, one a line.")
+@click.argument("task", metavar="TASK", shell_complete=completing.tasks)
+@click.option("--stat", "form", flag_value="stat", help="List the changed files with line counts, without the patch.")
+@click.option("--name-only", "form", flag_value="names", help="List the names of the changed files, one per line.")
 @common_options
 def diff(task: str, form: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show exactly what TASK changed: committed or not, and nothing that came from elsewhere.
+    """Show exactly what TASK changed, committed or not, and nothing else.
 
-    TASK is an id, the beginning of one, or a name in what is open here. Of a task that is still open, what it has
-    changed so far. Outside a terminal the patch is byte for byte what `git apply` takes.
+    TASK is an id, the beginning of one, or a name; open ones are preferred. For an open task, shows its changes so far.
+    When the output is not a terminal, the patch is exactly what `git apply` takes.
     """
     meant = in_one_look(root, options, lambda call: look(call, task))
     found = difference(meant)
@@ -58,8 +59,7 @@ def diff(task: str, form: str | None, root: Path | None, as_json: bool, **option
             for change in found.report["files"]:
                 click.echo(_shown_name(change["path"]))
         elif form == "stat":
-            for line in stat_lines(found, columns()):
-                click.echo(line)
+            echo_lines(stat_lines(found, columns()))
         else:
             _print_patch(meant, found)
     finally:
@@ -94,7 +94,7 @@ def _document(meant: Journalled, found: Difference) -> dict[str, Any]:
 
 
 def stat_lines(found: Difference, room: int) -> Iterator[str]:
-    """The changed files in columns, their sum, and what a reader should know."""
+    """The changed files in columns, their totals, and what a reader should know."""
     files = found.report["files"]
     names = widest((_shown_name(change["path"]) for change in files), room - 24)
     for change in files:
@@ -105,7 +105,7 @@ def stat_lines(found: Difference, room: int) -> Iterator[str]:
 
 
 def _shown_name(path: str) -> str:
-    """A name on a line of its own: as it is, or quoted where it holds what is no letter."""
+    """A name on a line of its own: as it is, or quoted if it contains unprintable characters."""
     if path.isprintable():
         return path
     return '"' + "".join(letter if letter.isprintable() else _escaped(letter) for letter in path) + '"'
@@ -119,7 +119,7 @@ def _escaped(letter: str) -> str:
 
 
 def _print_patch(meant: Journalled, found: Difference) -> None:
-    """The patch on standard output; on standard error whatever makes it less than the whole truth."""
+    """Prints the patch on standard output, and on standard error anything that makes it incomplete."""
     paths = [change["path"] for change in found.report["files"]]
     for warning in found.warnings if found.is_open or found.report.get("partial") else ():
         click.echo(one_line(warning), err=True)
@@ -128,8 +128,7 @@ def _print_patch(meant: Journalled, found: Difference) -> None:
         return
     counted = Counted(patch_of(meant.tracker, found, paths))
     if sys.stdout.isatty():
-        for line in terminal_lines(counted):
-            click.echo(line)
+        echo_lines(terminal_lines(counted))
     else:
         for chunk in counted:
             click.echo(chunk, nl=False)
@@ -143,12 +142,12 @@ def _print_patch(meant: Journalled, found: Difference) -> None:
 
 
 class Counted:
-    """A patch in pieces, passed on as it comes, and what it was about."""
+    """A patch passed on in pieces as it comes, with counts of its files."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = chunks
         self.files = 0
-        """Files whose change it has."""
+        """Files whose changes it contains."""
         self.named = 0
         """Files it only names, because their contents are not kept."""
 
@@ -164,12 +163,11 @@ class Counted:
 
 def terminal_lines(chunks: Iterable[bytes]) -> Iterator[str]:
     """A patch for a terminal: coloured, and with printable characters only."""
-    plainly = bool(os.environ.get("NO_COLOR"))
     for line in _lines(chunks):
         text = line.decode("utf-8", "replace").expandtabs(8).removesuffix("\r")
         plain = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
         style = next((style for beginnings, style in _COLOURS if plain.startswith(beginnings)), None)
-        yield plain if style is None or plainly else click.style(plain, **style)
+        yield plain if style is None else styled(plain, **style)
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""`handrail doctor`: looks at everything a set-up needs, and says what is broken and how to mend it."""
+"""`handrail doctor`: checks everything a setup needs, and says what is broken and how to fix it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,34 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.kernel.errors import InvalidParams
+from handrail.surfaces.cli.colour import styled
+from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options, place_of
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.refusals import EXIT_REFUSED
 from handrail.wiring import Place
 
 if TYPE_CHECKING:
     from handrail.setup.findings import Finding
 
+INNER = " " * 7
 SHOWN = {"ok": ("ok    ", "green"), "look": ("look  ", "yellow"), "broken": ("broken", "red")}
 
 
 @click.command()
+@click.option("--start", is_flag=True, help="Also start other programs that this project's files name.")
 @common_options
-def doctor(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Find what is broken in the set-up, and say how to mend it. Ends with 1 when something is.
+def doctor(start: bool, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Find what is wrong with the setup, and say how to fix it. Exits with 1 if anything is wrong.
 
-    Every client's server is started exactly as the client would start it and asked for its tools. Nothing is changed.
+    Starts every client's server exactly as the client would and asks it for its tools. Nothing is changed. If a file in
+    the project names another program, it is not started, since the file may have come with the repository; if you trust
+    it, use --start.
     """
     if options.get("db") or options.get("global_store"):
         raise InvalidParams("doctor looks at the store that clients use", hint="leave out --db and --global")
     findings = []
-    for finding in _look(place_of(root)):
+    for finding in _look(place_of(root), starts_all=start):
         findings.append(finding)
         if not as_json:
             _tell(finding)
@@ -43,7 +49,7 @@ def doctor(root: Path | None, as_json: bool, **options: Any) -> None:
     sys.exit(EXIT_REFUSED if wrong else 0)
 
 
-def _look(place: Place) -> Iterator[Finding]:
+def _look(place: Place, *, starts_all: bool) -> Iterator[Finding]:
     from handrail.outside.client_files import ClientFiles, this_machine  # noqa: PLC0415 - not to show help
     from handrail.outside.world import SystemClock  # noqa: PLC0415 - as above
     from handrail.settings import Settings  # noqa: PLC0415 - as above
@@ -56,6 +62,7 @@ def _look(place: Place) -> Iterator[Finding]:
         environ=place.environ,
         files=ClientFiles(place.project, this_machine(place.home, place.environ)),
         now_ms=SystemClock().now_ms(),
+        starts_all=starts_all,
     )
     yield from place_checks.check_git(patient)
     yield from store_checks.check_state_folder(patient)
@@ -72,6 +79,10 @@ def _look(place: Place) -> Iterator[Finding]:
 
 def _tell(finding: Finding) -> None:
     word, colour = SHOWN[finding.level]
-    click.echo(f"{click.style(word, fg=colour)} {finding.check}: {finding.what}")
+    first, *more = wrapped(f"{finding.check}: {finding.what}", columns(), INNER)
+    click.echo(f"{styled(word, fg=colour)} {first.removeprefix(INNER)}")
+    echo_lines(more)
     if finding.fix:
-        click.echo(f"       {click.style('fix', fg='cyan')}: {finding.fix}")
+        begin, *rest = wrapped(f"fix: {finding.fix}", columns(), INNER)
+        click.echo(f"{INNER}{styled('fix', fg='cyan')}{begin.removeprefix(f'{INNER}fix')}")
+        echo_lines(rest)

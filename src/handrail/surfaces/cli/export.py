@@ -1,93 +1,153 @@
-"""`handrail export`: a workflow's report as a file: one HTML page without any script, Markdown, or JSON.
+"""`handrail export`: a workflow as a file: its report for people, or its plan for programs.
 
-What it says is `domain/overview/report.py`'s. A file that is there is not replaced unless that is asked for.
+What a report says is `domain/overview/report.py`'s, what a plan is `domain/exchange`'s. A file that is there is not
+replaced unless that is asked for.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
 
-from handrail.kernel.errors import InvalidParams, PlaceUnusable
+from handrail.domain.exchange import checklist, mermaid, plan_lines
+from handrail.domain.exchange.plan_document import PlanDocument
+from handrail.domain.exchange.taking_out import document_of
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import InvalidParams
 from handrail.operation import Call
-from handrail.surfaces.cli.options import common_options
-from handrail.surfaces.cli.plan import in_one_look, workflow_meant
+from handrail.outside.plan_files import write_text
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import one_line
+from handrail.surfaces.cli.options import common_options, typed_text
+from handrail.surfaces.cli.plan import in_one_look, workflow_meant_or_open
 from handrail.surfaces.cli.render import echo_json
 from handrail.surfaces.report.making import report_data, report_html, report_markdown
-from handrail.toolsets.here import workflow_here
 
 NAME = 60
 """Characters of a file's name that are made from the workflow's."""
+REPORTS: dict[str, Callable[[Call, Workflow], str]] = {"html": report_html, "md": report_markdown}
+PLANS: dict[str, Callable[[PlanDocument], str]] = {"jsonl": plan_lines.write, "checklist": checklist.write}
+FORMATS = ("html", "md", "json", "jsonl", "checklist", "mermaid")
+ENDINGS = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".markdown": "md",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+}
+
+
+class Made(NamedTuple):
+    """What is written, of which workflow, and what the form cannot say of it."""
+
+    name: str
+    text: str
+    remark: str = ""
 
 
 @click.command()
-@click.argument("workflow", required=False)
+@click.argument("workflow", required=False, shell_complete=completing.workflows)
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["html", "md", "json"]),
-    help="What is written.  [default: by the file's ending, else html]",
+    type=click.Choice(FORMATS),
+    help="What to write.  [default: from the file's ending, else html]",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file; `-` is standard output.")
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--all", "whole", is_flag=True, help="Draw every task in mermaid, not only the first 500.")
 @common_options
 def export(
     workflow: str | None,
     form: str | None,
     output: Path | None,
-    force: bool,
     root: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Write WORKFLOW's report: totals, the plan drawn, a timeline, tasks, decisions, who answered what.
+    """Export WORKFLOW to a file: its report or its plan.
 
-    WORKFLOW is an id, the beginning of one, or a name; without it, the only one that is open here. Markdown and JSON go
-    to standard output; HTML goes to a file that is named after the workflow, unless the output is redirected.
+    \b
+    html, md, json   the report: goal, totals, tasks and their changes,
+                     decisions, issues, who answered what; html draws
+                     the plan and a timeline
+    jsonl            the plan and all that is known of it, a line a task;
+                     `handrail import` reads it again without loss
+    checklist        the plan as a Markdown check list; it can be imported
+                     again, with what a check list can say
+    mermaid          the plan as a chart
+
+    WORKFLOW is an id, the beginning of one, or a name; without it, the only one that is open here. HTML goes to a file
+    named after the workflow, unless the output is redirected; everything else goes to standard output. `handrail
+    report` prints the same report as md.
     """
-    wanted = form or _by_ending(output) or ("json" if as_json else "html")
-    name, text = in_one_look(root, options, lambda call: _made(call, workflow, wanted))
-    target = output or (Path(f"{_file_name(name)}.html") if wanted == "html" and sys.stdout.isatty() else None)
+    chosen = form or _form_of(output) or ("json" if as_json else "html")
+    made = in_one_look(root, options, lambda call: _made(call, workflow, chosen, whole=options["whole"]))
+    target = output or (Path(f"{_file_name(made.name)}.html") if chosen == "html" and _is_terminal() else None)
     if target is None or str(target) == "-":
-        click.echo(text, nl=False)
+        click.echo(_harmless(made.text) if _is_terminal() else made.text, nl=False, color=True)
+        if made.remark:
+            click.echo(made.remark, err=True)
         return
-    _write(target, text, replace=force)
-    echo_json({"output": str(target)}) if as_json else click.echo(f"wrote {target}")
+    write_text(target, made.text, replace=options["force"])
+    shown = typed_text(str(target))
+    if as_json:
+        echo_json({"output": shown, **({"remark": made.remark} if made.remark else {})})
+        return
+    click.echo(f"wrote {one_line(shown)}")
+    if made.remark:
+        click.echo(made.remark, err=True)
+    elif form is None and chosen == "md":
+        click.echo("It is the report; --format checklist writes the plan as a check list.", err=True)
 
 
-def _by_ending(output: Path | None) -> str | None:
-    endings = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json"}
-    return endings.get(output.suffix.lower()) if output is not None else None
+def _form_of(output: Path | None) -> str | None:
+    """The form that a file's ending means; None where it has none, and a refusal where it means nothing here."""
+    ending = output.suffix.lower() if output is not None else ""
+    if ending and ending not in ENDINGS:
+        raise InvalidParams(
+            f"no form has the ending {one_line(ending)}",
+            hint=f"say which it is with --format: {', '.join(FORMATS)}; or use an ending: {', '.join(ENDINGS)}",
+        )
+    return ENDINGS.get(ending)
 
 
-def _made(call: Call, workflow: str | None, form: str) -> tuple[str, str]:
-    """The workflow's name and its report."""
-    meant = workflow_meant(call, workflow) if workflow is not None else workflow_here(call, None)
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def _harmless(text: str) -> str:
+    """A document as a terminal may have it: what would steer it is shown as a sign."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else "\ufffd" for sign in text)
+
+
+def _made(call: Call, workflow: str | None, form: str, *, whole: bool) -> Made:
+    meant = workflow_meant_or_open(call, workflow)
+    if form in REPORTS:
+        return Made(meant.name, REPORTS[form](call, meant))
     if form == "json":
-        document = msgspec.json.encode(report_data(call, meant.id))
-        return meant.name, msgspec.json.format(document, indent=2).decode() + "\n"
-    write = report_html if form == "html" else report_markdown
-    return meant.name, write(call, meant.id)
+        document = msgspec.json.encode(report_data(call, meant))
+        return Made(meant.name, msgspec.json.format(document, indent=2).decode() + "\n")
+    plan = document_of(call.work, meant)
+    if form == "mermaid":
+        chart = mermaid.draw(plan, whole=whole)
+        remark = f"{chart.drawn} of {len(plan.tasks):,} tasks are drawn; --all draws all of them"
+        return Made(meant.name, chart.text, remark if chart.drawn < len(plan.tasks) else "")
+    unsaid = checklist.unsaid(plan) if form == "checklist" else []
+    remark = f"A check list leaves out: {', '.join(unsaid)}. --format jsonl has everything." if unsaid else ""
+    return Made(meant.name, PLANS[form](plan), remark)
 
 
 def _file_name(name: str) -> str:
     """A name that every system takes, from one that may say anything."""
     words = re.findall(r"[a-z0-9]+", name.lower())
     return "-".join(words)[:NAME].strip("-") or "report"
-
-
-def _write(path: Path, text: str, *, replace: bool) -> None:
-    try:
-        with path.open("w" if replace else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InvalidParams(f"{path} is there already", hint="add --force to replace it") from None
-    except OSError as problem:
-        raise PlaceUnusable(
-            f"{path} cannot be written: {problem.strerror}", hint="name another file with --output"
-        ) from None

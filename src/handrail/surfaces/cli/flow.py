@@ -11,13 +11,15 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.pipeline.flow import Flow, Phase, is_flow_id, weakens
+from handrail.domain.pipeline.flow import Flow, Phase, is_flow_id, phases_kept, weakens
 from handrail.domain.pipeline.flow_shelf import BrokenFlow, LoadedFlow
 from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
-from handrail.outside.flow_files import FOLDER, FlowFiles, is_flow_name, refused, standard_flows
-from handrail.surfaces.cli.columns import bold, columns, dim, wrapped
+from handrail.outside.flow_files import FOLDER, FlowFiles, refused, standard_flows
+from handrail.outside.written_files import is_written_name
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, hanging, packed, table_lines, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, place_of
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines, echo_wrapped
 from handrail.surfaces.refusals import EXIT_REFUSED
 
 _HEAD = """\
@@ -38,19 +40,19 @@ _HEAD = """\
 
 
 ORDINARY = "standard"
-"""The bundled flow that one with a name and phases of its own is compared with."""
+"""The bundled flow that a flow with its own name and phases is compared with."""
 
 
 @click.group(cls=ListFirst)
 def flow() -> None:
-    """List, show, check and write flows: the phases a pipeline goes through."""
+    """List, show, check and write flows: the phases of a pipeline. Without a command, list them."""
 
 
 @flow.command("list")
 @common_options
 def list_flows(root: Path | None, as_json: bool, **_: Any) -> None:
-    """List every flow, where it comes from, and the files that cannot be followed."""
-    flows = _flows(root)
+    """List every flow, and any file that cannot be used."""
+    flows = flows_of(root)
     entries = flows.entries()
     loaded = sorted((entry for entry in entries if isinstance(entry, LoadedFlow)), key=lambda entry: entry.name)
     broken = [entry for entry in entries if isinstance(entry, BrokenFlow)]
@@ -61,7 +63,7 @@ def list_flows(root: Path | None, as_json: bool, **_: Any) -> None:
         return
     _echo_list(loaded)
     if broken:
-        click.echo(f"\n{len(broken)} {'file' if len(broken) == 1 else 'files'} cannot be followed:")
+        click.echo(f"\n{counted(len(broken), 'file')} cannot be followed:")
         _echo_problems(broken)
     if weaker:
         click.echo()
@@ -69,12 +71,12 @@ def list_flows(root: Path | None, as_json: bool, **_: Any) -> None:
 
 
 @flow.command()
-@click.argument("name")
-@click.option("--yaml", "as_yaml", is_flag=True, help="Print the whole flow as a file would have it.")
+@click.argument("name", shell_complete=completing.flows)
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print the whole flow as a YAML file.")
 @common_options
 def show(name: str, as_yaml: bool, root: Path | None, as_json: bool, **_: Any) -> None:
     """Show one flow, phase by phase."""
-    found = _flows(root).entry(name)
+    found = flows_of(root).entry(name)
     if isinstance(found, BrokenFlow):
         raise refused(found)
     if as_json:
@@ -86,13 +88,15 @@ def show(name: str, as_yaml: bool, root: Path | None, as_json: bool, **_: Any) -
 
 
 @flow.command()
-@click.argument("targets", nargs=-1, metavar="[FILE|NAME]...")
+@click.argument("targets", nargs=-1, metavar="[FILE|NAME]...", shell_complete=completing.flows)
 @common_options
 def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: Any) -> None:
-    """Check flow files, or flows by name; without arguments, every flow there is. Ends with 1 when one has a problem.
-    All mistakes of a file are told that stand in one place each; then what is wrong between its phases, one by one.
-    What a flow asks and judges less than the bundled one is said, and is no problem."""
-    flows = _flows(root)
+    """Check flows, by file or by name. Without arguments, check all.
+
+    Exits with 1 if one has a problem. Reports every mistake in a file at once, then mistakes between its phases one by
+    one. Where a flow asks or reviews less than the bundled one, that is noted but is not a problem.
+    """
+    flows = flows_of(root)
     checked = [_checked(flows, target) for target in targets] if targets else list(flows.entries())
     broken = [item for item in checked if isinstance(item, BrokenFlow)]
     weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
@@ -111,13 +115,21 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: An
 
 @flow.command()
 @click.argument("name")
-@click.option("--from", "base", default="standard", show_default=True, metavar="NAME", help="The flow to copy.")
+@click.option(
+    "--from",
+    "base",
+    default="standard",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=completing.flows,
+    help="The flow to copy.",
+)
 @common_options
 def new(name: str, base: str, root: Path | None, as_json: bool, **_: Any) -> None:
-    """Write a new flow to the project's .handrail/flows, ready to be edited."""
+    """Create a flow in .handrail/flows, ready to edit."""
     if not is_flow_id(name):
         raise InvalidParams(f"{name} cannot be a flow's name", hint="small letters, digits and hyphens")
-    flows = _flows(root)
+    flows = flows_of(root)
     description = f"As {base} was when this was copied from it. Say here what this flow is for."
     copied = msgspec.structs.replace(flows.find(base), name=name, description=description)
     folder = place_of(root).project / FOLDER
@@ -143,14 +155,15 @@ def new(name: str, base: str, root: Path | None, as_json: bool, **_: Any) -> Non
     click.echo(f"check it: handrail flow validate {name}")
 
 
-def _flows(root: Path | None) -> FlowFiles:
+def flows_of(root: Path | None) -> FlowFiles:
+    """A project's flows, including the bundled ones and the user's."""
     place = place_of(root)
     return FlowFiles(standard_flows(home=place.home, project=place.project))
 
 
 def _checked(flows: FlowFiles, target: str) -> LoadedFlow | BrokenFlow:
     file = Path(target)
-    if is_flow_name(file.name):
+    if is_written_name(file.name):
         return flows.checked(file.absolute())
     if file.is_file():
         raise InvalidParams(f"{target} is not a flow file", hint="flows are .yaml, .yml or .json files")
@@ -162,34 +175,29 @@ def _checked(flows: FlowFiles, target: str) -> LoadedFlow | BrokenFlow:
         ) from None
 
 
-def _kept(flow: Flow) -> list[Phase]:
-    return [phase for phase in flow.phases if phase.id not in flow.skip]
-
-
 def _entry(item: LoadedFlow) -> dict[str, Any]:
     return {
         "name": item.name,
         "description": item.flow.description,
         "source": item.source,
         "file": item.file,
-        "phases": [phase.id for phase in _kept(item.flow)],
+        "phases": [phase.id for phase in phases_kept(item.flow)],
         "skip": item.flow.skip,
     }
 
 
 def _echo_list(loaded: Sequence[LoadedFlow]) -> None:
-    """The flows in lines that fit: which there are, and below each what it leaves out and is for."""
+    """The flows in lines that fit, with what each leaves out and is for below it."""
     room = columns()
     header = ("flow", "from", "phases")
-    rows = [(item.name, item.source, str(len(_kept(item.flow)))) for item in loaded]
-    names, sources, _ = (max(len(row[column]) for row in (header, *rows)) for column in range(3))
-    click.echo(bold(f"{header[0].ljust(names)}  {header[1].ljust(sources)}  {header[2]}"))
-    for (name, source, phases), item in zip(rows, loaded, strict=True):
-        click.echo(f"{name.ljust(names)}  {source.ljust(sources)}  {phases}")
+    rows = [(item.name, item.source, str(len(phases_kept(item.flow)))) for item in loaded]
+    heading, *lines = table_lines(header, rows, None)
+    click.echo(heading)
+    for line, item in zip(lines, loaded, strict=True):
+        click.echo(line)
         skips = f"skips {', '.join(item.flow.skip)}" if item.flow.skip else ""
         for text in (skips, item.flow.description):
-            for line in wrapped(text, room, "    "):
-                click.echo(dim(line))
+            echo_lines(dim(below) for below in wrapped(text, room, "    "))
 
 
 def _problem(item: BrokenFlow) -> dict[str, Any]:
@@ -198,11 +206,11 @@ def _problem(item: BrokenFlow) -> dict[str, Any]:
 
 def _echo_problems(broken: Sequence[BrokenFlow]) -> None:
     for item in broken:
-        click.echo(f"  {click.style(f'{item.where}: ', fg='red')}{item.reason}")
+        echo_wrapped(f"{item.where}: {item.reason}", "  ")
 
 
 def _weaker(flows: FlowFiles, loaded: Sequence[LoadedFlow]) -> dict[str, dict[str, Any]]:
-    """What flows leave out of the questions and reviews of those that come with Handrail, by file."""
+    """Which questions and reviews of the bundled flows these flows leave out, by file."""
     bundled: Callable[[str], Flow | None] = functools.cache(flows.bundled)
     found: dict[str, dict[str, Any]] = {}
     for item in loaded:
@@ -216,37 +224,40 @@ def _weaker(flows: FlowFiles, loaded: Sequence[LoadedFlow]) -> dict[str, dict[st
 def _echo_weaker(weaker: Iterable[dict[str, Any]]) -> None:
     for item in weaker:
         bundled = f"the {item['than']} that comes with Handrail"
-        click.echo(click.style(f"{item['name']} asks and judges less than {bundled}:", fg="yellow"))
+        title = f"{item['name']} asks and judges less than {bundled}:"
+        echo_wrapped(title)
         for less in item["leaves_out"]:
-            click.echo(f"  {less}")
+            echo_wrapped(less, "  ")
 
 
 def _effective(flow: Flow) -> dict[str, Any]:
-    """The flow as it is followed: with the phases of the one it extends in place of that one's name."""
+    """The flow as it is followed: with the phases of the flow it extends, instead of that flow's name."""
     plain: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(flow, extends=None))
     return plain
 
 
 def _echo_flow(item: LoadedFlow) -> None:
     flow = item.flow
-    click.echo(click.style(f"{flow.name}  ({item.source}: {item.file})", bold=True))
-    for line in wrapped(flow.description, columns()):
-        click.echo(line)
+    room = columns()
+    echo_lines(bold(line) for line in wrapped(f"{flow.name} ({item.source}: {item.file})", room))
+    echo_lines(wrapped(flow.description, room))
     for file in item.shadows:
-        click.echo(f"It is followed in place of {file}.")
+        echo_lines(wrapped(f"It is followed in place of {file}.", room))
     number = 0
     for phase in flow.phases:
         skipped = phase.id in flow.skip
         number += not skipped
         place = "  -" if skipped else f"{number:>3}"
-        title = click.style(f"{place}  {phase.label}  [{phase.id}]", bold=not skipped, dim=skipped)
-        click.echo(f"{title}  skipped" if skipped else title)
-        for line in () if skipped else _lines(phase):
-            click.echo(f"     {line}")
+        look = dim if skipped else bold
+        named = [f"[{phase.id}]", *(["skipped"] if skipped else [])]
+        title = packed([fit(phase.label, room - 5), *named], room - 5)
+        echo_lines(look(f"{' ' * 3 if below else place}  {line}") for below, line in enumerate(title))
+        for text in () if skipped else _lines(phase):
+            echo_lines(hanging("", text, room, "     "))
 
 
 def _lines(phase: Phase) -> list[str]:
-    """What is worth saying of a phase, a line each."""
+    """What is worth saying about a phase, one line each."""
     lines: list[str] = []
     if phase.agent is not None:
         many = "for each task " if phase.kind in ("tasks", "task-reviews") else ""
@@ -272,7 +283,7 @@ def _lines(phase: Phase) -> list[str]:
 
 
 def _as_yaml(flow: Flow) -> str:
-    """The flow as a file, with every phase in it."""
+    """The flow as a file, with every phase included."""
     plain = _effective(flow)
     lines = [f"{key}: {_inline(plain[key])}" for key in ("name", "description", "skip") if key in plain]
     lines.append("phases:")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,14 @@ from handrail.domain.guides.schema import guide_json_schema
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide
 from handrail.kernel.errors import InvalidParams, InvalidWorkflow, NotFound, PlaceUnusable, WorkflowNotFound
 from handrail.kernel.nearest import did_you_mean
-from handrail.outside.guide_files import GuideFiles, GuideSource
+from handrail.outside.guide_files import GuideFiles
 from handrail.outside.matching import LinearMatcher
-from handrail.surfaces.cli.options import common_options, place_of, settings_of
-from handrail.surfaces.cli.render import echo_json, echo_table
+from handrail.outside.written_files import Source
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.colour import styled
+from handrail.surfaces.cli.columns import bold, columns, counted, hanging, kept_in_shape, wrapped
+from handrail.surfaces.cli.options import ListFirst, common_options, place_of, settings_of
+from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table, echo_wrapped
 from handrail.surfaces.refusals import EXIT_REFUSED
 from handrail.wiring import assemble
 
@@ -53,16 +57,19 @@ steps:
 """
 
 
-@click.group()
+_INNER = "   "
+
+
+@click.group(cls=ListFirst)
 def guide() -> None:
-    """List, show, check and write guides."""
+    """List, show, check and write guides. Without a command, list them."""
 
 
 @guide.command("list")
 @common_options
 def list_guides(root: Path | None, as_json: bool, **options: Any) -> None:
-    """List every guide, where it comes from, and the files that cannot be followed."""
-    guides = _guides(root, options)
+    """List every guide, and any file that cannot be used."""
+    guides = guides_of(root, options)
     loaded, broken = guides.guides(), guides.problems()
     if as_json:
         echo_json({"guides": [_entry(item) for item in loaded], "problems": [_problem(item) for item in broken]})
@@ -70,23 +77,23 @@ def list_guides(root: Path | None, as_json: bool, **options: Any) -> None:
     rows = [(item.guide.id, item.guide.version, item.guide.category, item.source, item.guide.name) for item in loaded]
     echo_table(("guide", "version", "category", "from", "name"), rows)
     if broken:
-        click.echo(f"\n{len(broken)} {'file' if len(broken) == 1 else 'files'} cannot be followed:")
+        click.echo(f"\n{counted(len(broken), 'file')} cannot be followed:")
         _echo_problems(broken)
 
 
 @guide.command()
-@click.argument("guide_id", metavar="ID")
+@click.argument("guide_id", metavar="ID", shell_complete=completing.guides)
 @common_options
 def show(guide_id: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show one guide whole."""
-    found = _guides(root, options).find(guide_id)
+    """Show one guide in full."""
+    found = guides_of(root, options).find(guide_id)
     if found is None:
-        known = [item.guide.id for item in _guides(root, options).guides()]
+        known = [item.guide.id for item in guides_of(root, options).guides()]
         raise WorkflowNotFound(
             f"there is no guide {guide_id}{did_you_mean(guide_id, known)}", hint="`handrail guide list` shows them"
         )
     if isinstance(found, BrokenGuide):
-        raise InvalidWorkflow(f"{found.where}: {found.reason}", hint="mend the file and ask again")
+        raise InvalidWorkflow(f"{found.where}: {found.reason}", hint="fix the file and try again")
     if as_json:
         echo_json(guide_to_wire(found.guide))
     else:
@@ -94,12 +101,14 @@ def show(guide_id: str, root: Path | None, as_json: bool, **options: Any) -> Non
 
 
 @guide.command()
-@click.argument("targets", nargs=-1, metavar="[FILE|ID]...")
+@click.argument("targets", nargs=-1, metavar="[FILE|ID]...", shell_complete=completing.guides)
 @common_options
 def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **options: Any) -> None:
-    """Check guide files, or guides by id; without arguments, every guide there is. Ends with 1 when one has a
-    problem."""
-    guides = _guides(root, options)
+    """Check guides, by file or by id. Without arguments, check all.
+
+    Exits with 1 if one has a problem.
+    """
+    guides = guides_of(root, options)
     checked: list[LoadedGuide | BrokenGuide] = []
     if targets:
         for target in targets:
@@ -120,12 +129,12 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **optio
 @click.option("--name", help="Its name.  [default: from the id]")
 @common_options
 def new(guide_id: str, name: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Write a new guide to the project's .handrail/guides, ready to be edited."""
+    """Create a guide in .handrail/guides, ready to edit."""
     if not valid_id(guide_id):
         raise InvalidParams(
             f"{guide_id} cannot be a guide's id", hint="3 to 64 characters: small letters, digits and hyphens"
         )
-    existing = _guides(root, options).find(guide_id)
+    existing = guides_of(root, options).find(guide_id)
     file = place_of(root).project / ".handrail" / "guides" / f"{guide_id}.yaml"
     if file.exists():
         raise InvalidParams(f"{file} is there already", hint="edit it, or choose another id")
@@ -150,11 +159,12 @@ def new(guide_id: str, name: str | None, root: Path | None, as_json: bool, **opt
 @guide.command()
 @common_options
 def schema(root: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ARG001 - every command takes these
-    """Print the JSON Schema of the guide format, for editors and checks."""
+    """Print the JSON Schema of guides, for editors and checks."""
     echo_json(guide_json_schema(), pretty=not as_json)
 
 
-def _guides(root: Path | None, options: dict[str, Any]) -> GuideFiles:
+def guides_of(root: Path | None, options: dict[str, Any]) -> GuideFiles:
+    """A project's guides, including the bundled ones and the user's."""
     place = place_of(root)
     return assemble(place, settings_of(place, options)).guides
 
@@ -163,7 +173,7 @@ def _checked(guides: GuideFiles, target: str) -> LoadedGuide | BrokenGuide:
     file = Path(target)
     if file.is_file():
         folder = GuideFiles(
-            [GuideSource("file", file.absolute().parent)], matcher=LinearMatcher(), server_version=__version__
+            [Source("file", file.absolute().parent)], matcher=LinearMatcher(), server_version=__version__
         )
         everything: list[LoadedGuide | BrokenGuide] = [*folder.guides(), *folder.problems()]
         for item in everything:
@@ -207,26 +217,36 @@ def _problem(item: BrokenGuide) -> dict[str, Any]:
 def _echo_problems(broken: Sequence[BrokenGuide]) -> None:
     for item in broken:
         where = f"{item.where}: {item.path}: " if item.path else f"{item.where}: "
-        click.echo(f"  {click.style(where, fg='red')}{item.reason}")
+        echo_wrapped(f"{where}{item.reason}", "  ")
 
 
 def _echo_guide(guide: Guide, item: LoadedGuide) -> None:
-    click.echo(click.style(f"{guide.name}  ({guide.id} {guide.version}, {guide.category}, {item.source})", bold=True))
-    click.echo(guide.description)
-    for title, texts in (
+    echo_lines(_guide_lines(guide, item, columns()))
+
+
+def _guide_lines(guide: Guide, item: LoadedGuide, room: int) -> Iterator[str]:
+    """A whole guide. What it says to agents keeps its own lines, wrapped if too long."""
+    title = f"{guide.name} ({guide.id} {guide.version}, {guide.category}, {item.source})"
+    yield from (bold(line) for line in wrapped(title, room))
+    yield from wrapped(guide.description, room)
+    for heading, texts in (
         ("Before you start", guide.preconditions),
         ("Ask first", guide.clarification_prompts),
         ("Throughout", guide.meta_guidance),
     ):
         if texts:
-            click.echo(f"\n{title}:")
-            for text in texts:
-                click.echo(f"  - {text}")
+            yield from ("", f"{heading}:")
+        for text in texts:
+            yield from hanging("- ", text, room, "  ")
     for number, step in enumerate(guide.steps, 1):
-        click.echo(click.style(f"\n{number}. {step.title}  [{step.id}]", bold=True))
+        yield ""
+        yield from (bold(line) for line in wrapped(f"{number}. {step.title} [{step.id}]", room))
         if step.run_condition is not None:
-            click.echo(click.style(f"   when {describe(step.run_condition)}", fg="cyan"))
-        for line in (*step.guidance, *step.prompt.rstrip().splitlines()):
-            click.echo(f"   {line}".rstrip())
+            yield from _noted(f"when {describe(step.run_condition)}", room)
+        yield from kept_in_shape("\n".join((*step.guidance, step.prompt.rstrip())), room, _INNER)
         if step.validation_criteria is not None:
-            click.echo(click.style("   its output is checked by workflow_validate", fg="cyan"))
+            yield from _noted("its output is checked by workflow_validate", room)
+
+
+def _noted(text: str, room: int) -> Iterator[str]:
+    return (styled(line, fg="cyan") for line in wrapped(text, room, _INNER))

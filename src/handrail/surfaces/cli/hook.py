@@ -1,8 +1,7 @@
-"""`handrail hook`: for git and for agents' clients, which run it before a commit or an edit. It says which files other
-agents keep for themselves, and gets in nobody's way: where anything is unexpected, or takes long, it lets them go on.
+"""`handrail hook`: run by git and by agents' clients before a commit or an edit. It reports files that other agents
+have reserved, and never gets in the way: if anything is unexpected or slow, it lets them continue.
 
-It looks at the store by itself rather than through the wiring: a hook runs before every edit, and most of Handrail is
-not needed for it.
+It reads the store itself rather than through the wiring: a hook runs before every edit and needs little of Handrail.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from handrail.domain.workspaces.reserving import Kept
 
 OWN_AGENT = "HANDRAIL_AGENT_ID"
-"""The variable by which a hook knows whose edits and commits it sees."""
+"""The variable that tells a hook whose edits and commits it sees."""
 COMMIT_S = 5.0
 EDIT_S = 2.0
-"""What a look may take before it is given up."""
+"""How long a check may take before it is abandoned."""
 READING = ("Read", "Glob", "Grep", "LS", "NotebookRead")
-"""Tools of clients that change nothing."""
+"""Clients' tools that change nothing."""
 MOST_STDIN = 64 * 1024 * 1024
 SHOWN_FILES = 10
 TEXT = 200
@@ -36,7 +35,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 class Looked(NamedTuple):
-    """What others keep of some files, and when that was."""
+    """Which of some files others have reserved, and when that was checked."""
 
     kept: list[Kept]
     now: int
@@ -54,19 +53,22 @@ def _options(command: CommandT) -> CommandT:
 
 @click.group()
 def hook() -> None:
-    """Warn, from git's hooks or a client's, where other agents keep files for themselves.
+    """Warn, from a git or client hook, about files that others have reserved.
 
-    What the agent named by HANDRAIL_AGENT_ID has reserved itself does not count.
+    Files reserved by the agent in HANDRAIL_AGENT_ID do not count.
     """
 
 
 @hook.command("pre-commit")
 @_options
 def pre_commit(refuse: bool, **store: Any) -> None:
-    """Say which staged files others keep for themselves; with --refuse, stop the commit."""
+    """List staged files that others have reserved.
+
+    With --refuse, stop the commit.
+    """
     try:
         looked = _in_time(COMMIT_S, lambda: _look_at_staged(store))
-    except Exception as problem:  # noqa: BLE001 - whatever it is, it must not stand between a person and a commit
+    except Exception as problem:  # noqa: BLE001 - nothing that fails here may block a commit
         click.echo(f"handrail: nobody knows what is reserved here: {_line(str(problem))}", err=True)
         return
     if looked is None or not looked.kept:
@@ -81,10 +83,13 @@ def pre_commit(refuse: bool, **store: Any) -> None:
 @hook.command("pre-tool-use")
 @_options
 def pre_tool_use(refuse: bool, **store: Any) -> None:
-    """Answer a client that is about to edit a file: reads the hook's JSON, prints its answer, or nothing."""
+    """Answer a client that is about to edit a file.
+
+    Reads the hook's JSON and prints its answer, or nothing.
+    """
     try:
         answer = _in_time(EDIT_S, lambda: answer_to(_given(), refuse=refuse, **store))
-    except Exception:  # noqa: BLE001 - an agent is not stopped by what went wrong here
+    except Exception:  # noqa: BLE001 - nothing that fails here may stop an agent
         return
     if answer is not None:
         import msgspec  # noqa: PLC0415 - only where there is something to say
@@ -93,7 +98,7 @@ def pre_tool_use(refuse: bool, **store: Any) -> None:
 
 
 def answer_to(given: bytes, *, refuse: bool, **store: Any) -> dict[str, Any] | None:
-    """What the client is told about the edit it announces; None where nothing is to be said."""
+    """What to tell the client about the edit it announces; None if nothing."""
     import msgspec  # noqa: PLC0415 - nothing is imported before a hook is chosen
 
     call = msgspec.json.decode(given)
@@ -119,7 +124,7 @@ def answer_to(given: bytes, *, refuse: bool, **store: Any) -> dict[str, Any] | N
 
 
 def _given() -> bytes:
-    """Standard input, to its end. Not through the buffered stream: that cannot be given up half-way."""
+    """All of standard input. Not through the buffered stream: that cannot be abandoned half-way."""
     found = bytearray()
     while len(found) < MOST_STDIN and (chunk := os.read(0, 1 << 16)):
         found += chunk
@@ -136,7 +141,7 @@ def _look_at_staged(store: dict[str, Any]) -> Looked | None:
     repository = discover(str(here), deadline)
     if repository is None:
         return None
-    # A commit of some files only has an index of its own, which git names to its hooks.
+    # A partial commit has an index of its own, which git names to its hooks.
     index = os.environ.get("GIT_INDEX_FILE")
     listed = repository.run(
         *("diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z"),
@@ -148,8 +153,7 @@ def _look_at_staged(store: dict[str, Any]) -> Looked | None:
 
 
 def _place_of(file: Path, started: Path) -> tuple[Path, str] | None:
-    """The project that a file belongs to, and its path from the root of the working copy it lies in; None where it lies
-    in none."""
+    """The project that a file belongs to, and its path within its working copy; None if it is in none."""
     from handrail.domain.journal.paths import path_text  # noqa: PLC0415 - as above
     from handrail.outside.project import find_project  # noqa: PLC0415 - as above
 
@@ -162,8 +166,9 @@ def _place_of(file: Path, started: Path) -> tuple[Path, str] | None:
 
 
 def _look(project: Path, files: Sequence[str], store: dict[str, Any]) -> Looked | None:
-    """What others keep of these files; None where nothing was ever stored."""
+    """What others have reserved of these files; None if nothing was ever stored."""
     from handrail import __version__  # noqa: PLC0415 - as above
+    from handrail.outside.trusted_stores import lies_outside  # noqa: PLC0415 - as above
     from handrail.settings import load_settings  # noqa: PLC0415 - as above
     from handrail.store.opening import database_path, open_engine, user_database  # noqa: PLC0415 - as above
 
@@ -172,6 +177,10 @@ def _look(project: Path, files: Sequence[str], store: dict[str, Any]) -> Looked 
     address = str(user_database(Path.home())) if settings.global_store else settings.db
     if "://" not in address and not database_path(address, project).exists():
         return None
+    if lies_outside(settings.db, project):
+        from handrail.wiring import Place, check_trusted  # noqa: PLC0415 - only for a store elsewhere
+
+        check_trusted(Place(project=project, home=Path.home(), environ=os.environ), settings)
     from handrail.domain.workspaces.reserving import kept_from  # noqa: PLC0415 - only where there is a store
     from handrail.kernel.ledger import Actor  # noqa: PLC0415 - as above
     from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - as above
@@ -189,14 +198,14 @@ def _look(project: Path, files: Sequence[str], store: dict[str, Any]) -> Looked 
 
 
 def _in_time(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
-    """What `work` gives or raises; None when it takes longer. It is not waited for then: the process ends anyway."""
+    """What `work` returns or raises; None if it takes longer. It is not waited for then: the process ends anyway."""
     done: list[ResultT] = []
     failed: list[Exception] = []
 
     def run() -> None:
         try:
             done.append(work())
-        except Exception as problem:  # noqa: BLE001 - raised again where it was asked for
+        except Exception as problem:  # noqa: BLE001 - raised again in the caller
             failed.append(problem)
 
     worker = threading.Thread(target=run, daemon=True)
@@ -218,7 +227,7 @@ def _told(looked: Looked) -> list[str]:
 
 
 def _by(kept: Kept, now: int) -> str:
-    """Whose it is, until when, and why. Names and reasons are agents' own words: on one line, and not too much."""
+    """Who reserved it, until when, and why. Names and reasons are agents' own words: kept short and on one line."""
     reservation = kept.reservation
     until = time.strftime("%H:%M", time.localtime(reservation.expires_at / 1000))
     minutes = -((now - reservation.expires_at) // 60_000)

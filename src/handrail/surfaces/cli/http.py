@@ -14,12 +14,12 @@ from handrail.settings import Settings
 from handrail.wiring import Place
 
 NewCode = Callable[[float], str]
-"""A one-time code of the page for who started it, good for so many seconds."""
+"""Makes a one-time code for the person who started the page, valid for the given number of seconds."""
 
 
 def run_http(place: Place, settings: Settings, *, address: str, token: str, when_ready: Callable[[str], None]) -> None:
-    """Serves tools until told to end, then ends the process. `when_ready` gets the address to give to clients. The
-    caller has refused what cannot be served: here only a client would meet it."""
+    """Serves tools until told to stop, then ends the process. `when_ready` gets the address to give to clients. The
+    caller must already have refused what cannot be served: here only a client would notice."""
     bound, at = _bound(settings, address, token)
     endpoint = build_endpoint(place, settings, at, guard_of(settings, token, at.port))
     sys.exit(serve_http(endpoint, bound, when_ready=lambda: when_ready(_url(at))))
@@ -34,7 +34,7 @@ def run_page(
     owner: str,
     when_ready: Callable[[str, NewCode], None],
 ) -> None:
-    """The same with the page beside the tools. `owner` signs in by the codes that `when_ready` may make."""
+    """The same with the page beside the tools. `owner` signs in with the codes that `when_ready` may make."""
     from handrail.page_wiring import build_page  # noqa: PLC0415 - `serve --http` has no page
 
     bound, at = _bound(settings, address, token)

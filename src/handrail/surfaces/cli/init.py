@@ -1,4 +1,4 @@
-"""`handrail init`: shows what each client here needs to use Handrail, asks, and writes it; and takes all of it back."""
+"""`handrail init`: shows what each client here needs to use Handrail, asks, and writes it; can undo all of it."""
 
 from __future__ import annotations
 
@@ -10,33 +10,49 @@ import click
 
 from handrail.catalog import PROFILES
 from handrail.domain.setup.clients import CLIENTS, Client
-from handrail.domain.setup.planning import Change, Manifest, Plan, plan, removal
+from handrail.domain.setup.planning import Manifest, Plan, plan, removal
 from handrail.domain.setup.steps import CONFIG, IGNORE, Wanted, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.client_files import ClientFiles, this_machine
+from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.approvals import approvals_wanted, said_approvals, write_changes
+from handrail.surfaces.cli.change_lines import action, change_lines, short
+from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.options import common_options, place_of
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.wiring import Place
 
 NAMES = {client.name: client for client in CLIENTS}
 
 
 @click.command()
-@click.option("--client", "clients", multiple=True, metavar="NAME", help=f"Only these: {', '.join(NAMES)}.")
-@click.option("--all", "every", is_flag=True, help="Every client, also those that are not here.")
-@click.option("--profile", metavar="NAME", help=f"A bundle of toolsets: {', '.join(PROFILES)}.  [default: solo]")
+@click.option(
+    "--client",
+    "clients",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing.clients,
+    help=f"Only these: {', '.join(NAMES)}.",
+)
+@click.option("--all", "every", is_flag=True, help="Every client, even those that are not installed.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=completing.profiles,
+    help=f"A bundle of toolsets: {', '.join(PROFILES)}.  [default: solo]",
+)
 @click.option("--approvals", type=click.Choice(["human", "agent"]), help="Who may answer a gate.  [default: asks]")
-@click.option("--yes", is_flag=True, help="Do not ask; gates are for people.")
-@click.option("--print", "only_print", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--remove", is_flag=True, help="Take back what init wrote, to the byte.")
+@click.option("--yes", is_flag=True, help="Do not ask; only people may answer gates.")
+@click.option("--print", "only_print", is_flag=True, help="Show what would be written without writing anything.")
+@click.option("--remove", is_flag=True, help="Remove what init wrote, to the byte.")
 @common_options
 def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: bool, **options: Any) -> None:
-    """Set up the clients of this machine for this project: shows the changes, asks, writes.
+    """Set up the clients on this machine for this project. Shows the changes and asks before it writes.
 
-    Files keep what is in them, to the byte; what is added is noted, and --remove takes it back. A file that cannot be
-    understood is left alone. Clients are those that leave signs here, or the ones you name.
+    Existing files keep every byte that is in them; additions are recorded, and --remove takes them out again. A file
+    that cannot be parsed is left alone. By default it sets up the clients it finds on this machine; name others with
+    --client.
     """
     place = place_of(root)
     _check(place, options)
@@ -92,8 +108,8 @@ def _chosen(files: ClientFiles, options: dict[str, Any]) -> list[Client]:
 
 
 def launch() -> tuple[str, ...]:
-    """The words that start this very Handrail. -P: a folder called handrail where a client happens to be must not be
-    taken for it."""
+    """The words that start this very Handrail. -P: a folder named handrail in a client's current directory must not be
+    mistaken for it."""
     if not sys.executable:
         raise PlaceUnusable("nobody knows where this Python is", hint="run init with an interpreter's full path")
     return (sys.executable, "-P", "-m", "handrail")
@@ -116,7 +132,7 @@ def _wanted(
 
 
 def _kept(project: Path) -> dict[str, str]:
-    """What --remove does not take away: while there is a database, it stays out of everybody's commits."""
+    """What --remove does not remove: while there is a database, it must stay out of everybody's commits."""
     has_database = (project / ".handrail" / "handrail.db").exists()
     return {f"{project}/{IGNORE}": "the database beside it is still there"} if has_database else {}
 
@@ -126,46 +142,18 @@ def _remove(files: ClientFiles, known: Manifest, todo: Plan) -> None:
         files.apply(change)
     stuck = {left.file for left in todo.left} - set(_kept(files.project))
     files.keep(Manifest(tuple(written for written in known.files if written.file in stuck)))
-    files.drop_folders([folder for written in known.files for folder in written.folders])
+    # Only folders that a file of ours lay in: the manifest may have come with the repository.
+    above = [folder for one in known.files for folder in one.folders if Path(one.file).is_relative_to(folder)]
+    files.drop_folders(above)
 
 
 def _show(todo: Plan, project: Path, *, remove: bool) -> None:
     for change in todo.changes:
-        click.echo(click.style(_short(change.file, project), bold=True) + _about(change))
-        for line in _diff(change, project):
-            colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-            click.echo(click.style(line, fg=colour) if colour else line)
-        click.echo()
+        echo_lines(change_lines(change, project))
     for left in todo.left:
-        click.echo(f"{click.style('left alone', fg='yellow')} {_short(left.file, project)}: {left.why}")
+        click.echo(f"{styled('left alone', fg='yellow')} {short(left.file, project)}: {left.why}")
     if not todo.changes:
         click.echo("nothing to take back" if remove else "nothing to do: everything is set up")
-
-
-def _about(change: Change) -> str:
-    if change.purposes:
-        return f"  {'; '.join(change.purposes)}"
-    return "  deleted" if change.after is None else ""
-
-
-def _diff(change: Change, project: Path) -> list[str]:
-    import difflib  # noqa: PLC0415 - only here
-
-    name = _short(change.file, project)
-    old = (change.before or "").splitlines(keepends=True)
-    new = (change.after or "").splitlines(keepends=True)
-    before = "/dev/null" if change.before is None else name
-    after = "/dev/null" if change.after is None else name
-    lines: list[str] = []
-    for line in difflib.unified_diff(old, new, before, after):
-        lines.append(line.rstrip("\r\n"))
-        if line[:1] in "+- " and not line.endswith(("\n", "\r")):
-            lines.append("\\ no newline at the end")
-    return lines
-
-
-def _short(file: str, project: Path) -> str:
-    return file.removeprefix(f"{project}/")
 
 
 def _tell_next(chosen: list[Client], *, wrote: bool) -> None:
@@ -181,10 +169,6 @@ def _tell_next(chosen: list[Client], *, wrote: bool) -> None:
 
 
 def _tell_json(todo: Plan, chosen: list[Client], *, wrote: bool) -> None:
-    changes = [{"file": change.file, "action": _action(change), "purposes": change.purposes} for change in todo.changes]
+    changes = [{"file": change.file, "action": action(change), "purposes": change.purposes} for change in todo.changes]
     left = [{"file": one.file, "why": one.why} for one in todo.left]
     echo_json({"wrote": wrote, "clients": [c.name for c in chosen], "changes": changes, "left_alone": left})
-
-
-def _action(change: Change) -> str:
-    return "delete" if change.after is None else "make" if change.before is None else "change"

@@ -1,5 +1,4 @@
-"""`handrail journal`: what happened in a workflow or a task, in order. What is found out is here, how it is drawn is
-`journal_lines.py`."""
+"""`handrail journal`: what happened in a workflow or a task, in order. Gathered here, drawn in `journal_lines.py`."""
 
 from __future__ import annotations
 
@@ -13,37 +12,44 @@ from handrail.domain.journal.timeline import Moment, task_timeline, workflow_tim
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, Workflow
+from handrail.kernel.clock import iso_time
 from handrail.kernel.errors import NothingOpen
 from handrail.kernel.query import Query
 from handrail.operation import Call
+from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import columns
 from handrail.surfaces.cli.journal_lines import Journal, journal_lines
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
-from handrail.surfaces.cli.render import echo_json
-from handrail.toolsets.journal import iso
+from handrail.surfaces.cli.render import echo_json, echo_lines
 
 
 @click.command()
-@click.argument("thing", metavar="[TASK|WORKFLOW]", required=False)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The newest N moments.")
+@click.argument("thing", metavar="[TASK|WORKFLOW]", required=False, shell_complete=completing.things)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Show the newest N entries.",
+)
 @common_options
 def journal(thing: str | None, limit: int, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show what happened, in order: what began and ended, how far it was, decisions, issues, files changed, warnings.
+    """Show what happened, in order: starts and ends, progress, decisions, issues, changed files, warnings.
 
-    A thing is named by its id, the beginning of one, or its name in what is open here; without one the workflow that
-    moved last is shown. Newest last; times are UTC.
+    Name a task or workflow by id, the beginning of an id, or name; open ones are preferred. Without one, the workflow
+    that changed last is shown. Newest last; times are UTC.
     """
     found = in_one_look(root, options, lambda call: look(call, thing, limit))
     if as_json:
         echo_json(_document(found))
         return
-    for line in journal_lines(found, columns()):
-        click.echo(line)
+    echo_lines(journal_lines(found, columns()))
 
 
 def look(call: Call, thing: str | None, limit: int) -> Journal:
-    """The journal of what is meant."""
+    """The journal of the task or workflow that is meant."""
     meant = thing_meant(call, thing) if thing is not None else _last_moved(call)
     if isinstance(meant, Task):
         timeline = task_timeline(call.work, meant, limit)
@@ -82,4 +88,4 @@ def _document(found: Journal) -> dict[str, Any]:
 
 def _moment(moment: Moment) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(moment)
-    return {**shown, "at": iso(moment.at)}
+    return {**shown, "at": iso_time(moment.at)}

@@ -1,4 +1,4 @@
-"""How `handrail journal` draws moments: lines of text, nothing read and nothing printed here."""
+"""How `handrail journal` draws moments as lines of text. Nothing is read or printed here."""
 
 from __future__ import annotations
 
@@ -7,18 +7,32 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from handrail.domain.journal.file_changes import LETTERS, lines_told, told, totals
+from handrail.domain.journal.scope import areas_warned_of
 from handrail.domain.journal.timeline import Moment
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
-from handrail.surfaces.cli.columns import bold, dim, fit, mark, pad, paint, said, widest, width, wrapped
+from handrail.surfaces.cli.columns import (
+    bold,
+    counted,
+    dim,
+    fit,
+    fits_beside,
+    headline,
+    mark,
+    pad,
+    paint,
+    said,
+    widest,
+    wrapped,
+)
 
 FEW_FILES, MANY_FILES = 5, 200
-"""Files that are shown of a task among others, and of one that was asked for."""
+"""How many files are shown for a task among others, and for one that was asked for."""
 _SIGNS = {"decision": "◆", "issue": "!", "asked": "?", "answered": "✓", "milestone": "·", "note": "·", "created": "○"}
 _STATES = {"success": "completed", "partial_success": "completed"}
 _TIME = 10
-"""Columns of a time and the room after it."""
+"""The columns of a time and the space after it."""
 
 
 class Journal(NamedTuple):
@@ -28,19 +42,18 @@ class Journal(NamedTuple):
     task: Task | None
     moments: list[Moment]
     earlier: bool
-    """There were more before them."""
+    """True if there were more before them."""
     others: int = 0
-    """Other workflows that are open here."""
+    """How many other workflows are open here."""
 
 
 def journal_lines(found: Journal, room: int) -> Iterator[str]:
     """A journal as lines of at most `room` columns."""
     thing: Task | Workflow = found.task or found.workflow
     state = found.task.shown_status if found.task is not None else found.workflow.status
-    ending = f"{thing.id}  {said(state)}"
-    yield f"{bold(fit(thing.name, room - width(ending) - 2))}  {dim(thing.id)}  {paint(said(state), state)}"
+    yield from headline(thing.name, [dim(thing.id), paint(said(state), state)], room)
     if found.task is not None:
-        yield fit(f'in "{found.workflow.name}" ({found.workflow.id})', room)
+        yield from wrapped(f'in "{found.workflow.name}" ({found.workflow.id})', room)
     if found.earlier:
         yield dim("earlier moments are not shown: --limit shows more of them")
     names = 0
@@ -57,12 +70,12 @@ def journal_lines(found: Journal, room: int) -> Iterator[str]:
         yield "Nothing happened in it yet."
     if found.others:
         yield ""
-        count = f"{found.others} other {'workflow is' if found.others == 1 else 'workflows are'}"
-        yield f"{count} open here; name one to see what happened in it."
+        count = counted(found.others, "other workflow is", "other workflows are")
+        yield from wrapped(f"{count} open here; name one to see what happened in it.", room)
 
 
 def _moment_lines(moment: Moment, time: str, names: int, room: int, *, whole: bool) -> Iterator[str]:
-    """A moment: one line among others, all of it where one task was asked for."""
+    """A moment: one line among others, or all of it if one task was asked for."""
     name = f"{pad(moment.task or '', names)}  " if names else ""
     lead = f"{dim(time)}  {_sign(moment)} {name}"
     indent = _TIME + 2 + (names + 2 if names else 0)
@@ -96,10 +109,11 @@ def _text(moment: Moment) -> str:
     """What happened, in a sentence."""
     text, detail = moment.text, moment.detail
     if moment.kind == "created":
-        return f"asked for: {text}"
+        return f"asked for: {text}" if text.strip() else "the workflow was made"
     if moment.kind == "began":
         areas = ", ".join(detail.get("areas") or ())
-        return f"began: {text} [{areas}]" if areas else f"began: {text}"
+        words = f"began: {text}" if text.strip() else "began"
+        return f"{words} [{areas}]" if areas else words
     if moment.kind == "milestone":
         return f"{moment.progress:g} %: {text}" if moment.progress is not None else text
     if moment.kind == "decision":
@@ -124,16 +138,26 @@ def _category(moment: Moment) -> str:
 
 
 def _ending_lines(moment: Moment, room: int, *, whole: bool) -> Iterator[str]:
-    """What a task's end brought with it: files, what the agent says of its work, warnings."""
+    """What a task's end recorded: files, what the agent says about its work, warnings."""
     indent = " " * (_TIME + 2)
     if moment.files:
-        yield f"{indent}{told(totals(moment.files))}"
+        yield from wrapped(told(totals(moment.files)), room, indent)
         most = MANY_FILES if whole else FEW_FILES
-        names = widest((change["path"] for change in moment.files[:most]), room - len(indent) - 38)
         outside = set(moment.unexpected)
-        for change in moment.files[:most]:
-            counted = lines_told(change) + (", outside its areas" if change["path"] in outside else "")
-            yield f"{indent}  {LETTERS[change['change']]} {pad(change['path'], names)}  {dim(counted)}"
+        lines = [
+            lines_told(change) + (", outside its areas" if change["path"] in outside else "")
+            for change in moment.files[:most]
+        ]
+        inner = len(indent) + 4
+        names = widest((change["path"] for change in moment.files[:most]), room - inner)
+        beside = fits_beside(names, inner + widest(lines, room), room)
+        for change, told_of in zip(moment.files, lines, strict=False):
+            lead = f"{indent}  {LETTERS[change['change']]} "
+            if beside:
+                yield f"{lead}{pad(change['path'], min(names, room - inner - 2 - widest(lines, room)))}  {dim(told_of)}"
+            else:
+                yield f"{lead}{fit(change['path'], names)}"
+                yield from (dim(line) for line in wrapped(told_of, room, " " * inner))
         if len(moment.files) > most:
             yield f"{indent}  and {len(moment.files) - most} more"
     if whole:
@@ -141,4 +165,15 @@ def _ending_lines(moment: Moment, room: int, *, whole: bool) -> Iterator[str]:
             for text in moment.detail.get(name) or () if moment.kind == "ended" else ():
                 yield from wrapped(f"{title}: {text}", room, indent)
     for warning in moment.warnings:
-        yield from wrapped(warning, room, indent)
+        areas = areas_warned_of(warning)
+        if areas is None:
+            yield from wrapped(warning, room, indent)
+        elif not _all_marked(moment, whole=whole):
+            count = counted(len(moment.unexpected), "file lies", "files lie")
+            yield from wrapped(f"⚠️ {count} outside its areas ({areas})", room, indent)
+
+
+def _all_marked(moment: Moment, *, whole: bool) -> bool:
+    """Whether every file outside the areas is already listed above, with a remark."""
+    most = MANY_FILES if whole else FEW_FILES
+    return set(moment.unexpected) <= {change["path"] for change in moment.files[:most]}

@@ -3,60 +3,84 @@ chosen."""
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from handrail import __version__
 from handrail.kernel.nearest import did_you_mean
+from handrail.surfaces.cli.colour import colour_wanted
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("handrail.surfaces.cli.init:init", "Set up the clients here, after showing what changes; or undo it."),
-    "demo": ("handrail.surfaces.cli.demo:demo", "Watch three agents at work on a throw-away repository."),
-    "doctor": ("handrail.surfaces.cli.doctor:doctor", "Find what is broken in the set-up, and say how to mend it."),
-    "up": ("handrail.surfaces.cli.up:up", "Serve over HTTP and print the line to paste into each client."),
-    "serve": ("handrail.surfaces.cli.serve:serve", "Serve MCP on standard input and output, or over HTTP."),
-    "status": ("handrail.surfaces.cli.status:status", "Show what is open, under way, failed, and waiting for you."),
-    "watch": ("handrail.surfaces.cli.watch:watch", "Watch it as it changes, in this terminal."),
-    "next": ("handrail.surfaces.cli.next:next_", "Show what can be started now, the best first."),
-    "show": ("handrail.surfaces.cli.show:show", "Show a task, or a workflow with its tasks as a tree."),
-    "why": ("handrail.surfaces.cli.why:why", "Say in one sentence what a task or a workflow waits for."),
-    "journal": ("handrail.surfaces.cli.journal:journal", "Show what happened, with the files each task changed."),
-    "diff": ("handrail.surfaces.cli.diff:diff", "Show exactly what a task changed, as a patch."),
-    "report": ("handrail.surfaces.cli.report:report", "Tell of a workflow in Markdown."),
-    "export": ("handrail.surfaces.cli.export:export", "Write a workflow's report as one HTML file, Markdown or JSON."),
-    "decisions": ("handrail.surfaces.cli.decisions:decisions", "List decisions, or export them as files."),
-    "review": ("handrail.surfaces.cli.review:review", "List what you are asked to look at, and close it."),
-    "message": ("handrail.surfaces.cli.message:message", "Read what agents wrote to you, and write to them."),
-    "agents": (
-        "handrail.surfaces.cli.agents:agents",
-        "Show who works here, on what, and when they were last heard of.",
-    ),
-    "release": ("handrail.surfaces.cli.agents:release", "Set free a task that an agent holds."),
-    "worktrees": (
-        "handrail.surfaces.cli.worktrees:worktrees",
-        "Show worktrees: state, conflicts, disk; merge, clear up.",
-    ),
-    "hook": ("handrail.surfaces.cli.hook:hook", "Warn, from hooks, where others keep files for themselves."),
-    "approve": ("handrail.surfaces.cli.deciding:approve", "Open a gate: the work goes on."),
-    "reject": ("handrail.surfaces.cli.deciding:reject", "Send work back from a gate, with what is to change."),
-    "board": ("handrail.surfaces.cli.board:board", "Look at boards: what agents leave for each other under keys."),
-    "pipeline": ("handrail.surfaces.cli.pipeline:pipeline", "List runs of pipelines; pause, resume, fork or end one."),
-    "done": ("handrail.surfaces.cli.done:done", "End a workflow: completed, or abandoned."),
-    "call": ("handrail.surfaces.cli.call:call", "Call one tool and print its result."),
-    "tools": ("handrail.surfaces.cli.tools:tools", "List the tools with what each costs in tokens."),
-    "guide": ("handrail.surfaces.cli.guide:guide", "List, show, check and write guides."),
-    "flow": ("handrail.surfaces.cli.flow:flow", "List, show, check and write flows, the phases of a pipeline."),
-    "scope": ("handrail.surfaces.cli.scope:scope", "Try the areas of a task on files: why is one in or out?"),
-    "log": ("handrail.surfaces.cli.log:log", "Show who did what, when, through which channel."),
-    "undo": ("handrail.surfaces.cli.log:undo", "Take back your last write, while nothing stands on it."),
-    "db": ("handrail.surfaces.cli.db:db", "Look after the store: check, verify, back up, restore, prune."),
-    "token": ("handrail.surfaces.cli.token:token", "Make, list and revoke tokens for calls over HTTP."),
-    "settings": ("handrail.surfaces.cli.settings:settings", "Show every setting and its value here."),
-    "version": ("handrail.surfaces.cli.version:version", "Print the version."),
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+STOPPED, LEFT_ALONE = 130, 141
+"""The shells' exit codes for a command ended by Ctrl-C, and for one whose reader went away first."""
+
+HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
+    "Begin": {
+        "init": ("init:init", "Set up the clients on this machine, or undo that."),
+        "demo": ("demo:demo", "Watch three agents at work in a temporary repository."),
+        "doctor": ("doctor:doctor", "Find what is wrong with the setup, and how to fix it."),
+        "completion": ("completion:completion", "Print or install completion for your shell."),
+    },
+    "See": {
+        "status": ("status:status", "Show what is open, under way, failed, and waiting for you."),
+        "next": ("next:next_", "Show what can be started now, best first."),
+        "show": ("show:show", "Show a task, or a workflow with its tasks as a tree."),
+        "why": ("why:why", "Explain in one sentence what a task or workflow waits for."),
+        "log": ("log:log", "Show who did what, when, and how they connected."),
+        "journal": ("journal:journal", "Show what happened, with the files each task changed."),
+        "diff": ("diff:diff", "Show exactly what a task changed, as a patch."),
+        "report": ("report:report", "Write a workflow's story in Markdown, for a reviewer."),
+        "decisions": ("decisions:decisions", "List decisions, or export them as files."),
+        "search": ("search:search", "Find words in decisions, checkpoints, findings and tasks."),
+        "watch": ("watch:watch", "Watch all of this live, in this terminal."),
+    },
+    "Decide": {
+        "approve": ("deciding:approve", "Approve a gate, so that the work goes on."),
+        "reject": ("deciding:reject", "Send work back from a gate, saying what to change."),
+        "review": ("review:review", "List what you were asked to review, and close it."),
+        "done": ("done:done", "Mark a workflow completed or abandoned."),
+    },
+    "Work together": {
+        "agents": ("agents:agents", "Show the agents here, and what each works on."),
+        "message": ("message:message", "Read what agents wrote to you, and write to them."),
+        "release": ("agents:release", "Take a task back from the agent that holds it."),
+        "board": ("board:board", "Show boards: values that agents share under keys."),
+        "worktrees": ("worktrees:worktrees", "Show, merge and clean up worktrees."),
+        "hook": ("hook:hook", "Warn, from a hook, about files that others have reserved."),
+    },
+    "Plans and guides": {
+        "pipeline": ("pipeline:pipeline", "List pipeline runs; pause, resume, fork or end one."),
+        "flow": ("flow:flow", "List, show, check and write flows, the phases of a pipeline."),
+        "guide": ("guide:guide", "List, show, check and write guides."),
+        "scope": ("scope:scope", "Check which files a task's areas cover, and why."),
+    },
+    "Move and keep": {
+        "import": ("import_:import_", "Import a plan or a guide from another tool's file."),
+        "export": ("export:export", "Export a workflow's report or plan to a file."),
+        "db": ("db:db", "Look after the store: check, back up, restore, move."),
+        "undo": ("log:undo", "Undo your last write, unless something depends on it."),
+    },
+    "Serve": {
+        "up": ("up:up", "Serve over HTTP and print the line to paste into each client."),
+        "serve": ("serve:serve", "Serve MCP on standard input and output, or over HTTP."),
+        "token": ("token:token", "Make, list and revoke tokens for calls over HTTP."),
+    },
+    "Look up": {
+        "call": ("call:call", "Call one tool and print its result."),
+        "tools": ("tools:tools", "List the tools and what each costs in tokens."),
+        "settings": ("settings:settings", "Show every setting and its current value."),
+        "version": ("version:version", "Print the version."),
+    },
 }
-"""Every command: where it lives and its one line of help."""
+"""Every command under its heading, in the order of `--help`: where it lives and its one-line help."""
+
+COMMANDS = {name: command for commands in HEADINGS.values() for name, command in commands.items()}
 
 
 class LazyGroup(click.Group):
@@ -69,13 +93,22 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(import_module(module), attribute)
+        command = getattr(import_module(f"handrail.surfaces.cli.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        names = max(map(len, COMMANDS))
+        for heading, commands in HEADINGS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(names), summary) for name, (_, summary) in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Like click's, without importing every command for its line of help."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only to complete
+
+        found = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -84,11 +117,24 @@ class LazyGroup(click.Group):
             ctx.fail(f"there is no command {args[0]}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            sys.exit(STOPPED)
+        except BrokenPipeError:  # `handrail log | head -1`: the reader has left, which is fine
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(LEFT_ALONE)
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="handrail", message="%(prog)s %(version)s")
-def cli(**_: Any) -> None:
-    """Steps to hold on to, for coding agents.
+@click.pass_context
+def cli(ctx: click.Context, /, **_: Any) -> None:
+    """Guided steps, durable plans and gates for coding agents.
 
-    Exit codes: 0 done, 1 refused (the message says why and what to do), 2 wrong usage, 70 a bug in Handrail.
+    Exit codes: 0 done, 1 refused (the message says why and what to do), 2 wrong usage, 70 a bug in Handrail, 130
+    stopped with Ctrl-C, 141 the reader of the output went away.
     """
+    ctx.color = colour_wanted(os.environ)

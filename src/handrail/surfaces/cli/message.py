@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,22 +16,21 @@ from handrail.domain.crew.posting import HUMAN, SYSTEM
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import AgentNotFound, MessageNotFound, SeveralOpen
 from handrail.kernel.limits import WAIT_MS
-from handrail.kernel.query import Query
+from handrail.kernel.query import LAST, Query
 from handrail.operation import Call, Operation
 from handrail.surfaces.arguments import parse_arguments
 from handrail.surfaces.calling import run
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.agents import nobody_like_that
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, width, wrapped
-from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of
+from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of, typed_text
 from handrail.surfaces.cli.plan import in_one_look
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.toolsets.here import SHOWN
 from handrail.toolsets.message import OPERATIONS, message_get, message_list, message_send, shown_message
 from handrail.wiring import assemble
 
 LISTED = 200
-INTERRUPTED = 130
-"""How a shell says that Ctrl-C ended a command."""
-_LAST = "\U0010ffff"
 _BY_NAME: Mapping[str, Operation[Any, Any]] = {operation.name: operation for operation in OPERATIONS}
 _UNREAD = {"agent_id": HUMAN, "limit": LISTED, "full": True}
 
@@ -45,52 +43,65 @@ def message() -> None:
 @message.command("list")
 @common_options
 def list_(root: Path | None, as_json: bool, **options: Any) -> None:
-    """List your unread messages, the newest threads first."""
+    """List your unread messages, newest threads first."""
     page, lines = in_one_look(root, options, _inbox)
     _print(page, lines, as_json=as_json)
 
 
 @message.command()
-@click.argument("agent")
-@click.argument("text")
-@click.option("--subject", metavar="TEXT", help="A headline.")
-@click.option("--priority", type=click.Choice(PRIORITIES), default="normal", show_default=True)
-@click.option("--reply-to", metavar="ID", help="The message this answers; it joins that thread.")
-@click.option("--ack", is_flag=True, help="Ask for an acknowledgement; it stays unread until then.")
+@click.argument("agent", shell_complete=completing.agents)
+@click.argument("text", nargs=-1, required=True)
+@click.option("--subject", metavar="TEXT", help="A subject line.")
+@click.option(
+    "--priority", type=click.Choice(PRIORITIES), default="normal", show_default=True, help="How urgent it is."
+)
+@click.option(
+    "--reply-to",
+    metavar="ID",
+    shell_complete=completing.messages,
+    help="The message this answers; it joins that thread.",
+)
+@click.option("--ack", is_flag=True, help="Ask for an acknowledgement; the message stays unread until then.")
 @common_options
-def send(agent: str, text: str, reply_to: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Write TEXT to AGENT: its id, the beginning of one, or its name."""
+def send(
+    agent: str, text: tuple[str, ...], reply_to: str | None, root: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Send TEXT, one word or many, to AGENT.
 
-    def post(call: Call) -> dict[str, Any]:
+    AGENT is an id, the beginning of one, or a name.
+    """
+
+    def post(call: Call) -> tuple[dict[str, Any], str]:
         answered = _meant(call, reply_to) if reply_to is not None else None
         given = {
             "sender_id": HUMAN,
-            "recipient_id": _agent_meant(call, _storable(agent)),
+            "recipient_id": _agent_meant(call, typed_text(agent)),
             "message_type": "response" if answered is not None else "notification",
-            "body": _storable(text),
+            "body": typed_text(" ".join(text)),
             "priority": options["priority"],
             "requires_ack": options["ack"],
         }
         if options["subject"] is not None:
-            given["subject"] = _storable(options["subject"])
+            given["subject"] = typed_text(options["subject"])
         if answered is not None:
             given["reply_to_id"] = answered.id
         sent = message_send(call, parse_arguments(_BY_NAME["message_send"], given))
-        return {"recipient_id": given["recipient_id"], **msgspec.to_builtins(sent)}
+        document = {"recipient_id": given["recipient_id"], **msgspec.to_builtins(sent)}
+        return document, _name(call, given["recipient_id"])
 
-    sent = in_one_look(root, options, post)
-    lines = [f"sent to {sent['recipient_id']}: {sent['id']}", dim(f"its thread: handrail message thread {sent['id']}")]
+    sent, name = in_one_look(root, options, post)
+    lines = [f"sent to {name}: {sent['id']}", dim(f"its thread: handrail message thread {sent['id']}")]
     _print(sent, lines, as_json=as_json)
 
 
 @message.command()
-@click.argument("message_id", metavar="ID")
-@click.option("--ack", is_flag=True, help="Acknowledge it too, where its sender asks for that.")
+@click.argument("message_id", metavar="ID", shell_complete=completing.messages)
+@click.option("--ack", is_flag=True, help="Acknowledge it too, if its sender asked for that.")
 @common_options
 def read(message_id: str, ack: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show a message whole; one that was written to you counts as read then.
+    """Show a message in full and mark it as read.
 
-    ID may be the beginning of one.
+    ID may be the beginning of one. Only a message to you is marked as read.
     """
 
     def look(call: Call) -> tuple[dict[str, Any], list[str]]:
@@ -110,10 +121,13 @@ def read(message_id: str, ack: bool, root: Path | None, as_json: bool, **options
 
 
 @message.command()
-@click.argument("thread_id", metavar="ID")
+@click.argument("thread_id", metavar="ID", shell_complete=completing.messages)
 @common_options
 def thread(thread_id: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show a thread in the order it was written. ID is the thread's or that of a message in it."""
+    """Show a thread, oldest message first.
+
+    ID is the thread's, or that of any message in it.
+    """
 
     def look(call: Call) -> tuple[dict[str, Any], list[str]]:
         unit = call.work
@@ -133,16 +147,12 @@ def thread(thread_id: str, root: Path | None, as_json: bool, **options: Any) -> 
 @message.command()
 @common_options
 def wait(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Wait until there is something to read, then list it. Ctrl-C ends the waiting."""
+    """Wait for a message, then list it. Press Ctrl-C to stop."""
     place = place_of(root)
     call = assemble(place, settings_of(place, options)).call
     given = {**_UNREAD, "wait_ms": WAIT_MS}
-    try:
-        while not run(_BY_NAME["message_list"], call, given, actor=person())["messages"]:
-            continue
-    except KeyboardInterrupt:
-        click.echo(err=True)
-        sys.exit(INTERRUPTED)
+    while not run(_BY_NAME["message_list"], call, given, actor=person())["messages"]:
+        continue
     page, lines = call.ledger.run(person(), lambda unit: _inbox(msgspec.structs.replace(call, unit=unit)))
     _print(page, lines, as_json=as_json)
 
@@ -151,15 +161,14 @@ def _print(document: Mapping[str, Any], lines: list[str], *, as_json: bool) -> N
     if as_json:
         echo_json(document)
         return
-    for line in lines:
-        click.echo(line)
+    echo_lines(lines)
 
 
 # -- what is shown ----------------------------------------------------------------------------------------------------
 
 
 def _inbox(call: Call) -> tuple[dict[str, Any], list[str]]:
-    """What a person has not read: as a document, and as lines."""
+    """What a person has not read, as a document and as lines."""
     page = message_list(call, parse_arguments(_BY_NAME["message_list"], _UNREAD))
     document: dict[str, Any] = msgspec.to_builtins(page)
     return document, list(_drawn(call, document, columns()))
@@ -168,7 +177,7 @@ def _inbox(call: Call) -> tuple[dict[str, Any], list[str]]:
 def _drawn(call: Call, page: Mapping[str, Any], room: int) -> Iterator[str]:
     messages = page["messages"]
     if not messages:
-        yield "Nothing to read. Agents write to you with message_send to human."
+        yield 'Nothing to read. Agents write to you with message_send to "human".'
         return
     threads: dict[str, list[Mapping[str, Any]]] = {}
     for one in sorted(messages, key=lambda one: (-one["created_at"], one["id"])):
@@ -187,19 +196,19 @@ def _drawn(call: Call, page: Mapping[str, Any], room: int) -> Iterator[str]:
 def _line(call: Call, one: Mapping[str, Any], room: int) -> Iterator[str]:
     marks = [one["priority"]] if one["priority"] in ("high", "urgent") else []
     marks += ["to be acknowledged"] if one.get("requires_ack") else []
-    ago = f", {spoken_time(call.work.now_ms() - one['created_at'])} ago{''.join(f', {mark}' for mark in marks)}"
-    yield f"{bold(fit(_name(call, one['sender_id']), room - width(ago)))}{dim(ago)}"
+    ago = ", ".join([f"{spoken_time(call.work.now_ms() - one['created_at'])} ago", *marks])
+    yield from _heading(_name(call, one["sender_id"]), one["sender_id"], ago, room)
     body = one["body"] if isinstance(one["body"], str) else msgspec.json.encode(one["body"]).decode()
     yield f"  {fit(one['subject'] or body, room - 2)}"
     yield f"  {dim(one['id'])}"
 
 
 def _whole(call: Call, shown: Mapping[str, Any], room: int) -> Iterator[str]:
-    """One message with everything that is known of it."""
+    """One message with everything known about it."""
     now = call.work.now_ms()
-    ago = f", {spoken_time(now - shown['created_at'])} ago"
+    ago = f"{spoken_time(now - shown['created_at'])} ago"
     pair = f"{_name(call, shown['sender_id'])} to {_name(call, shown['recipient_id'])}"
-    yield f"{bold(fit(pair, room - width(ago)))}{dim(ago)}"
+    yield from _heading(pair, "", ago, room)
     kind = [shown["message_type"].replace("_", " "), shown["priority"], _state(shown)]
     about = [shown[name] for name in ("task_id", "workflow_id") if shown[name]]
     yield from (dim(line) for line in wrapped(", ".join([shown["id"], *kind, *about[:1]]), room))
@@ -210,6 +219,17 @@ def _whole(call: Call, shown: Mapping[str, Any], room: int) -> Iterator[str]:
         return
     for line in msgspec.json.format(msgspec.json.encode(shown["body"]), indent=2).decode().split("\n"):
         yield from wrapped(line, room, "  " + " " * (len(line) - len(line.lstrip(" "))))
+
+
+def _heading(name: str, key: str, ago: str, room: int) -> Iterator[str]:
+    """Who wrote, and when: on one line, without the id if only that fits, otherwise on two lines."""
+    short = name.removesuffix(f" ({key})")
+    for said in (name, short):
+        if width(said) + 2 + width(ago) <= room:
+            yield f"{bold(said)}{dim(f', {ago}')}"
+            return
+    yield from (bold(line) for line in wrapped(short, room))
+    yield from (dim(line) for line in wrapped(ago, room, "  "))
 
 
 def _state(shown: Mapping[str, Any]) -> str:
@@ -235,20 +255,22 @@ def _name(call: Call, agent_id: str) -> str:
 def _agent_meant(call: Call, text: str) -> str:
     try:
         return recipient(call.work, text)
-    except AgentNotFound:
-        found = call.work.select(Agent, Query((("id >", text), ("id <", text + _LAST)), ("id",), 2))
-        if len(found) != 1 or not text.startswith("ag_"):
-            raise
-        return found[0].id
+    except AgentNotFound as unknown:
+        found = call.work.select(Agent, Query((("id >", text), ("id <", text + LAST)), ("id",), 2))
+        if len(found) == 1 and text.startswith("ag_"):
+            return found[0].id
+        if call.work.select(Agent, Query((("name", text),), (), 1)):
+            raise  # several have the name, and the refusal says which
+        raise nobody_like_that(call.work, unknown) from None
 
 
 def _meant(call: Call, text: str) -> Message:
-    """The message with this id, or whose id begins so."""
-    text = _storable(text)
+    """The message with this id, or whose id begins with it."""
+    text = typed_text(text)
     exact = call.work.get(Message, text)
     if exact is not None:
         return exact
-    beginning = Query((("id >", text), ("id <", text + _LAST)), ("id",), SHOWN + 1)
+    beginning = Query((("id >", text), ("id <", text + LAST)), ("id",), SHOWN + 1)
     found = call.work.select(Message, beginning) if text.startswith("msg_") else []
     if len(found) > 1:
         raise SeveralOpen(
@@ -261,10 +283,5 @@ def _meant(call: Call, text: str) -> Message:
 
 
 def _thread_meant(call: Call, text: str) -> str:
-    known = call.work.select(Message, Query((("thread_id", _storable(text)),), ("created_at",), 1))
+    known = call.work.select(Message, Query((("thread_id", typed_text(text)),), ("created_at",), 1))
     return known[0].thread_id if known else _meant(call, text).thread_id
-
-
-def _storable(text: str) -> str:
-    """What was typed, without bytes that are no text."""
-    return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Options that commands share, and how a refusal ends a command. No command lives here."""
+"""Options that commands share, and how a refusal ends a command. Contains no command."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from handrail.catalog import ENABLE_FLAGS, PROFILES
 from handrail.kernel.errors import InvalidParams, PlaceUnusable, Refusal, SettingInvalid, ToolsetUnknown
 from handrail.kernel.ledger import Actor
+from handrail.kernel.nearest import did_you_mean
 from handrail.outside.project import find_project
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.refusals import EXIT_REFUSED, EXIT_USAGE, error_object
 from handrail.wiring import Place, settings_at
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+HELP_LINE = 80
+"""How many characters of a command's help a shell shows beside it."""
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def common_options(command: CommandT) -> CommandT:
-    """--root, --db, --global and --json, and refusals printed the way every command prints them."""
+    """Adds --root, --db, --global and --json, and prints refusals the way every command does."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
         click.option("--global", "global_store", is_flag=True, help="One store for all repositories, in ~/.handrail."),
@@ -41,31 +49,73 @@ def common_options(command: CommandT) -> CommandT:
 
 
 def toolset_options(command: CommandT) -> CommandT:
-    """Which toolsets are on."""
+    """Adds the options that choose toolsets."""
     for flag, toolset in reversed(ENABLE_FLAGS.items()):
         command = click.option(f"--enable-{flag}", is_flag=True, help=f"Add the toolset {toolset}.")(command)
     for option in (
-        click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any setting; may be repeated."),
-        click.option("--output-schemas", is_flag=True, help="List output schemas and examples with every tool."),
-        click.option("--dynamic", is_flag=True, help="Add toolset_list and toolset_enable."),
-        click.option("--toolsets", metavar="A,B", help="Toolsets by name, in place of a profile."),
-        click.option("--profile", metavar="NAME", help=f"A bundle of toolsets: {', '.join(PROFILES)}."),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            shell_complete=completing.setting_names,
+            help="Override any setting; can be repeated.",
+        ),
+        click.option("--output-schemas", is_flag=True, help="Include output schemas and examples with every tool."),
+        click.option("--dynamic", is_flag=True, help="Add the tools toolset_list and toolset_enable."),
+        click.option(
+            "--toolsets",
+            metavar="A,B",
+            shell_complete=completing.toolsets,
+            help="Toolsets by name, instead of a profile.",
+        ),
+        click.option(
+            "--profile",
+            metavar="NAME",
+            shell_complete=completing.profiles,
+            help=f"A bundle of toolsets: {', '.join(PROFILES)}.",
+        ),
     ):
         command = option(command)
     return command
 
 
-class ListFirst(click.Group):
-    """A group whose `list` is meant where no command is named; options then are the listing's."""
+class Commands(click.Group):
+    """A group that helps like `handrail` itself: it suggests the nearest command, and shells show help lines uncut."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only to complete
+
+        begun = {name: one for name, one in self.commands.items() if name.startswith(incomplete) and not one.hidden}
+        found = [CompletionItem(name, help=one.get_short_help_str(HELP_LINE)) for name, one in sorted(begun.items())]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            ctx.fail(f"there is no command {ctx.info_name} {args[0]}{did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+class ListFirst(Commands):
+    """A group that runs `list` if no command is named; options are then those of the listing."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # still being typed: any of the commands may be meant
+            return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
+def typed_text(text: str) -> str:
+    """What was typed, with a question mark for each byte that is not text: arguments and file names may hold any."""
+    return text.encode(errors="replace").decode()
+
+
 def person() -> Actor:
-    """Whoever sits at this terminal, by login name."""
+    """The person at this terminal, by login name."""
     import getpass  # noqa: PLC0415 - only commands that write need it
 
     try:
@@ -91,7 +141,7 @@ def place_of(root: Path | None) -> Place:
 
 
 def sits_at_terminal() -> bool:
-    """Whether somebody may be typing: what only a person does is done here alone."""
+    """Whether somebody may be typing: only then is anything done that is reserved for people."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -127,13 +177,25 @@ def _ending_well(command: CommandT) -> CommandT:
 
 
 def end_refused(refusal: Refusal, *, as_json: bool) -> NoReturn:
-    """Prints a refusal and ends the command: 2 when the call itself was wrong, 1 when it was understood and
+    """Prints a refusal and ends the command: exits with 2 if the call was wrong, 1 if it was understood and
     declined."""
     if as_json:
         click.echo(encode({"error": error_object(refusal)}).decode())
     else:
-        click.echo(f"{click.style('refused', fg='red')} {refusal.code}: {refusal.message}", err=True)
+        _tell("refused", "red", f" {refusal.code}: {refusal.message}")
         if refusal.hint:
-            click.echo(f"{click.style('hint', fg='cyan')}    {refusal.hint}", err=True)
+            _tell("hint", "cyan", f"    {refusal.hint}")
     wrong_usage = isinstance(refusal, InvalidParams | SettingInvalid | ToolsetUnknown)
     sys.exit(EXIT_USAGE if wrong_usage else EXIT_REFUSED)
+
+
+def _tell(word: str, colour: str, text: str) -> None:
+    """A line of a refusal, wrapped to fit. It may repeat what an agent wrote, which must not control the terminal."""
+    from handrail.surfaces.cli.columns import columns, one_line, wrapped  # noqa: PLC0415 - only on the way out
+
+    inner = " " * 8
+    gap = text[: len(text) - len(text.lstrip())]
+    lines = list(wrapped(text, columns(), inner)) if sys.stderr.isatty() else [inner + one_line(text)]
+    click.echo(f"{styled(word, fg=colour)}{gap}{lines[0].removeprefix(inner)}", err=True)
+    for line in lines[1:]:
+        click.echo(line, err=True)

@@ -1,5 +1,5 @@
-"""`handrail pipeline`: the runs of this repository for people. Where each stands and what it cost; pausing one, letting
-it go on, forking it, giving it up, taking over one that was copied here. How runs are drawn is `run_lines.py`."""
+"""`handrail pipeline`: the runs of this repository for people: where each is and what it cost; pausing, resuming,
+forking and abandoning one, and taking over one that was copied here. `run_lines.py` draws runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from handrail.kernel.errors import InvalidParams, NotAllowed, RunNotFound
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
+from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.deciding import check_person
 from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of
 from handrail.surfaces.cli.plan import in_one_look
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.cli.run_lines import brief, listed_lines, shown_run, shown_run_lines
 from handrail.surfaces.cli.runs import run_meant, workspace_of
+from handrail.surfaces.gate_answers import documents_of
 from handrail.surfaces.run_steering import resumed
 from handrail.toolsets.pipeline_starting import TEMPLATES
 from handrail.toolsets.pipeline_turns import STATE_FILE, destination, rules_of, state_json
@@ -34,18 +36,18 @@ from handrail.wiring import assemble
 MOST = 100
 FORKS = 100
 TOLD = 10
-"""Things that are done again after an import, named one by one."""
+"""How many things that are repeated after an import are listed."""
 
 
 @click.group(cls=ListFirst)
 def pipeline() -> None:
-    """Show runs and end them. Without a command, list them."""
+    """Show, steer and end pipeline runs. Without a command, list them."""
 
 
 @pipeline.command("list")
 @common_options
 def list_(root: Path | None, as_json: bool, **options: Any) -> None:
-    """List the runs of this repository, the one that moved last first."""
+    """List the runs of this repository, most recent first."""
     runs = in_one_look(root, options, _runs)
     if as_json:
         echo_json(runs)
@@ -53,30 +55,29 @@ def list_(root: Path | None, as_json: bool, **options: Any) -> None:
     if not runs:
         click.echo("No pipeline has run here. An agent begins one with pipeline_init.")
     for run in runs:
-        for line in listed_lines(run, columns()):
-            click.echo(line)
+        echo_lines(listed_lines(run, columns()))
 
 
 @pipeline.command()
-@click.argument("workspace", metavar="RUN")
+@click.argument("workspace", metavar="RUN", shell_complete=completing.runs)
 @common_options
 def show(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show RUN: every phase, who let it pass, and what each cost.
+    """Show RUN: its phases, who approved them, and their cost.
 
-    RUN is a folder in .specs, its name without the day, its last words, or a workflow's id."""
+    RUN is a folder in .specs, its name without the date, the end of its name, or a workflow's id.
+    """
     found = in_one_look(root, options, lambda call: shown_run(call, run_meant(call, workspace)))
     if as_json:
         echo_json(found)
         return
-    for line in shown_run_lines(found, columns()):
-        click.echo(line)
+    echo_lines(shown_run_lines(found, columns()))
 
 
 @pipeline.command()
-@click.argument("workspace", metavar="RUN")
+@click.argument("workspace", metavar="RUN", shell_complete=completing.runs)
 @common_options
 def abandon(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Give RUN up. Its documents stay; it does not go on again."""
+    """Abandon RUN. Its documents stay, but it cannot be resumed."""
     run = in_one_look(root, options, lambda call: abandon_run(call.work, run_meant(call, workspace)))
     _say(
         as_json,
@@ -86,19 +87,21 @@ def abandon(workspace: str, root: Path | None, as_json: bool, **options: Any) ->
 
 
 @pipeline.command()
-@click.argument("workspace", metavar="RUN")
+@click.argument("workspace", metavar="RUN", shell_complete=completing.runs)
 @common_options
 def pause(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Stop RUN at its next turn, without giving it up."""
+    """Pause RUN before its next phase."""
     run = in_one_look(root, options, lambda call: pause_run(call.work, run_meant(call, workspace)))
     _say(as_json, {"workspace": run.workspace, "status": "paused"}, f"{run.workspace} stops at its next turn.")
 
 
 @pipeline.command()
-@click.argument("workspace", metavar="RUN")
-@click.option("--from", "again_from", metavar="PHASE", help="Do this phase again, and all after it.")
+@click.argument("workspace", metavar="RUN", shell_complete=completing.runs)
+@click.option("--from", "again_from", metavar="PHASE", help="Repeat this phase and all after it.")
 @click.option("--until", metavar="PHASE", help="Stop after this phase; `end` for the end of the flow.")
-@click.option("--limit", "limits", metavar="NAME=AMOUNT", multiple=True, help="Such as hard_tokens=900000.")
+@click.option(
+    "--limit", "limits", metavar="NAME=AMOUNT", multiple=True, help="A new limit, such as hard_tokens=900000."
+)
 @common_options
 def resume(
     workspace: str,
@@ -109,21 +112,24 @@ def resume(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Let RUN go on that stands still, or send it back to a phase."""
+    """Resume a paused RUN, or send it back to a phase."""
     going = Going(again_from, until, dict(_limit(text) for text in limits))
 
     run = in_one_look(root, options, lambda call: _resumed(call, workspace, going))
     shown = {"workspace": run.workspace, "status": "in_progress", "limits": run.limits}
-    _say(as_json, shown, f"{run.workspace} goes on when its agent asks what is next.")
+    _say(as_json, shown, f"{run.workspace} continues at its agent's next call.")
 
 
 @pipeline.command()
-@click.argument("workspace", metavar="RUN")
-@click.option("--from", "phase", metavar="PHASE", required=True, help="The first phase that the fork does itself.")
-@click.option("--name", metavar="NAME", help="What the fork is called; the name and a number where it is left out.")
+@click.argument("workspace", metavar="RUN", shell_complete=completing.runs)
+@click.option("--from", "phase", metavar="PHASE", required=True, help="The first phase of the new run.")
+@click.option("--name", metavar="NAME", help="The new run's name.  [default: the old name and a number]")
 @common_options
 def fork(workspace: str, phase: str, name: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Begin a run of its own from PHASE of RUN, with the documents of the phases before it."""
+    """Start a new run from PHASE of RUN.
+
+    The new run starts with the documents of the phases before PHASE.
+    """
     chosen: list[str] = []
     made = in_one_look(root, options, lambda call: _forked(call, workspace, phase, name, chosen))
     branch = f", on the branch {made['branch']}, which is yours to make" if made["branch"] else ""
@@ -136,7 +142,10 @@ def fork(workspace: str, phase: str, name: str | None, root: Path | None, as_jso
 @click.argument("workspace", metavar="RUN")
 @common_options
 def import_(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Take over RUN, a folder in .specs that was copied here, from its state.json."""
+    """Take over RUN, a folder that was copied into .specs.
+
+    Its state is read from state.json.
+    """
     run, setbacks = _taken_over(root, options, workspace)
     done = run.run_state().done
     shown = {
@@ -155,8 +164,7 @@ def _say(as_json: bool, shown: dict[str, Any], text: str) -> None:
     if as_json:
         echo_json(shown)
         return
-    for line in wrapped(text, columns()):
-        click.echo(line)
+    echo_lines(wrapped(text, columns()))
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -168,15 +176,14 @@ def _limit(text: str) -> tuple[str, float]:
 
 
 def _resumed(call: Call, workspace: str, going: Going) -> PipelineRun:
-    """The run as it goes on. Raises IllegalTransition, and changes nothing, where it would stand where it stood."""
+    """The run as it continues. Raises IllegalTransition, and changes nothing, if it would stop again at once."""
     run = run_meant(call, workspace)
     check_person(call, "lets a run go on, or go back", run)
-    files = call.specs(run.repository_path).texts(run.workspace)
-    return resumed(call.work, run, going, files, rules_of(call))
+    return resumed(call.work, run, going, documents_of(call, run), rules_of(call))
 
 
 def _forked(call: Call, workspace: str, phase: str, name: str | None, chosen: list[str]) -> dict[str, Any]:
-    """The documents are there before the run is. A unit of work may be done over: it then keeps the place it chose."""
+    """Writes the documents before it creates the run. A retried unit of work keeps the place it chose."""
     run = run_meant(call, workspace)
     check_person(call, "takes answers along into another run", run)
     specs = call.specs(call.here.repository)
@@ -211,8 +218,7 @@ def _is_new(call: Call, workspace: str) -> bool:
 
 
 def _taken_over(root: Path | None, options: dict[str, Any], workspace: str) -> Imported:
-    """The run of a workspace, recorded here, and what of it is done again. Where it was copied to there may be no store
-    yet: it is made."""
+    """The run of a workspace, recorded here, and what in it is repeated. Creates a store if there is none."""
     place = place_of(root)
     call = assemble(place, settings_of(place, options)).call
     check_person(call, "takes over which gates were opened elsewhere")
@@ -233,7 +239,7 @@ def _taken_over(root: Path | None, options: dict[str, Any], workspace: str) -> I
 
 
 def _check_flow(call: Call, run: PipelineRun) -> None:
-    """Raises NotAllowed where only people open gates, and the flow that came along asks them less than ours."""
+    """Raises NotAllowed if only people open gates and the flow that came along asks them less than ours."""
     flow, ours = run.flow_followed(), call.flows().bundled(TEMPLATES[run.effort])
     less = weakens(flow, ours) if ours is not None else []
     if call.humans_decide and less and flow.name not in call.own_flows:

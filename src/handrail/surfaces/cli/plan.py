@@ -1,6 +1,6 @@
-"""What the commands about plans share: one look at the store, and which task or workflow a person means.
+"""What the commands about plans share: reading the store once, and finding the task or workflow a person means.
 
-No command lives here, and nothing is printed. A store that is not there yet is not made by looking.
+Contains no command and prints nothing. Reading does not create a store.
 """
 
 from __future__ import annotations
@@ -11,76 +11,112 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from handrail.domain.work.explaining import explain_workflow
 from handrail.domain.work.task import Task
-from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import NotFound, RunNotFound, SeveralOpen
+from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.kernel.errors import NotFound, NothingOpen, RunNotFound, SeveralOpen
 from handrail.kernel.nearest import did_you_mean
-from handrail.kernel.query import Query
+from handrail.kernel.query import LAST, Query
+from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
-from handrail.surfaces.cli.columns import one_line
-from handrail.surfaces.cli.options import person, place_of, settings_of
-from handrail.toolsets.here import SHOWN, open_workflows
-from handrail.wiring import assemble, looking_ledger
+from handrail.surfaces.cli.columns import one_line, said
+from handrail.surfaces.cli.options import person, place_of, settings_of, typed_text
+from handrail.surfaces.cli.runs import run_sentence
+from handrail.toolsets.here import SHOWN, open_workflows, workflow_here
+from handrail.wiring import Place, assemble, looking_ledger
 
 ThingT = TypeVar("ThingT", bound=Task | Workflow)
 
 LOOKED_THROUGH = 50
-"""Workflows that are looked through for a name."""
+"""How many workflows are searched for a name."""
 _PREFIXES = ("wf_", "task_")
-_LAST = "\U0010ffff"
-"""After everything that begins the same."""
+_WHERE = "`handrail status` shows what is open, `handrail search WORDS` finds the rest"
+_BEGIN = "ask your agent to plan its work with Handrail, or `handrail import FILE`"
 
 
 def in_one_look(root: Path | None, options: dict[str, Any], work: Callable[[Call], ResultT]) -> ResultT:
-    """What `work` makes of the store, in one unit of work of the person who asks."""
-    place = place_of(root)
-    settings = settings_of(place, options)
-    call = assemble(place, settings, ledger=looking_ledger(place, settings)).call
+    """Runs `work` in one unit of work of the person who asks."""
+    call = looking_call(place_of(root), options)
     return call.ledger.run(person(), lambda unit: work(msgspec.structs.replace(call, unit=unit)))
 
 
+def looking_call(place: Place, options: dict[str, Any]) -> Call:
+    """A call for reading only: it does not create a store."""
+    settings = settings_of(place, options)
+    return assemble(place, settings, ledger=looking_ledger(place, settings)).call
+
+
 def thing_meant(call: Call, text: str) -> Task | Workflow:
-    """The task or workflow a person means: by its id, the beginning of its id, or its name in what is open here."""
-    text = _storable(text)
+    """The task or workflow a person means, by id, the beginning of an id, or name; open ones come before ended ones."""
+    text = typed_text(text)
     for search in _SEARCHES:
         found = search(call, text)
         if found:
             return _only(found, text)
     raise NotFound(
         f"there is no task or workflow {one_line(text)}{did_you_mean(text, _names(call))}",
-        hint="`handrail status` shows what is open",
+        hint=_WHERE,
     )
 
 
 def workflow_meant(call: Call, text: str) -> Workflow:
-    """The workflow a person means, in the same ways; never a task."""
-    text = _storable(text)
+    """The workflow a person means, found in the same ways; never a task."""
+    text = typed_text(text)
     for search in _SEARCHES:
         found = [thing for thing in search(call, text) if isinstance(thing, Workflow)]
         if found:
             return _only(found, text)
-    names = [workflow.name for workflow in open_workflows(call, LOOKED_THROUGH)]
-    raise RunNotFound(
-        f"there is no workflow {one_line(text)}{did_you_mean(text, names)}",
-        hint="`handrail status` shows what is open",
-    )
+    names = [one.name for some in (open_workflows, ended_workflows) for one in some(call, LOOKED_THROUGH)]
+    raise RunNotFound(f"there is no workflow {one_line(text)}{did_you_mean(text, names)}", hint=_WHERE)
 
 
-def _storable(text: str) -> str:
-    """What was typed, without bytes that are no text."""
-    return text.encode(errors="replace").decode()
+def workflow_meant_or_open(call: Call, text: str | None) -> Workflow:
+    """The workflow a person means; if they name none, the only open one. If none is, the refusal names the last to
+    end."""
+    if text is not None:
+        return workflow_meant(call, text)
+    if open_workflows(call, 1):
+        return workflow_here(call, None)
+    ended = ended_workflows(call, SHOWN)
+    if not ended:
+        elsewhere = "; `handrail status --all` shows other repositories of this store" if call.here.shared else ""
+        raise NothingOpen("there is no workflow here yet", hint=f"{_BEGIN}{elsewhere}")
+    listed = ", ".join(f'{workflow.id} ("{one_line(workflow.name)}")' for workflow in ended)
+    raise NothingOpen("no workflow is open here any more", hint=f"name the one that you mean; ended last: {listed}")
+
+
+def ended_workflows(call: Call, limit: int) -> list[Workflow]:
+    """The workflows that have ended here, the last one first."""
+    conditions: list[tuple[str, object]] = [("status", CLOSED)]
+    if call.here.shared:
+        conditions.append(("repository_path", call.here.repository))
+    return call.work.select(Workflow, Query(tuple(conditions), ("-updated_at", "-id"), limit))
+
+
+def how_it_stands(unit: UnitOfWork, workflow: Workflow) -> str:
+    """How a workflow stands, in a sentence for people: what would move it is named as a command."""
+    return run_sentence(unit, workflow.id) or explain_workflow(unit, workflow, completed_by=done_by(workflow)).sentence
+
+
+def done_by(workflow: Workflow) -> str:
+    """The command by which a person completes a workflow."""
+    return f"`handrail done {workflow.id}`"
 
 
 def _only(found: Sequence[ThingT], text: str) -> ThingT:
     if len(found) == 1:
         return found[0]
     shown = found[:SHOWN]
-    listed = ", ".join(f"{thing.id} ({one_line(thing.name)})" for thing in shown)
+    listed = ", ".join(f"{thing.id} ({one_line(thing.name)}, {said(_state(thing))})" for thing in shown)
     raise SeveralOpen(
         f"{one_line(text)} could mean any of {len(found) if len(found) <= SHOWN else f'more than {SHOWN}'}",
         hint=f"say which by its id: {listed}{' …' if len(found) > SHOWN else ''}",
         open=[{"id": thing.id, "name": thing.name} for thing in shown],
     )
+
+
+def _state(thing: Task | Workflow) -> str:
+    return thing.shown_status if isinstance(thing, Task) else thing.status
 
 
 def _by_id(call: Call, text: str) -> list[Task | Workflow]:
@@ -89,38 +125,49 @@ def _by_id(call: Call, text: str) -> list[Task | Workflow]:
 
 
 def _by_name(call: Call, text: str) -> list[Task | Workflow]:
-    workflows = open_workflows(call, LOOKED_THROUGH)
+    return _named_in(call, open_workflows(call, LOOKED_THROUGH), text)
+
+
+def _by_id_beginning(call: Call, text: str) -> list[Task | Workflow]:
+    if not text.startswith(_PREFIXES):
+        return []
+    beginning = Query((("id >", text), ("id <", text + LAST)), ("id",), SHOWN + 1)
+    return [*call.work.select(Workflow, beginning), *call.work.select(Task, beginning)]
+
+
+def _by_name_beginning(call: Call, text: str) -> list[Task | Workflow]:
+    return _beginning_in(call, open_workflows(call, LOOKED_THROUGH), text)
+
+
+def _ended_by_name(call: Call, text: str) -> list[Task | Workflow]:
+    """Includes ended ones, while they are among the newest."""
+    return _named_in(call, ended_workflows(call, LOOKED_THROUGH), text)
+
+
+def _ended_by_name_beginning(call: Call, text: str) -> list[Task | Workflow]:
+    return _beginning_in(call, ended_workflows(call, LOOKED_THROUGH), text)
+
+
+def _named_in(call: Call, workflows: Sequence[Workflow], text: str) -> list[Task | Workflow]:
+    """Which of these workflows, and of their tasks, have this name."""
     found: list[Task | Workflow] = [workflow for workflow in workflows if workflow.name == text]
     for workflow in workflows:
         found += call.work.select(Task, Query((("workflow_id", workflow.id), ("name", text)), ("name",), 1))
     return found
 
 
-def _by_id_beginning(call: Call, text: str) -> list[Task | Workflow]:
-    if not text.startswith(_PREFIXES):
-        return []
-    beginning = Query((("id >", text), ("id <", text + _LAST)), ("id",), SHOWN + 1)
-    return [*call.work.select(Workflow, beginning), *call.work.select(Task, beginning)]
-
-
-def _by_name_beginning(call: Call, text: str) -> list[Task | Workflow]:
-    workflows = open_workflows(call, LOOKED_THROUGH)
+def _beginning_in(call: Call, workflows: Sequence[Workflow], text: str) -> list[Task | Workflow]:
+    """Which of these workflows, and of their tasks, have a name that begins with this."""
     found: list[Task | Workflow] = [workflow for workflow in workflows if workflow.name.startswith(text)]
     for workflow in workflows:
-        beginning = (("workflow_id", workflow.id), ("name >", text), ("name <", text + _LAST))
+        beginning = (("workflow_id", workflow.id), ("name >", text), ("name <", text + LAST))
         found += call.work.select(Task, Query(beginning, ("name",), SHOWN + 1))
     return found
 
 
-def _workflow_by_name(call: Call, text: str) -> list[Task | Workflow]:
-    """Also what has ended, while it is among the newest."""
-    newest = call.work.select(Workflow, Query((), ("-updated_at", "-id"), LOOKED_THROUGH))
-    return [workflow for workflow in newest if workflow.name == text]
-
-
 def _names(call: Call) -> list[str]:
-    """Names that could have been meant."""
-    workflows = open_workflows(call, SHOWN)
+    """Names that may have been meant."""
+    workflows = [*open_workflows(call, SHOWN), *ended_workflows(call, SHOWN)]
     names = [workflow.name for workflow in workflows]
     for workflow in workflows:
         first = call.work.select(Task, Query((("workflow_id", workflow.id),), ("sequence",), LOOKED_THROUGH))
@@ -128,5 +175,5 @@ def _names(call: Call) -> list[str]:
     return names
 
 
-_SEARCHES = (_by_id, _by_name, _by_id_beginning, _by_name_beginning, _workflow_by_name)
-"""The ways to mean something, the surest first."""
+_SEARCHES = (_by_id, _by_name, _by_id_beginning, _by_name_beginning, _ended_by_name, _ended_by_name_beginning)
+"""The ways to find what is meant, the most certain first."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 import msgspec
 
 from handrail.protocol.wire import encode
+from handrail.surfaces.cli.columns import columns, one_line, table_lines, wrapped
 
 
 def echo_json(value: Any, *, pretty: bool = False) -> None:
@@ -16,10 +18,21 @@ def echo_json(value: Any, *, pretty: bool = False) -> None:
     click.echo((msgspec.json.format(data, indent=2) if pretty else data).decode())
 
 
+def is_terminal() -> bool:
+    """Whether the output goes to a person rather than a program."""
+    return sys.stdout.isatty()
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def echo_wrapped(text: str, indent: str = "") -> None:
+    """A text in lines that fit the terminal. Otherwise on one line, so that a path stays whole."""
+    echo_lines(wrapped(text, columns(), indent) if is_terminal() else [f"{indent}{one_line(text)}"])
+
+
 def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell; the last one runs free."""
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header) - 1)]
-    for number, row in enumerate((header, *rows)):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        line = "  ".join([*cells, row[-1]]).rstrip()
-        click.echo(click.style(line, bold=True) if number == 0 else line)
+    """A table that fits the terminal. Otherwise every row is one line, for programs that search for it."""
+    echo_lines(table_lines(header, rows, columns() if is_terminal() else None))

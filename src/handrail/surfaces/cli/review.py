@@ -1,6 +1,6 @@
-"""`handrail review`: what agents asked a person to look at; and a person's word that closes one.
+"""`handrail review`: what agents asked a person to look at, and the word with which a person closes it.
 
-Nothing waits for a review. It is shown until somebody closes it, also after its workflow has ended.
+Nothing waits for a review. It is shown until somebody closes it, even after its workflow has ended.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import InvalidParams, NotFound, SeveralOpen
-from handrail.kernel.query import Query
+from handrail.kernel.query import LAST, Query
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bold, columns, dim, one_line, wrapped
-from handrail.surfaces.cli.options import common_options, person
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import bold, columns, dim, one_line, packed, wrapped
+from handrail.surfaces.cli.options import common_options, person, typed_text
 from handrail.surfaces.cli.plan import in_one_look
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.gate_answers import closed_review
 from handrail.toolsets.here import SHOWN
 
 SHOWN_REVIEWS = 200
 _PAGE = 500
-_LAST = "\U0010ffff"
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,10 +59,10 @@ class Reviews(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.command()
-@click.argument("review_id", metavar="[ID]", required=False)
-@click.option("--close", "word", metavar="WORD", help="Close it with a word, such as ok, fixed or rejected.")
-@click.option("--remark", metavar="TEXT", help="What is to be said with that word.")
-@click.option("--all", "everywhere", is_flag=True, help="Of every repository in the store, not only of this one.")
+@click.argument("review_id", metavar="[ID]", required=False, shell_complete=completing.reviews)
+@click.option("--close", "word", metavar="WORD", help="Close it with a verdict, such as ok, fixed or rejected.")
+@click.option("--remark", metavar="TEXT", help="A remark to go with the verdict.")
+@click.option("--all", "everywhere", is_flag=True, help="Every repository in the store, not only this one.")
 @common_options
 def review(
     review_id: str | None,
@@ -73,20 +73,20 @@ def review(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """List what agents asked a person to look at; with an ID show one, with --close close it.
+    """List what agents asked a person to review; with an ID, show one; with --close, close it.
 
-    ID may be the beginning of one. Nothing waits for a review; your name and word are kept with it.
+    ID may be the beginning of one. No work waits for a review. Your name and verdict are kept with it.
     """
     if review_id is None:
         if word is not None or remark is not None:
             raise InvalidParams("nobody knows which review is meant", hint="name it: handrail review ID --close WORD")
         listed = in_one_look(root, options, lambda call: look(call, everywhere=everywhere))
-        echo_json(listed) if as_json else _print(drawn(listed, columns()))
+        echo_json(listed) if as_json else echo_lines(drawn(listed, columns()))
         return
     if word is None and remark is not None:
         raise InvalidParams("a remark goes with the word that closes a review", hint="add --close WORD")
     found = in_one_look(root, options, lambda call: _one(call, review_id, word, remark))
-    echo_json(found) if as_json else _print(drawn_one(found, columns()))
+    echo_json(found) if as_json else echo_lines(drawn_one(found, columns()))
 
 
 def look(call: Call, *, everywhere: bool = False) -> Reviews:
@@ -116,18 +116,18 @@ def _is_here(call: Call, gate: Gate) -> bool:
 
 
 def _one(call: Call, text: str, word: str | None, remark: str | None) -> Review:
-    """One review, closed where a word is given."""
+    """One review, closed if a word is given."""
     gate = _meant(call, text)
     if word is None:
         return _shown(call, gate)
-    said = _storable(remark) if remark else None
-    return _shown(call, closed_review(call.work, gate, person(), _storable(word), said))
+    said = typed_text(remark) if remark else None
+    return _shown(call, closed_review(call.work, gate, person(), typed_text(word), said))
 
 
 def _meant(call: Call, text: str) -> Gate:
-    text = _storable(text)
+    text = typed_text(text)
     exact = call.work.get(Gate, text)
-    beginning = Query((("id >", text), ("id <", text + _LAST)), ("id",), SHOWN + 1)
+    beginning = Query((("id >", text), ("id <", text + LAST)), ("id",), SHOWN + 1)
     found = [exact] if exact is not None else call.work.select(Gate, beginning) if text.startswith("gate_") else []
     reviews = [gate for gate in found if gate.kind == REVIEW]
     if len(reviews) > 1:
@@ -143,11 +143,6 @@ def _meant(call: Call, text: str) -> Gate:
             f"{found[0].id} is a decision that work waits for, not a review", hint="`handrail status` shows it"
         )
     raise NotFound(f"there is no review {one_line(text)}", hint="`handrail review` lists the open ones")
-
-
-def _storable(text: str) -> str:
-    """What was typed, without bytes that are no text."""
-    return text.encode(errors="replace").decode()
 
 
 def _shown(call: Call, gate: Gate) -> Review:
@@ -169,11 +164,6 @@ def _shown(call: Call, gate: Gate) -> Review:
         channel=gate.channel,
         answered_at=gate.answered_at,
     )
-
-
-def _print(lines: Iterator[str]) -> None:
-    for line in lines:
-        click.echo(line)
 
 
 def drawn(found: Reviews, room: int) -> Iterator[str]:
@@ -202,7 +192,7 @@ def drawn_one(one: Review, room: int) -> Iterator[str]:
 
 def _about(one: Review, room: int) -> Iterator[str]:
     since = f" for {spoken_time(one.for_ms)}" if one.answered_at is None else ""
-    yield f"{bold(one.id)}  {dim(one.status + since)}"
+    yield from packed((bold(one.id), dim(one.status + since)), room)
     yield from wrapped(one.question, room, "  ")
     task = f'"{one.task_name}" ({one.task_id}) of ' if one.task_id is not None else ""
     yield from wrapped(f'asked in {task}"{one.workflow_name}" ({one.workflow_id})', room, "  ")

@@ -1,37 +1,34 @@
-"""Runs as `handrail pipeline` lists and shows them: as data for programs, as lines for people. Nothing is printed."""
+"""Runs as `handrail pipeline` lists and shows them: data for programs, lines for people. Nothing is printed here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from handrail.domain.crew.agent import Agent
 from handrail.domain.gates.gate import Gate
+from handrail.domain.overview.pipeline import command_to_go_on
 from handrail.domain.pipeline.beginning import costs_of, finished_runs
 from handrail.domain.pipeline.budget import LIMITS, spent
-from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.estimating import estimate
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.holding import shown_holder
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import AUTO, Rules, limits_of
+from handrail.domain.pipeline.running import limits_of
+from handrail.domain.pipeline.standing import STOPPED
 from handrail.domain.pipeline.state import is_left_out
-from handrail.domain.pipeline.stopping import stop_told
 from handrail.kernel.clock import spoken_time
+from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.query import Query
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bold, dim, fit, one_line, width, wrapped
-from handrail.surfaces.cli.runs import Standing, spoken, standing
+from handrail.surfaces.cli.columns import bold, counted, dim, fit, one_line, pad, widest, width, wrapped
+from handrail.surfaces.cli.runs import spoken, standing
 from handrail.toolsets.pipeline_turns import rules_of
 
 LOOKED_AT = 500
-"""Answers to the gates of one run that are looked through."""
+"""How many answers to the gates of one run are read."""
 LEAST_TITLE = 20
 _MARKS = {"done": "✓", "given": "○", "skipped": "–", "open": "·"}
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """`1 run`, `1,200 runs`."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def amount(value: float) -> str:
@@ -43,7 +40,7 @@ def amount(value: float) -> str:
 
 
 def brief(call: Call, run: PipelineRun) -> dict[str, Any]:
-    """Where a run stands and what it has cost."""
+    """Where a run is and what it has cost."""
     one = standing(call.work, run)
     have = spent(run.log, call.budget.prices)
     return {
@@ -58,19 +55,12 @@ def brief(call: Call, run: PipelineRun) -> dict[str, Any]:
         "waits_at": one.waits_at,
         "gate_id": one.gate_id,
         "stands": spoken(one),
-        "go_on_with": _command(run, one, rules_of(call)),
+        "go_on_with": command_to_go_on(run, one, rules_of(call)),
         "tokens": have.tokens,
         "minutes": round(have.minutes, 1),
         "money": round(have.money, 2) if call.budget.prices else None,
         "quiet_ms": call.work.now_ms() - run.updated_at,
     }
-
-
-def _command(run: PipelineRun, one: Standing, rules: Rules) -> str | None:
-    """What lets a run go on that stands still."""
-    if one.stopped is None:
-        return None
-    return stop_told(run, Action(type="done", phase=one.phase or "", stopped=one.stopped), rules).command
 
 
 def shown_run(call: Call, run: PipelineRun) -> dict[str, Any]:
@@ -101,14 +91,23 @@ def shown_run(call: Call, run: PipelineRun) -> dict[str, Any]:
         "limits": {**run.limits, **limits_of(run, rules_of(call))},
         "forked_from": run.forked_from,
         "fork_of": parent.workspace if parent is not None else None,
-        "held_by": shown_holder(run.holder) if run.holder is not None else None,
+        "held_by": _holder(call, run),
         "expected": expected,
         "phases": phases,
     }
 
 
+def _holder(call: Call, run: PipelineRun) -> dict[str, Any] | None:
+    """Who drives a run; an agent with its name."""
+    if run.holder is None:
+        return None
+    shown = shown_holder(run.holder)
+    agent = call.work.get(Agent, shown.get("agent_id") or "")
+    return {"name": agent.name, **shown} if agent is not None else shown
+
+
 def _answers(call: Call, run: PipelineRun) -> dict[str, dict[str, Any]]:
-    """What was answered last at the gate of each phase, or where agents had tried it often enough."""
+    """The last answer at each phase's gate, including gates opened because agents had tried often enough."""
     conditions = (("workflow_id", run.id), ("kind", DECISION), ("status", "answered"))
     newest = call.work.select(Gate, Query(conditions, ("-answered_at", "-id"), LOOKED_AT))
     found: dict[str, dict[str, Any]] = {}
@@ -122,7 +121,7 @@ def _answers(call: Call, run: PipelineRun) -> dict[str, dict[str, Any]]:
 
 
 def listed_lines(run: dict[str, Any], room: int) -> Iterator[str]:
-    """A run of a list, in two lines or three."""
+    """A run in a list, on two or three lines."""
     where = f"{run['stands']}, {spoken_time(run['quiet_ms'])} ago"
     free = room - width(where) - 2
     if free >= min(width(one_line(run["title"])), LEAST_TITLE):
@@ -138,8 +137,10 @@ def shown_run_lines(found: dict[str, Any], room: int) -> Iterator[str]:
     """One run: what it is, every phase, what it cost, what it waits for."""
     yield from wrapped(f"{found['title']} ({found['flow']}, effort {found['effort']})", room)
     yield from wrapped(_about(found), room)
+    labels = widest((phase["label"] for phase in found["phases"]), room // 3)
+    ids = widest((phase["id"] for phase in found["phases"]), room // 3)
     for phase in found["phases"]:
-        yield _phase_line(phase, room)
+        yield _phase_line(phase, labels, ids, room)
     yield from wrapped(f"Spent: {_spent(found)}.{_expected(found['expected'])}", room)
     if found["waits_at"]:
         yield from wrapped(
@@ -148,7 +149,7 @@ def shown_run_lines(found: dict[str, Any], room: int) -> Iterator[str]:
             room,
         )
     if found["stopped"]:
-        yield from wrapped(f"It stands still ({found['stopped']}): {found['go_on_with']}", room)
+        yield from wrapped(f"It is {STOPPED[found['stopped']]}: {found['go_on_with']}", room)
 
 
 def _about(found: dict[str, Any]) -> str:
@@ -157,23 +158,24 @@ def _about(found: dict[str, Any]) -> str:
         words.append(f"a fork of {found['fork_of'] or found['forked_from']}")
     words.append(found["stands"])
     if (holder := found["held_by"]) is not None:
-        words.append(f"driven by {holder.get('name') or holder.get('agent_id') or 'somebody without a name'}")
+        named = " ".join(filter(None, (holder.get("name"), holder.get("agent_id") and f"({holder['agent_id']})")))
+        words.append(f"driven by {named or 'somebody without a name'}")
     return ", ".join(words)
 
 
-def _phase_line(phase: dict[str, Any], room: int) -> str:
+def _phase_line(phase: dict[str, Any], labels: int, ids: int, room: int) -> str:
     told = [f"{counted(phase['tokens'], 'token')} in {counted(phase['times'], 'turn')}"] if phase["times"] else []
     told += ["there before it began"] if phase["status"] == "given" else []
     told += [_answered(phase)] if phase["answer"] is not None else []
-    rest = "".join(f", {one}" for one in told)
-    label = fit(phase["label"], max(LEAST_TITLE, room - 5 - width(phase["id"]) - width(rest)))
-    free = room - 5 - width(label) - width(phase["id"])
-    return f"  {_MARKS[phase['status']]} {label} {dim(phase['id'])}{fit(rest, free)}"
+    told += ["left out"] if phase["status"] == "skipped" else []
+    rest = fit(", ".join(told), room - 8 - labels - ids)
+    key = f"{dim(pad(phase['id'], ids))}  {rest}" if rest else dim(fit(phase["id"], ids))
+    return f"  {_MARKS[phase['status']]} {pad(phase['label'], labels)}  {key}"
 
 
 def _answered(phase: dict[str, Any]) -> str:
     answer = phase["answer"]
-    if answer["channel"] == AUTO.channel:
+    if answer["channel"] == HANDRAIL.channel:
         return "opened by --auto"
     at = f" at {answer['gate']}" if answer["gate"] != phase["id"] else ""
     return f"{answer['answer']} by {answer['by']}{at}"

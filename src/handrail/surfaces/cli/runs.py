@@ -1,7 +1,6 @@
-"""Runs of pipelines, for the commands that speak of them: which one a person means. Where it stands, in words, is
-`domain/pipeline/standing.py`'s.
+"""Finds the pipeline run that a person means. `domain/pipeline/standing.py` says, in words, where a run is.
 
-No command lives here, and nothing is printed.
+Contains no command and prints nothing.
 """
 
 from __future__ import annotations
@@ -17,25 +16,26 @@ from handrail.kernel.errors import InvalidParams, RunNotFound, SeveralOpen
 from handrail.kernel.query import Query
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import one_line
+from handrail.surfaces.cli.options import typed_text
 
 __all__ = ["Standing", "fits_run", "run_meant", "run_sentence", "spoken", "standing", "workspace_of"]
 
 LOOKED_THROUGH = 500
-"""Runs that are looked through for a part of a name."""
+"""How many runs are searched for part of a name."""
 SHOWN = 10
 
 
 def workspace_of(text: str) -> str:
-    """The workspace that somebody names by it, or by its folder alone."""
+    """The workspace named by its path or just by its folder."""
     text = text.rstrip("/")
     return text if text.startswith(f"{SPECS}/") else f"{SPECS}/{text}"
 
 
 def run_meant(call: Call, text: str) -> PipelineRun:
-    """The run a person means: by its workspace or the folder's name, by its workflow's id, by the name without the day,
-    or by the last words of it where no other run ends so."""
-    text = text.encode(errors="replace").decode().rstrip("/")
-    call.specs(call.here.repository)  # what a run is read back into is made known there
+    """The run a person means: by its workspace or the folder's name, by its workflow's id, by the name without the
+    date, or by the last words of it if no other run ends like that."""
+    text = typed_text(text).rstrip("/")
+    call.specs(call.here.repository)  # registers the types a run is read back into
     exact = run_at(call.work, call.here.repository, workspace_of(text))
     if exact is not None:
         return exact
@@ -55,7 +55,7 @@ def _unknown(call: Call, workspace: str) -> PipelineRun:
     """Raises RunNotFound; for a workspace that was copied here, with the way to take it over."""
     try:
         copied = call.specs(call.here.repository).state(workspace) is not None
-    except InvalidParams:  # no name of a workspace at all
+    except InvalidParams:  # not the name of a workspace at all
         copied = False
     if copied:
         raise RunNotFound(
@@ -67,7 +67,7 @@ def _unknown(call: Call, workspace: str) -> PipelineRun:
 
 
 def fits_run(run: PipelineRun, text: str) -> bool:
-    """Whether a run can be meant by this, in any of the ways there are."""
+    """Whether this can mean the run, in any of these ways."""
     text = text.rstrip("/")
     return run.workspace == workspace_of(text) or any(fits(run, text) for fits in _WAYS)
 
@@ -85,4 +85,4 @@ def _by_last_words(run: PipelineRun, text: str) -> bool:
 
 
 _WAYS: tuple[Callable[[PipelineRun, str], bool], ...] = (_by_id, _by_name, _by_last_words)
-"""The surest first."""
+"""The most certain first."""

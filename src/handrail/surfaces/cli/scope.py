@@ -1,4 +1,4 @@
-"""`handrail scope …`: why a file lies in or outside the areas of a task, before one is started. Reads nothing."""
+"""`handrail scope …`: why a file is inside or outside the areas of a task, before one is started. Reads nothing."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import click
 import msgspec
 
 from handrail.domain.journal.scope import judge, read_areas, verification
-from handrail.surfaces.cli.columns import columns, dim, one_line, pad, paint, widest
-from handrail.surfaces.cli.options import common_options
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.columns import columns, counted, dim, pad, paint, widest, wrapped
+from handrail.surfaces.cli.options import Commands, common_options
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.refusals import EXIT_REFUSED
 
 
-@click.group()
+@click.group(cls=Commands)
 def scope() -> None:
-    """Try the areas of a task on files."""
+    """Check which files a task's areas cover."""
 
 
 @scope.command()
 @click.option("-a", "--area", "areas", multiple=True, metavar="AREA", help="An area, in order; may be repeated.")
-@click.option("--packages", is_flag=True, help="As if packages had been added or removed.")
+@click.option("--packages", is_flag=True, help="Assume that packages were added or removed.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @common_options
 def test(
@@ -34,8 +34,9 @@ def test(
     root: Path | None,  # noqa: ARG001 - every command takes these
     **options: Any,  # noqa: ARG001
 ) -> None:
-    """Say of each FILE whether it lies in the areas, and which area decides. Files need not exist; they are named from
-    the project's root. Ends with 1 when one lies outside.
+    """Check whether the areas cover each FILE, and which area decides.
+
+    Files need not exist; they are named from the project's root. Exits with 1 if a file is outside.
 
     \b
     An area is         for example       and covers
@@ -58,10 +59,14 @@ def test(
     if as_json:
         echo_json({**found, "files": msgspec.to_builtins(verdicts)})
     else:
-        room = widest(names, columns() * 2 // 3)
+        room = widest(names, columns() // 2)
         for verdict in verdicts:
             mark = paint("✓ in ", "completed") if verdict.in_scope else paint("✗ out", "failed")
-            click.echo(f"{mark}  {pad(verdict.path, room)}  {dim(one_line(verdict.reason))}")
-        for warning in found["warnings"]:
-            click.echo(one_line(warning))
+            reasons = list(wrapped(verdict.reason, columns() - room - 9))
+            click.echo(f"{mark}  {pad(verdict.path, room)}  {dim(reasons[0])}")
+            echo_lines(dim(" " * (room + 9) + line) for line in reasons[1:])
+        if outside := len(found["unexpected_files"]):
+            named = ", ".join(area.declared for area in declared)
+            lies = counted(outside, "file lies", "files lie")
+            echo_lines(wrapped(f"⚠️ {lies} outside the areas ({named})", columns()))
     sys.exit(0 if found["scope_match"] else EXIT_REFUSED)

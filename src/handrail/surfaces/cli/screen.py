@@ -1,6 +1,6 @@
-"""A terminal's screen of one's own: lines drawn in place, and the terminal given back as it was, however it ends.
+"""Takes over a terminal's screen: draws lines in place, and restores the terminal however it ends.
 
-Only POSIX terminals are asked not to echo what is typed; elsewhere that is left as it is.
+Only POSIX terminals are told not to echo what is typed; others keep their setting.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from types import FrameType
 from typing import Any
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
-"""The other screen, without a cursor."""
+"""Switches to the alternate screen and hides the cursor."""
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _BEGIN, _END = "\x1b[?2026h\x1b[H", "\x1b[J\x1b[?2026l"
-"""A frame is shown at once where the terminal can; then from the top, and what is left below is cleared."""
+"""Shows a frame at once if the terminal can; draws from the top, and clears what is left below."""
 _CLEAR_REST = "\x1b[0m\x1b[K"
 QUIT_KEYS = b"qQ\x03\x04"
 
 
 class Screen:
-    """The screen while it is ours. `stirred` is set by whatever is to be looked at at once: a resize, a key."""
+    """The screen while it is ours. `stirred` is set by anything that needs a look at once: a resize, a key."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self.stirred = threading.Event()
         self.left = threading.Event()
-        """Set once the person wants to go."""
+        """Set once the person wants to quit."""
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Puts a frame in the place of the one before."""
+        """Draws a frame over the previous one."""
         self._write(_BEGIN + "\r\n".join(line + _CLEAR_REST for line in lines) + _END)
 
     def show_again(self, *_: Any) -> None:
-        """After a resize, or when the person comes back to a stopped process."""
+        """Called after a resize, or when the person resumes a stopped process."""
         self.stirred.set()
 
     def leave(self) -> None:
@@ -47,7 +47,7 @@ class Screen:
 
 @contextlib.contextmanager
 def own_screen(write: Callable[[str], None]) -> Iterator[Screen]:
-    """The terminal's other screen, until the block ends."""
+    """The terminal's alternate screen, until the block ends."""
     screen = Screen(write)
     with contextlib.ExitStack() as back:
         back.enter_context(_signals(screen))
@@ -59,7 +59,7 @@ def own_screen(write: Callable[[str], None]) -> Iterator[Screen]:
 
 @contextlib.contextmanager
 def _signals(screen: Screen) -> Iterator[None]:
-    """A resize is told to the screen; being asked to end ends the block in order."""
+    """Tells the screen about a resize; a signal to end leaves the block in order."""
 
     def end(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)
@@ -76,7 +76,7 @@ def _signals(screen: Screen) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_keys(screen: Screen) -> Iterator[None]:
-    """What is typed is not shown, and q leaves. Where standard input is no terminal, nobody types."""
+    """Hides what is typed, and lets q quit. If standard input is not a terminal, nobody types."""
     try:
         import termios  # noqa: PLC0415 - only where there are such terminals
     except ImportError:

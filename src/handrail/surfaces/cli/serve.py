@@ -21,14 +21,12 @@ from handrail.wiring import assemble, build_server, stdio_limits
 def serve(address: str | None, token: str | None, root: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ARG001 - the wire is JSON either way
     """Serve MCP on standard input and output, or with --http over HTTP.
 
-    Standard output carries protocol lines and nothing else; logs go to standard error. The end of input, `shutdown` and
-    SIGTERM end the process with 0.
+    Standard output carries only protocol messages; logs go to standard error. The process exits with 0 on end of input,
+    `shutdown` or SIGTERM.
     """
     place = place_of(root)
     settings = settings_of(place, options)
     handrail = assemble(place, settings)
-    if handrail.selection.missing_modules:
-        click.echo(f"handrail: not in this version: {', '.join(handrail.selection.missing_modules)}", err=True)
     if address is not None:
         from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - stdio, the common case, needs no HTTP
         from handrail.surfaces.cli.http import run_http  # noqa: PLC0415 - as above

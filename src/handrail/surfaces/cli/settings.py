@@ -10,8 +10,9 @@ import msgspec
 
 from handrail.protocol.wire import encode
 from handrail.settings import CONFIG_FILE, setting_fields
+from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options, place_of, settings_of
-from handrail.surfaces.cli.render import echo_json, echo_table
+from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table
 
 
 @click.command()
@@ -20,6 +21,10 @@ def settings(root: Path | None, as_json: bool, **options: Any) -> None:
     """Show every setting and its value here."""
     place = place_of(root)
     values = msgspec.to_builtins(settings_of(place, options))
+    if "://" in values["db"]:
+        from handrail.store.opening import shown_address  # noqa: PLC0415 - only for a server's address
+
+        values["db"] = shown_address(values["db"], place.project)
     if as_json:
         echo_json(values)
         return
@@ -27,5 +32,6 @@ def settings(root: Path | None, as_json: bool, **options: Any) -> None:
         (field.name, encode(values[field.name]).decode(), field.variable, field.description)
         for field in setting_fields()
     ]
-    echo_table(("setting", "value", "variable", ""), rows)
-    click.echo(f"\nAlso as --set name=value, or in {place.project / CONFIG_FILE}.")
+    echo_table(("setting", "value", "variable", "meaning"), rows)
+    click.echo()
+    echo_lines(wrapped(f"Also as --set name=value, or in {place.project / CONFIG_FILE}.", columns()))

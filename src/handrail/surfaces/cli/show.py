@@ -1,6 +1,6 @@
 """`handrail show`: one task with everything about it, or one workflow with its tasks as a tree.
 
-What is found out is here; how it is drawn is `shown_lines.py`.
+Gathered here, drawn in `shown_lines.py`.
 """
 
 from __future__ import annotations
@@ -10,44 +10,58 @@ from typing import Any
 
 import click
 
+from handrail.domain.crew.agent import Agent
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.editing import CHUNK, tally_of
-from handrail.domain.work.explaining import explain_task, explain_workflow
+from handrail.domain.work.editing import tally_of
+from handrail.domain.work.explaining import explain_task
 from handrail.domain.work.moving import needed_tasks, workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
+from handrail.kernel.query import Query, chunks
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
+from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import columns
 from handrail.surfaces.cli.options import common_options
-from handrail.surfaces.cli.plan import in_one_look, thing_meant
-from handrail.surfaces.cli.render import echo_json
-from handrail.surfaces.cli.runs import run_sentence
+from handrail.surfaces.cli.plan import how_it_stands, in_one_look, thing_meant
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.cli.shown_lines import TaskShown, WorkflowShown, task_lines, workflow_lines
 from handrail.toolsets.shown import brief_task, shown_checkpoint, shown_task, shown_workflow
 
 READ_CHECKPOINTS = 200
-"""The newest so many checkpoints are read for the files they changed."""
+"""How many of the newest checkpoints are read for the files they changed."""
 
 
 @click.command()
-@click.argument("thing", metavar="TASK|WORKFLOW")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Tasks in the tree.")
-@click.option("--checkpoints", type=click.IntRange(0, READ_CHECKPOINTS), default=5, show_default=True, help="Newest.")
+@click.argument("thing", metavar="TASK|WORKFLOW", shell_complete=completing.things)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Show at most N tasks in the tree.",
+)
+@click.option(
+    "--checkpoints",
+    type=click.IntRange(0, READ_CHECKPOINTS),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="Show the newest N checkpoints.",
+)
 @common_options
 def show(thing: str, limit: int, checkpoints: int, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show a task with all that is known of it, or a workflow with its tasks as a tree.
+    """Show everything about a task, or a workflow with its tasks as a tree.
 
-    It is named by its id, the beginning of one, or its name in what is open here.
+    Name a task or workflow by id, the beginning of an id, or name; open ones are preferred.
     """
     found = in_one_look(root, options, lambda call: look(call, thing, limit=limit, checkpoints=checkpoints))
     if as_json:
         echo_json(_task_document(found) if isinstance(found, TaskShown) else _workflow_document(found))
         return
     lines = task_lines(found, columns()) if isinstance(found, TaskShown) else workflow_lines(found, columns())
-    for line in lines:
-        click.echo(line)
+    echo_lines(lines)
 
 
 def look(call: Call, thing: str, *, limit: int, checkpoints: int) -> TaskShown | WorkflowShown:
@@ -58,7 +72,7 @@ def look(call: Call, thing: str, *, limit: int, checkpoints: int) -> TaskShown |
         return WorkflowShown(
             workflow=meant,
             tally=tally_of(unit, meant.id),
-            why=run_sentence(unit, meant.id) or explain_workflow(unit, meant).sentence,
+            why=how_it_stands(unit, meant),
             tasks=_tree(unit, unit.select(Task, top), limit),
             now=unit.now_ms(),
         )
@@ -67,6 +81,7 @@ def look(call: Call, thing: str, *, limit: int, checkpoints: int) -> TaskShown |
         task=meant,
         workflow=workflow_of(unit, meant),
         parent=unit.get(Task, meant.parent_task_id) if meant.parent_task_id is not None else None,
+        agent=unit.get(Agent, meant.assigned_agent_id) if meant.assigned_agent_id is not None else None,
         why=explain_task(unit, meant).sentence,
         needs=sorted(needed_tasks(unit, meant), key=lambda need: (need.is_finished, need.sequence, need.id)),
         subtasks=_tree(unit, _parts(unit, [meant.id], limit), limit),
@@ -78,15 +93,14 @@ def look(call: Call, thing: str, *, limit: int, checkpoints: int) -> TaskShown |
 
 def _parts(unit: UnitOfWork, above: list[str], most: int) -> list[Task]:
     found: list[Task] = []
-    for start in range(0, len(above), CHUNK):
-        chunk = tuple(above[start : start + CHUNK])
+    for chunk in chunks(above):
         if len(found) < most:
             found += unit.select(Task, Query((("parent_task_id", chunk),), ("sequence",), most - len(found)))
     return found
 
 
 def _tree(unit: UnitOfWork, top: list[Task], limit: int) -> list[Task]:
-    """These tasks and their parts, level by level until `limit`, then in the order a tree is read in."""
+    """These tasks and their parts, level by level up to `limit`, then in tree order."""
     parts: dict[str, list[Task]] = {}
     level, count = top, len(top)
     while level and count < limit:

@@ -1,4 +1,4 @@
-"""How `handrail show` draws a task or a workflow: lines of text, nothing read and nothing printed here."""
+"""How `handrail show` draws a task or a workflow as lines of text. Nothing is read or printed here."""
 
 from __future__ import annotations
 
@@ -7,13 +7,29 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.crew.agent import Agent
 from handrail.domain.work.causes import can_move
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
-from handrail.surfaces.cli.columns import bar, bold, dim, fit, mark, one_line, pad, paint, said, width, wrapped
+from handrail.surfaces.cli.columns import (
+    bar,
+    bold,
+    counted,
+    dim,
+    fit,
+    hanging,
+    headline,
+    mark,
+    one_line,
+    pad,
+    paint,
+    said,
+    width,
+    wrapped,
+)
 
 SHOWN_FILES = 50
 SHOWN_NEEDS = 20
@@ -21,16 +37,18 @@ INDENT = "  "
 
 
 class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A task and what stands around it."""
+    """A task and its surroundings."""
 
     task: Task
     workflow: Workflow
     parent: Task | None
+    agent: Agent | None
+    """The agent that has it, or had it."""
     why: str
     needs: list[Task]
-    """What it waits for or waited for, the unfinished first."""
+    """What it waits for or waited for, unfinished ones first."""
     subtasks: list[Task]
-    """In the order of a tree, each after the one it is part of."""
+    """In tree order, each after the one it is part of."""
     checkpoints: list[Checkpoint]
     """The newest, newest first."""
     files_changed: list[str]
@@ -44,16 +62,18 @@ class WorkflowShown(msgspec.Struct, frozen=True, kw_only=True):
     tally: Tally
     why: str
     tasks: list[Task]
-    """In the order of a tree, each after the one it is part of."""
+    """In tree order, each after the one it is part of."""
     now: int
 
 
 def workflow_lines(found: WorkflowShown, room: int) -> Iterator[str]:
-    """A workflow: what it is, how far it is, its plan, its tasks."""
+    """A workflow: what it is, its progress, its plan, its tasks."""
     workflow, tally = found.workflow, found.tally
-    yield _title(workflow.name, workflow.id, room)
+    yield from headline(workflow.name, [dim(workflow.id)], room)
     created = spoken_time(found.now - workflow.created_at)
-    yield f"{paint(said(workflow.status), workflow.status)}, from {_source(found)}, begun {created} ago"
+    state = said(workflow.status)
+    for number, line in enumerate(wrapped(f"{state}, from {_source(found)}, begun {created} ago", room)):
+        yield line if number else line.replace(state, paint(state, workflow.status), 1)
     if tally.total:
         yield f"{bar(tally.finished, tally.total)} {tally.finished}/{tally.total} done"
     yield from wrapped(found.why, room)
@@ -77,9 +97,9 @@ def _source(found: WorkflowShown) -> str:
 
 
 def task_lines(found: TaskShown, room: int) -> Iterator[str]:
-    """A task: where it stands and why, what is to be done, what was done."""
+    """A task: its state and why, what is to be done, what was done."""
     task = found.task
-    yield _title(task.name, task.id, room)
+    yield from headline(task.name, [dim(task.id)], room)
     yield from wrapped(_place(found), room)
     yield from wrapped(found.why, room)
     yield from _section("To do", task.description, room)
@@ -95,7 +115,7 @@ def task_lines(found: TaskShown, room: int) -> Iterator[str]:
         yield from tree_lines(found.subtasks, found.now, room)
     if task.unblocks:
         waiting = "waited" if task.is_finished else "waits" if task.unblocks == 1 else "wait"
-        yield from ("", f"{task.unblocks} {'task' if task.unblocks == 1 else 'tasks'} {waiting} for it.")
+        yield from ("", f"{counted(task.unblocks, 'task')} {waiting} for it.")
     yield from _section("Outcome", task.outcome or "", room)
     yield from _section("Error", task.error or "", room)
     yield from _checkpoint_lines(found, room)
@@ -117,7 +137,8 @@ def _place(found: TaskShown) -> str:
     if task.attempts > 1:
         words.append(f"attempt {task.attempts}")
     if task.assigned_agent_id:
-        words.append(f"with {task.assigned_agent_id}")
+        name = f"{found.agent.name} ({found.agent.id})" if found.agent is not None else task.assigned_agent_id
+        words.append(f"with {name}")
     return ", ".join(words)
 
 
@@ -126,7 +147,7 @@ def _plan_lines(plan: dict[str, Any], room: int) -> Iterator[str]:
         return
     yield from _section("Plan", str(plan.get("approach", "")), room)
     for number, step in enumerate(plan.get("steps", ()), start=1):
-        yield from _hanging(f"{number}. ", str(step), room)
+        yield from hanging(f"{number}. ", str(step), room, INDENT)
     for title, name in (("modifies", "files_to_modify"), ("creates", "files_to_create"), ("needs", "context_needed")):
         if plan.get(name):
             yield from wrapped(f"{title} {', '.join(map(str, plan[name]))}", room, INDENT)
@@ -140,14 +161,14 @@ def _checkpoint_lines(found: TaskShown, room: int) -> Iterator[str]:
     yield bold(f"Checkpoints, the newest {shown} of {total}" if total > shown else "Checkpoints, newest first")
     for checkpoint in found.checkpoints:
         ago = spoken_time(found.now - checkpoint.created_at)
-        yield from _hanging(f"{checkpoint.type}, {ago} ago: ", checkpoint.summary, room)
+        yield from hanging(f"{checkpoint.type}, {ago} ago: ", checkpoint.summary, room, INDENT)
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
 def tree_lines(tasks: Sequence[Task], now: int, room: int, *, flat: bool = False) -> Iterator[str]:
-    """Tasks under each other, subtasks further in, each with its mark and what is the matter with it."""
+    """Tasks one below the other, subtasks indented, each with its mark and any problem."""
     depths: dict[str, int] = {}
     for task in tasks:
         above = task.parent_task_id
@@ -170,7 +191,7 @@ def _matter(task: Task, open_names: set[str], now: int, room: int) -> str:
     state = _state(task)
     if task.status == "pending" and task.unmet:
         known = [name for name in task.depends_on if name in open_names]
-        count = f"{task.unmet} {'task' if task.unmet == 1 else 'tasks'}"
+        count = counted(task.unmet, "task")
         return dim(fit(f"waits for {', '.join(known) if len(known) == task.unmet else count}", room))
     if task.status == "pending" and task.open_children:
         return fit("waits for its subtasks", room)
@@ -179,10 +200,6 @@ def _matter(task: Task, open_names: set[str], now: int, room: int) -> str:
         text += f" for {spoken_time(now - task.started_at)}"
     reason = task.error if task.status == "failed" else task.outcome
     return paint(fit(f"{text}: {reason}" if reason else text, room), state)
-
-
-def _title(name: str, key: str, room: int) -> str:
-    return f"{bold(fit(name, room - width(key) - 2))}  {dim(key)}"
 
 
 def _section(title: str, text: str, room: int) -> Iterator[str]:
@@ -197,11 +214,4 @@ def _list_section(title: str, entries: Iterable[Any], room: int) -> Iterator[str
         if number == 0:
             yield ""
             yield bold(title)
-        yield from _hanging("- ", str(entry), room)
-
-
-def _hanging(begin: str, text: str, room: int) -> Iterator[str]:
-    """A text behind a beginning, with what does not fit on the first line further in."""
-    inner = " " * min(4, width(begin))
-    for number, line in enumerate(wrapped(f"{begin}{one_line(text)}", room, INDENT + inner)):
-        yield f"{INDENT}{line.lstrip()}" if number == 0 else line
+        yield from hanging("- ", str(entry), room, INDENT)

@@ -15,28 +15,46 @@ from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.work.causes import STARTED
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
-from handrail.domain.work.explaining import OPEN_QUESTIONS, explain_workflow
-from handrail.domain.work.task import RUNNING, SHOWN_STATES, Task
+from handrail.domain.work.explaining import OPEN_QUESTIONS
+from handrail.domain.work.task import AT_WORK, RUNNING, SHOWN_STATES, Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bar, bold, columns, dim, fit, mark, pad, paint, said, widest, width, wrapped
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import (
+    bar,
+    bold,
+    columns,
+    counted,
+    dim,
+    fit,
+    hanging,
+    mark,
+    packed,
+    pad,
+    paint,
+    said,
+    widest,
+    width,
+    wrapped,
+)
 from handrail.surfaces.cli.options import common_options
-from handrail.surfaces.cli.plan import in_one_look, workflow_meant
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.plan import how_it_stands, in_one_look, workflow_meant
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.cli.review import open_reviews_here
-from handrail.surfaces.cli.runs import Standing, run_sentence, standing
+from handrail.surfaces.cli.runs import Standing, standing
 from handrail.toolsets.here import open_workflows
 
 SHOWN_WORKFLOWS = 20
 SHOWN_REVIEWS = 10
+BESIDE_NAMES, LEAST_NAMES = 46, 30
+"""The columns that id and state take beside a name; and a name's least width, below which they go under it."""
 SHOWN_TASKS = 5
-"""Tasks under way, and as many failed ones, that are shown of each workflow; of one asked for, ten times as many."""
+"""How many running and how many failed tasks are shown per workflow; ten times as many for one that is named."""
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -57,7 +75,7 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
     for_ms: int
     assigned_agent_id: str | None
     whose: str | None
-    """The same in words, and whether that agent is still there."""
+    """The same in words, and whether that agent is still present."""
     error: str | None
     last_checkpoint: Said | None
 
@@ -79,7 +97,7 @@ class OpenWorkflow(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[Active, ...]
     why: str
     run: Standing | None = None
-    """Where it stands as a pipeline, for one that is."""
+    """Where it is as a pipeline run, if it is one."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,9 +110,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     options: list[str]
     for_ms: int
     kind: str
-    """`decision`: work waits for it. `review`: it is to be looked at, and nothing waits."""
+    """`decision`: work waits for it. `review`: to be looked at; nothing waits."""
     run: str | None = None
-    """The title of the run that waits for it, where one does, and its workspace."""
+    """The title and workspace of the run that waits for it, if one does."""
     workspace: str | None = None
 
 
@@ -104,32 +122,31 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     workflows: tuple[OpenWorkflow, ...]
     questions: tuple[Question, ...]
     more_workflows: int
-    """Open here, and not among those shown."""
+    """Open here, but not shown."""
     elsewhere: int
     """Open in other repositories of the same store."""
     unread_messages: int = 0
-    """What agents wrote to the person and the person has not read."""
+    """Messages from agents that the person has not read."""
 
 
 @click.command()
-@click.argument("workflow", required=False)
-@click.option("--all", "everywhere", is_flag=True, help="Of every repository in the store, not only of this one.")
+@click.argument("workflow", required=False, shell_complete=completing.workflows)
+@click.option("--all", "everywhere", is_flag=True, help="Every repository in the store, not only this one.")
 @common_options
 def status(workflow: str | None, everywhere: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Show what is open: how far it is, what is under way, what failed, what waits for you.
+    """Show what is open: progress, running and failed tasks, and what waits for you.
 
-    WORKFLOW is an id, the beginning of one, or a name; without it every open workflow is shown.
+    WORKFLOW is an id, the beginning of one, or a name; without it, every open workflow is shown.
     """
     found = in_one_look(root, options, lambda call: look(call, workflow, everywhere=everywhere))
     if as_json:
         echo_json(found)
         return
-    for line in drawn(found, columns(), repositories=everywhere):
-        click.echo(line)
+    echo_lines(drawn(found, columns(), repositories=everywhere))
 
 
 def look(call: Call, workflow: str | None, *, everywhere: bool = False) -> Status:
-    """What is open here; of one workflow where one is named."""
+    """What is open here; of one workflow if one is named."""
     unit = call.work
     everything = unit.count(Workflow, Query((("status", OPEN),)))
     if workflow is not None:
@@ -168,7 +185,7 @@ def _open_workflow(unit: UnitOfWork, workflow: Workflow, most: int) -> OpenWorkf
         by_status={state: tally.counts[state] for state in SHOWN_STATES},
         running=tuple(_active(unit, task) for task in running[:most]),
         failed=tuple(_active(unit, task) for task in _newest(unit, workflow, "failed", most)),
-        why=run_sentence(unit, workflow.id) or explain_workflow(unit, workflow).sentence,
+        why=how_it_stands(unit, workflow),
         run=standing(unit, run) if run is not None else None,
     )
 
@@ -195,8 +212,8 @@ def _active(unit: UnitOfWork, task: Task) -> Active:
 
 
 def _questions(call: Call, workflows: Sequence[Workflow], *, named: bool, everywhere: bool) -> tuple[Question, ...]:
-    """Decisions that these workflows wait for, and reviews: of the one workflow that is named, else of all here, since
-    a review outlives its workflow."""
+    """Decisions that these workflows wait for, and reviews: of the named workflow, otherwise of all here, since a
+    review outlives its workflow."""
     unit = call.work
     keys = tuple(workflow.id for workflow in workflows)
     waited_for = (("workflow_id", keys), ("status", GATE_MACHINE.initial), ("kind", "decision"))
@@ -222,12 +239,14 @@ def _question(unit: UnitOfWork, gate: Gate) -> Question:
 
 
 def drawn(found: Status, room: int, *, repositories: bool = False) -> Iterator[str]:
-    """The status as lines of at most `room` columns, where asked with the repository of each workflow."""
+    """The status as lines of at most `room` columns, with each workflow's repository if asked for."""
     if not found.workflows:
         yield "No workflow is open here."
-        yield "Ask your agent to plan its work with Handrail, or see how to begin one yourself:"
+        yield from wrapped("Ask your agent to plan its work with Handrail, or see how to begin one yourself:", room)
         yield "  handrail call workflow_create --arguments"
-    names = widest((one.name for one in found.workflows), room - 46)
+    names = widest((one.name for one in found.workflows), room - BESIDE_NAMES)
+    if names < widest((one.name for one in found.workflows), LEAST_NAMES):
+        names = 0  # too narrow for one line each
     for number, workflow in enumerate(found.workflows):
         if number:
             yield ""
@@ -236,12 +255,12 @@ def drawn(found: Status, room: int, *, repositories: bool = False) -> Iterator[s
             yield f"  {dim(fit(f'in {workflow.repository_path}', room - 2))}"
     yield from _drawn_questions(found.questions, room)
     if found.unread_messages:
-        messages = "message" if found.unread_messages == 1 else "messages"
-        yield f"\n{found.unread_messages} unread {messages}: `handrail message`"
+        yield f"\n{counted(found.unread_messages, 'unread message')}: `handrail message`"
     if found.more_workflows:
-        yield f"\n{found.more_workflows} more are open; name one to see it."
+        yield f"\n{found.more_workflows} more {'is' if found.more_workflows == 1 else 'are'} open; name one to see it."
     if found.elsewhere:
-        yield f"\n{found.elsewhere} open in other repositories of this store: handrail status --all"
+        yield ""
+        yield from wrapped(f"{found.elsewhere} open in other repositories of this store: handrail status --all", room)
 
 
 def _drawn_questions(questions: Sequence[Question], room: int) -> Iterator[str]:
@@ -252,22 +271,29 @@ def _drawn_questions(questions: Sequence[Question], room: int) -> Iterator[str]:
         yield bold("Waiting for you")
     for question in decisions:
         answers = f" ({' / '.join(question.options)})" if question.options else ""
-        yield f"  {fit(f'? {question.question}{answers}, for {spoken_time(question.for_ms)}', room - 2)}"
+        yield from hanging("? ", f"{question.question}{answers}, for {spoken_time(question.for_ms)}", room, "  ")
         if question.run is not None:
             yield from wrapped(f'of "{fit(question.run, room)}", {question.workspace}', room, "    ")
     if reviews:
         yield ""
-        yield f"{bold('To look at')}; `handrail review` shows more and closes them"
+        yield bold("To look at")
     for review in reviews[:SHOWN_REVIEWS]:
         since = f", for {spoken_time(review.for_ms)}"
         yield f"  ! {fit(review.question, room - 4 - width(since))}{since}"
         yield f"    {dim(review.id)}"
     if len(reviews) > SHOWN_REVIEWS:
         yield f"  and {len(reviews) - SHOWN_REVIEWS} more"
+    if reviews:
+        yield from wrapped("`handrail review` shows more and closes them.", room, "  ")
 
 
 def _drawn_workflow(workflow: OpenWorkflow, names: int, room: int) -> Iterator[str]:
-    yield f"{bold(pad(workflow.name, names))}  {workflow.id}  {paint(said(workflow.status), workflow.status)}"
+    about = (workflow.id, paint(said(workflow.status), workflow.status))
+    if names:
+        yield "  ".join((bold(pad(workflow.name, names)), *about))
+    else:
+        yield bold(fit(workflow.name, room))
+        yield from packed(about, room, "  ")
     yield from _progress(workflow, room)
     tasks = (*workflow.running, *workflow.failed)
     width = widest((task.name for task in tasks), room // 3)
@@ -281,7 +307,7 @@ def _drawn_workflow(workflow: OpenWorkflow, names: int, room: int) -> Iterator[s
 
 
 def _progress(workflow: OpenWorkflow, room: int) -> Iterator[str]:
-    """A bar and the counts, on a line of their own where they are long."""
+    """A bar and the counts, on a separate line if they are long."""
     if not workflow.total_tasks:
         return
     line = f"{bar(workflow.finished_tasks, workflow.total_tasks)} {workflow.finished_tasks}/{workflow.total_tasks} done"
@@ -296,7 +322,7 @@ def _progress(workflow: OpenWorkflow, room: int) -> Iterator[str]:
 def _counts(workflow: OpenWorkflow) -> str:
     counts = workflow.by_status
     found = [
-        (sum(counts[state] for state in STARTED), "under way"),
+        (sum(counts[state] for state in AT_WORK), "under way"),
         (counts["paused"], "paused"),
         (counts["failed"], "failed"),
         (workflow.ready_tasks, "ready"),

@@ -1,4 +1,4 @@
-"""`handrail tools`: what a client would be shown, and what it costs."""
+"""`handrail tools`: what a client would see, and what it costs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import click
 
 from handrail.kernel.tokens import estimate_tokens
 from handrail.protocol.wire import encode
+from handrail.surfaces.cli.columns import columns, counted, wrapped
 from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
-from handrail.surfaces.cli.render import echo_json, echo_table
+from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table
 from handrail.wiring import assemble, build_server
 
 
@@ -18,7 +19,7 @@ from handrail.wiring import assemble, build_server
 @toolset_options
 @common_options
 def tools(root: Path | None, as_json: bool, **options: Any) -> None:
-    """List the tools a client is shown, with what each costs in tokens.
+    """List the tools a client sees, and what each costs in tokens.
 
     With --json: exactly what `tools/list` answers.
     """
@@ -34,6 +35,8 @@ def tools(root: Path | None, as_json: bool, **options: Any) -> None:
         for entry, cost in zip(handrail.switch.published(), costs, strict=True)
     ]
     echo_table(("tool", "toolset", "tokens", "purpose"), rows)
-    click.echo(f"\n{len(rows)} tools, about {sum(costs)} tokens in a client that loads every schema.")
+    click.echo()
+    summary = f"{counted(len(rows), 'tool')}, about {sum(costs):,} tokens in a client that loads every schema."
+    echo_lines(wrapped(summary, columns()))
     if handrail.selection.missing:
-        click.echo(f"Not in this version: {', '.join(handrail.selection.missing)}.")
+        echo_lines(wrapped(f"Not in this version: {', '.join(handrail.selection.missing)}.", columns()))

@@ -1,7 +1,7 @@
 """`handrail up`: Handrail for every client on this machine over HTTP, the line to paste into each, and the page.
 
-The page's sign-in link is shown on a terminal and nowhere else: whoever has it decides in the name of the person who
-started this, and what stands in a file, a log or JSON is read by agents too.
+The page's sign-in link is shown on a terminal and nowhere else: anyone who has it decides in the name of the person who
+started this, and agents also read files, logs and JSON.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def http_lines(url: str, token: str) -> dict[str, tuple[str, str]]:
 
 
 def client_url(bound: str, settings: Settings) -> str:
-    """The address clients use: one that stands for every interface of this machine is nobody's name."""
+    """The address clients use: one that means every interface of this machine is not a usable name."""
     for everywhere in ("//0.0.0.0:", "//[::]:"):
         if everywhere in bound and settings.allow_hosts:
             name = settings.allow_hosts[0]
@@ -52,12 +52,12 @@ def client_url(bound: str, settings: Settings) -> str:
 
 
 def sign_in_link(url: str, code: str) -> str:
-    """The page's address beside the tools' `url`, with a code that signs in once."""
+    """The page's address, next to the tools' `url`, with a code that signs in once."""
     return f"{url.rpartition('/')[0]}/?token={code}"
 
 
 def team_line(settings: Settings) -> str:
-    """How others get a token of their own. The store's address is not repeated: it may hold a password."""
+    """How others get a token of their own. The store's address is not repeated: it may contain a password."""
     store = " --global" if settings.global_store else " --db …, as here," if settings.db else ""
     return f"The token is yours alone; handrail token create NAME{store} makes one for somebody else."
 
@@ -65,13 +65,13 @@ def team_line(settings: Settings) -> str:
 @click.command()
 @click.option("--http", "address", metavar="HOST:PORT", help="Where to serve.  [default: 127.0.0.1:8765]")
 @click.option("--token", envvar="HANDRAIL_TOKEN", help="The bearer token of HTTP calls.  [default: ~/.handrail/token]")
-@click.option("--open", "opens", is_flag=True, help="Open the page in a browser; it asks for the code of the link.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser; it asks for the code in the link.")
 @toolset_options
 @common_options
 def up(address: str | None, token: str | None, opens: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Serve MCP over HTTP and the page, and print the line to paste into each client. Ctrl-C ends it.
+    """Serve MCP over HTTP and the page, and print the line to paste into each client. Press Ctrl-C to stop.
 
-    The page shows what agents do and asks what people decide. Its sign-in link is printed on a terminal only.
+    The page shows what agents do and asks for people's decisions. Its sign-in link is printed only on a terminal.
     """
     from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - only to serve, not to show help
     from handrail.surfaces.cli.approvals import settle_approvals  # noqa: PLC0415 - as above
@@ -95,14 +95,14 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
             link = sign_in_link(url, new_code(START_CODE_S)) if shown else None
             told = (_about_page(url, link), _what_is_on(handrail), team_line(settings))
             click.echo(welcome(url, secret, place.project, *told))
-        if opens:  # without the code: what a browser is started with, every program of this user can read
+        if opens:  # without the code: every program of this user can read a browser's arguments
             _open(f"{url.rpartition('/')[0]}/")
 
     run_page(place, settings, address=address or settings.http, token=secret, owner=person().name, when_ready=tell)
 
 
 def _about_page(url: str, link: str | None) -> str:
-    """How to sign in: by a link that works once, or where that must not be shown, by a token."""
+    """How to sign in: by a link that works once or, if that must not be shown, by a token."""
     if link is not None:
         return f"The page, signed in (this link works once):\n  {click.style(link, bold=True)}"
     page = f"{url.rpartition('/')[0]}/"
@@ -113,7 +113,7 @@ def _about_page(url: str, link: str | None) -> str:
 
 
 def _open(link: str) -> None:
-    """Opens a browser, and goes on where there is none."""
+    """Opens a browser, and carries on if there is none."""
     import webbrowser  # noqa: PLC0415 - only when it is asked for
 
     try:
@@ -125,16 +125,14 @@ def _open(link: str) -> None:
 
 
 def _what_is_on(handrail: Handrail) -> str:
-    """The tools that clients will see, and what was asked for in vain."""
+    """The tools that clients will see."""
     selection = handrail.selection
     text = f"On: {', '.join(selection.names)} ({len(handrail.switch.published())} tools)."
-    if selection.missing_modules:
-        text += f" Not in this version: {', '.join(selection.missing_modules)}."
     return f"{text} Others: --profile or --toolsets; `handrail tools` lists them."
 
 
 def welcome(url: str, token: str, project: Path, page: str, on: str, team: str) -> str:
-    """What is said once it serves. The page comes last: there eyes rest, and a terminal of 24 rows has scrolled."""
+    """What is printed once it serves. The page comes last: people look there, and 24 rows have scrolled by then."""
     lines = [
         f"Handrail {__version__} gives coding agents steps to hold on to. It serves {project}",
         f"at {click.style(url, bold=True)} until you press Ctrl-C.",

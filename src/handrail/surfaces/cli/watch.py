@@ -1,7 +1,7 @@
-"""`handrail watch`: what is open, under way and waiting for you, in a terminal, as it changes.
+"""`handrail watch`: what is open, in progress and waiting for you, in a terminal, as it changes.
 
-It waits for the ledger's next event and looks then; now and then it looks anyway, because an agent that falls silent
-leaves no event. What it shows is `watch_frame.py`'s.
+It waits for the ledger's next event and then reads; from time to time it reads anyway, because an agent that falls
+silent leaves no event. `watch_frame.py` decides what it shows.
 """
 
 from __future__ import annotations
@@ -17,30 +17,31 @@ import click
 import msgspec
 
 from handrail.operation import Call
+from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import MOST_COLUMNS
-from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
-from handrail.surfaces.cli.plan import in_one_look
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.options import common_options, person, place_of
+from handrail.surfaces.cli.plan import in_one_look, looking_call
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.cli.screen import Screen, own_screen
 from handrail.surfaces.cli.watch_frame import Look, Size, frame, look
-from handrail.wiring import Place, assemble, looking_ledger
 
 BETWEEN_S = 0.2
-"""Frames are at least so far apart: five a second are enough to see, and calm."""
+"""The least time between frames: five a second are enough to follow, and calm."""
 LOOK_ANYWAY_S = 15.0
-"""Without any event for so long it looks again: silence makes agents late, and times grow."""
+"""After this long without an event it reads anyway: silence makes agents late, and elapsed times grow."""
 ONCE_ROWS, ONCE_EVENTS = 1000, 10
-"""Of a frame that is only printed: nothing is cut, and of the events the newest are enough."""
+"""For a frame that is only printed: nothing is cut, and the newest events are enough."""
 
 
 @click.command()
-@click.argument("workflow", required=False)
-@click.option("--once", is_flag=True, help="Print it once and end; so it is where the output is no terminal.")
+@click.argument("workflow", required=False, shell_complete=completing.workflows)
+@click.option("--once", is_flag=True, help="Print it once and exit; the default when the output is not a terminal.")
 @common_options
 def watch(workflow: str | None, once: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Watch what happens: what waits for you, workflows, tasks under way, agents, the newest events.
+    """Watch what happens: what waits for you, workflows, running tasks, agents, the latest events.
 
-    WORKFLOW is an id, the beginning of one, or a name; without it everything open here is shown. q or Ctrl-C ends it.
+    WORKFLOW is an id, the beginning of one, or a name; without it, everything open here is shown. Press q or Ctrl-C to
+    quit.
     """
     place = place_of(root)
     title = place.project.name
@@ -50,11 +51,10 @@ def watch(workflow: str | None, once: bool, root: Path | None, as_json: bool, **
             echo_json(found)
             return
         newest = msgspec.structs.replace(found, events=found.events[:ONCE_EVENTS])
-        for line in frame(newest, Size(_columns(), ONCE_ROWS)):
-            click.echo(line)
+        echo_lines(frame(newest, Size(_columns(), ONCE_ROWS)))
         return
     call = looking_call(place, options)
-    looked(call, workflow, title)  # what cannot be shown is refused before the screen is taken
+    looked(call, workflow, title)  # refuses before the screen is taken
     try:
         with own_screen(_write) as screen:
             _follow(call, screen, workflow, title)
@@ -62,14 +62,8 @@ def watch(workflow: str | None, once: bool, root: Path | None, as_json: bool, **
         pass
 
 
-def looking_call(place: Place, options: dict[str, Any]) -> Call:
-    """A call for who only looks: where nothing is stored yet, that makes no store."""
-    settings = settings_of(place, options)
-    return assemble(place, settings, ledger=looking_ledger(place, settings)).call
-
-
 def _follow(call: Call, screen: Screen, workflow: str | None, title: str) -> None:
-    """Looks and draws until the person leaves."""
+    """Reads and draws until the person leaves."""
     while not screen.left.is_set():
         screen.stirred.clear()
         began_s = time.monotonic()
@@ -84,7 +78,7 @@ def looked(call: Call, workflow: str | None, title: str) -> Look:
 
 
 def _size() -> Size:
-    """The terminal as it is now; its last column stays empty, so that no line ever wraps."""
+    """The terminal's current size; its last column stays empty, so that no line ever wraps."""
     found = os.get_terminal_size(sys.stdout.fileno())
     return Size(max(20, min(found.columns, MOST_COLUMNS) - 1), max(2, found.lines))
 
@@ -94,6 +88,6 @@ def _columns() -> int:
 
 
 def _write(text: str) -> None:
-    """As it is: whether there are colours was settled when the lines were made."""
+    """Written as it is: colours were decided when the lines were made."""
     sys.stdout.write(text)
     sys.stdout.flush()

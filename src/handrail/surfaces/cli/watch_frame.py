@@ -1,6 +1,6 @@
-"""What `handrail watch` shows: one look at the store, and the look as lines that fit a terminal. Nothing is printed.
+"""What `handrail watch` shows: one reading of the store, as lines that fit a terminal. Nothing is printed here.
 
-`frame` is a function of the look, the size and the moment. What has no room is counted, never dropped in silence.
+`frame` is a function of that reading, the size and the time. What does not fit is counted, never silently dropped.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ import msgspec
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.presence import claims_of
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.overview.deeds import told
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bar, bold, dim, fit, mark, pad, paint, said, widest, width
+from handrail.surfaces.cli.columns import bar, bold, counted, dim, fit, mark, pad, paint, said, widest, width
 from handrail.surfaces.cli.plan import workflow_meant
 from handrail.surfaces.cli.status import Active, OpenWorkflow, Question, Status
 from handrail.surfaces.cli.status import look as look_at_status
 from handrail.toolsets.agent import ListAgents, agent_list
 
 EVENTS = 200
-"""Newest events that are read: folded, as many as a tall terminal shows."""
+"""How many of the newest events are read: folded, as many as a tall terminal shows."""
 AGENTS = 50
 LATE_AFTER = 2
-"""Heartbeats without a sign after which an agent is late; after three it is lost."""
+"""After this many missed heartbeats an agent is late; after three it is lost."""
 BAR = 12
 MOVED = "pipeline.moved"
-"""A run's turn: the one kind of event that comes in rows, and that says where its run is."""
+"""A run's turn: the one kind of event that comes in series, and that says where its run is."""
 _TIERS = {"ok": ("●", "completed"), "late": ("◐", "paused"), "lost": ("✗", "failed")}
-"""For each tier its mark, and the state whose colour it has."""
+"""Each tier's mark, and the state whose colour it uses."""
 
 
 class Watcher(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as it is watched."""
+    """An agent being watched."""
 
     name: str
     tier: str
@@ -53,12 +54,14 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """One event in words."""
 
     at: int
-    """Of several alike the newest."""
+    """The time of the newest, if several are folded."""
     who: str
     kind: str
     about: str
+    words: str = ""
+    """The same for people: what was done, to what, by name."""
     times: int = 1
-    """How many alike came one after the other."""
+    """How many similar ones came in a row."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +74,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     agents_in_all: int
     events: tuple[Happened, ...]
     position: int = 0
-    """Of the newest event that it knows."""
+    """The position of the newest event it includes."""
 
 
 class Size(NamedTuple):
@@ -80,7 +83,7 @@ class Size(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A heading and what is under it; `least` lines of it stay as long as anything does."""
+    """A heading and its lines; at least `least` of them stay as long as anything does."""
 
     title: str
     lines: list[str]
@@ -93,7 +96,7 @@ class _Section(NamedTuple):
 
 
 def look(call: Call, workflow: str | None, title: str) -> Look:
-    """One look: at everything open here, or at one workflow."""
+    """Reads everything open here, or one workflow."""
     unit = call.work
     status = look_at_status(call, workflow)
     found = agent_list(call, ListAgents(limit=AGENTS))
@@ -112,7 +115,7 @@ def look(call: Call, workflow: str | None, title: str) -> Look:
 
 
 def _watcher(call: Call, agent: dict[str, Any]) -> Watcher | None:
-    """None for one that has left and holds nothing: nobody waits for it."""
+    """None for an agent that has left and holds nothing: nobody waits for it."""
     seen = agent["liveness"]
     task = agent.get("current_task", {}).get("name") or _left_behind(call.work, agent["id"])
     heard_at = seen.get("last_call")
@@ -125,23 +128,25 @@ def _watcher(call: Call, agent: dict[str, Any]) -> Watcher | None:
 
 
 def _left_behind(unit: UnitOfWork, agent_id: str) -> str | None:
-    """The task of a claim that ran out and that nobody has taken since."""
+    """The task of a claim that expired and that nobody has taken since."""
     _, lapsed = claims_of(unit, agent_id)
     task = unit.get(Task, lapsed[0].id) if lapsed else None
     return task.name if task is not None else None
 
 
 def _folded(unit: UnitOfWork, events: Sequence[Event]) -> Iterator[Happened]:
-    """Events in words, the newest first. Of those alike that follow each other the newest stands for all: a run that
-    takes turn after turn would push out everything else."""
+    """Events in words, newest first. The newest of similar ones in a row stands for all: a run that takes turn after
+    turn would crowd out everything else."""
 
     def alike(event: Event) -> tuple[str, str, str]:
         about = event.stream if event.kind == MOVED else _about(unit, event)
         return event.actor, event.kind, about
 
-    for _, group in groupby(reversed(events), alike):
-        newest, *older = group
-        yield msgspec.structs.replace(_happened(unit, newest), times=1 + len(older))
+    groups = [list(group) for _, group in groupby(reversed(events), alike)]
+    words = told(unit, [newest for newest, *_ in groups])
+    for newest, *older in groups:
+        happened = _happened(unit, newest)
+        yield msgspec.structs.replace(happened, words=words[newest.position], times=1 + len(older))
 
 
 def _happened(unit: UnitOfWork, event: Event) -> Happened:
@@ -155,7 +160,7 @@ def _happened(unit: UnitOfWork, event: Event) -> Happened:
 
 
 def _about(unit: UnitOfWork, event: Event) -> str:
-    """The name of what an event is about: a task of it, else what its stream belongs to; of a run's turn the phase."""
+    """The name of what an event is about: its task, or what its stream belongs to; for a run's turn, the phase."""
     for change in event.changes:
         if event.kind != MOVED and change.table == "task" and (task := unit.get(Task, change.key)) is not None:
             return task.name
@@ -172,7 +177,7 @@ def _about(unit: UnitOfWork, event: Event) -> str:
 
 
 def frame(look: Look, size: Size, zone: tzinfo | None = None) -> list[str]:
-    """The look as at most `size.rows` lines of at most `size.columns` columns."""
+    """The reading as at most `size.rows` lines of at most `size.columns` columns."""
     room = size.columns
     sections = [
         section
@@ -201,8 +206,8 @@ def _heading(look: Look, room: int, zone: tzinfo | None) -> str:
 
 
 def _given(sections: Sequence[_Section], rows: int) -> list[int]:
-    """How many lines each section gets, its heading not counted: first the least of each, as far as there is room, then
-    more in the order they come in. A section that gets none is left out."""
+    """How many lines each section gets, not counting its heading: first the minimum of each, as far as there is room,
+    then more in order. A section that gets none is left out."""
     given = [0] * len(sections)
     for number, section in enumerate(sections):
         least = min(section.least, len(section.lines))
@@ -237,10 +242,8 @@ def _waiting(status: Status, room: int) -> _Section:
     lines = [_decision(question, room) for question in decisions]
     lines += [f"  {paint('!', 'paused')} {_asked(question, question.question, room)}" for question in reviews]
     if status.unread_messages:
-        messages = "message" if status.unread_messages == 1 else "messages"
-        lines.append(
-            f"  {paint('✉', 'paused')} {fit(f'{status.unread_messages} unread {messages}: handrail message', room - 4)}"
-        )
+        unread = f"{counted(status.unread_messages, 'unread message')}: handrail message"
+        lines.append(f"  {paint('✉', 'paused')} {fit(unread, room - 4)}")
     return _Section("Waiting for you", lines, least=4)
 
 
@@ -319,18 +322,18 @@ def _agent(agent: Watcher, now: int, names: int, room: int) -> str:
 def _events(look: Look, room: int, zone: tzinfo | None) -> _Section:
     left = room - len(_clock(look.now, zone)) - 4
     who = widest((event.who for event in look.events), max(4, left // 5))
-    kind = widest((_times(event) for event in look.events), min(left - who - 2, max(8, left // 3)))
-    left -= who + kind + 4
+    left -= who + 2
     lines = [
-        f"  {dim(_clock(event.at, zone))}  {pad(event.who, who)}  {pad(_times(event), kind)}"
-        + (f"  {fit(event.about, left)}" if left > 0 else "")
-        for event in look.events
+        f"  {dim(_clock(event.at, zone))}  {pad(event.who, who)}  {_did(event, left)}".rstrip() for event in look.events
     ]
     return _Section("Newest", lines, least=3)
 
 
-def _times(event: Happened) -> str:
-    return event.kind if event.times == 1 else f"{event.kind} ×{event.times}"
+def _did(event: Happened, room: int) -> str:
+    """What was done, and how often if more than once."""
+    times = "" if event.times == 1 else f" ×{event.times}"
+    words = event.words or f"{event.kind} {event.about}"
+    return fit(words, room - width(times)) + times if room > width(times) else fit(words, max(0, room))
 
 
 def _clock(at_ms: int, zone: tzinfo | None) -> str:

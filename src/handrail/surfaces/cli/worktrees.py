@@ -1,5 +1,5 @@
-"""`handrail worktrees`: the working copies of parallel tasks for people. What state they are in, what will not merge,
-what they take, and clearing up, which says first what it would do."""
+"""`handrail worktrees`: the working copies of parallel tasks for people: their state, what will not merge, their size,
+and cleaning up, which says first what it would do."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from handrail.domain.workspaces.keeping import end_workspace, find_workspace
 from handrail.domain.workspaces.ordering import in_order, tasks_of, waits_for
 from handrail.domain.workspaces.workspace import Workspace
 from handrail.domain.workspaces.worktrees import Looked, Removal
-from handrail.kernel.errors import ClaimHeld, WorktreeRefused
+from handrail.kernel.errors import ClaimHeld, WorkspaceNotFound, WorktreeRefused
 from handrail.kernel.query import Query
 from handrail.operation import Call
 from handrail.surfaces.calling import run
-from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, spoken_bytes, wrapped
+from handrail.surfaces.cli import completing
+from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, one_line, spoken_bytes, width, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.plan import looking_call
+from handrail.surfaces.cli.progress import progress
+from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.mcp.tools import operation_named
 from handrail.toolsets.workspace import Seen, look, shown_clash
 from handrail.wiring import assemble
@@ -42,32 +45,31 @@ class Found(NamedTuple):
 
 @click.group(cls=ListFirst)
 def worktrees() -> None:
-    """Show worktrees and end them; no commit is ever lost by it. Without a command, list them."""
+    """Show, merge and clean up worktrees; no commit is ever lost. Without a command, list them."""
 
 
 @worktrees.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also those that are merged or abandoned.")
+@click.option("--all", "everything", is_flag=True, help="Include those that are merged or abandoned.")
 @common_options
 def list_(everything: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """List worktrees: state, foreseen conflicts, disk."""
-    call = _call(root, options)
+    """List worktrees with their state, conflicts and disk use."""
+    call = looking_call(place_of(root), {**options, "profile": "all"})
     found = _looked_up(call, everything=everything)
     seen = look(call, call.here.repository, found.spaces) if found.spaces else Seen({})
     if as_json:
         echo_json(_document(found, seen))
         return
-    for line in _lines(found, seen, columns()):
-        click.echo(line)
+    echo_lines(_lines(found, seen, columns()))
 
 
 @worktrees.command()
-@click.argument("workspace", required=False)
+@click.argument("workspace", required=False, shell_complete=completing.workspaces)
 @common_options
 def merge(workspace: str | None, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Merge WORKSPACE, or all that are active, one after the other: first what others build on.
+    """Merge WORKSPACE, or every active one in order.
 
-    The project's checks run on each result before it counts. The first that conflicts or fails ends it; what was merged
-    before stays merged.
+    Those that others build on come first. The project's checks run on each result before it counts. It stops at the
+    first conflict or failed check; what was merged before stays merged.
     """
     call = _call(root, options)
     if workspace is not None:
@@ -79,15 +81,16 @@ def merge(workspace: str | None, root: Path | None, as_json: bool, **options: An
     assert update is not None, "the catalog has it"
     done: list[dict[str, Any]] = []
     passed_over: list[dict[str, str]] = []
-    for space_id in order:
+    for number, space_id in enumerate(order):
         try:
-            answer = run(update, call, {"id": space_id, "status": "merged", "merge": True}, actor=person())
+            with progress("merging and checking", len(order), quiet=as_json) as tell:
+                tell(number)
+                answer = run(update, call, {"id": space_id, "status": "merged", "merge": True}, actor=person())
         except (ClaimHeld, WorktreeRefused) as refusal:
             if workspace is None and (isinstance(refusal, ClaimHeld) or "base branch" in refusal.message):
                 passed_over.append({"id": space_id, "because": refusal.message})
                 if not as_json:
-                    for line in wrapped(f"passed over {space_id}: {refusal.message}", columns()):
-                        click.echo(line)
+                    echo_lines(wrapped(f"passed over {space_id}: {refusal.message}", columns()))
                 continue
             if as_json:
                 echo_json({"merged": done})
@@ -102,57 +105,58 @@ def merge(workspace: str | None, root: Path | None, as_json: bool, **options: An
 
 
 @worktrees.command()
-@click.option("--yes", is_flag=True, help="Do it. Without this, only say what would be done.")
-@click.option("--ignored", is_flag=True, help="Also where files lie that git ignores; they go with the folder.")
+@click.option("--yes", is_flag=True, help="Do it. Without this, only say what it would do.")
+@click.option(
+    "--ignored", is_flag=True, help="Also remove folders with files that git ignores; those files are deleted."
+)
 @common_options
 def clean(yes: bool, ignored: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Take away the folders of worktrees that are merged or abandoned. Says what it would do unless --yes is given.
+    """Remove the folders of merged or abandoned worktrees.
 
-    Nothing is lost: what is not committed is committed to its branch first, and a branch goes only when its base has
-    all of it.
+    Only says what it would do, unless --yes is given. Nothing is lost: uncommitted work is committed to its branch
+    first, and a branch is deleted only when its base has all of it.
     """
     call = _call(root, options)
     found = _looked_up(call, everything=True)
     trees = call.worktrees(call.here.repository)
     over = [space for space in found.spaces if space.status != "active" and space.managed]
     there = trees.look({space.path: space.base_branch for space in over}) if over else {}
-    done = [
-        (
-            space,
-            trees.remove(
-                space.path,
-                base=space.base_branch,
-                delete_branch=space.status == "merged",
-                ignored=ignored,
-                dry_run=not yes,
-            ),
-        )
-        for space in over
-        if there[space.path].exists
-    ]
+    over = [space for space in over if there[space.path].exists]
+    done: list[tuple[Workspace, Removal]] = []
+    with progress("clearing up" if yes else "looking", len(over), quiet=as_json) as tell:
+        for space in over:
+            tell(len(done))
+            whole = space.status == "merged"
+            removal = trees.remove(
+                space.path, base=space.base_branch, delete_branch=whole, ignored=ignored, dry_run=not yes
+            )
+            done.append((space, removal))
     if as_json:
         echo_json([{"id": space.id, **msgspec.to_builtins(removal)} for space, removal in done])
         return
     if not done:
         click.echo("There is nothing to clear up.")
     for space, removal in done:
-        for line in wrapped(_said(space, removal, yes=yes), columns()):
-            click.echo(line)
+        echo_lines(wrapped(_said(space, removal, yes=yes), columns()))
     if done and not yes:
         click.echo("Nothing was done. `handrail worktrees clean --yes` does it.")
 
 
 @worktrees.command()
-@click.argument("workspace")
+@click.argument("workspace", shell_complete=completing.workspaces)
 @common_options
 def abandon(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Give WORKSPACE up. Its branch and its folder stay; `clean` takes the folder away."""
+    """Give up WORKSPACE. Its branch and folder stay; `clean` removes the folder."""
     call = _call(root, options)
 
     def end(space_id: str) -> Workspace:
         return call.ledger.run(person(), lambda unit: end_workspace(unit, find_workspace(unit, space_id), "abandoned"))
 
-    space = end(workspace)
+    try:
+        space = end(workspace)
+    except WorkspaceNotFound as unknown:
+        hint = "`handrail worktrees` lists those there are"
+        raise WorkspaceNotFound(unknown.message, hint=hint, **unknown.details) from None
     if as_json:
         echo_json({"id": space.id, "status": space.status})
     else:
@@ -204,13 +208,13 @@ def _document(found: Found, seen: Seen) -> dict[str, Any]:
 
 def _lines(found: Found, seen: Seen, room: int) -> Iterator[str]:
     if not found.spaces:
-        yield "There is no worktree here. workspace_create with create makes one."
+        yield "There is no worktree here. An agent makes one with workspace_create."
         return
     branches = {space.id: space.branch for space in found.spaces}
     for space in found.spaces:
         looked = seen.looked.get(space.path)
-        yield f"{bold(fit(space.branch, room - 30))}  {space.status}{_against(space, looked)}"
-        yield f"  {dim(fit(space.path, room - 2))}"
+        yield from _titled(space.branch, f"{space.status}{_against(space, looked)}", room)
+        yield from (dim(line) for line in wrapped(space.path, room, "  "))
         yield f"  {fit(', '.join(found.tasks[space.id]) or found.workflows[space.workflow_id], room - 2)}"
         for line in _state(looked):
             yield from wrapped(line, room, "  ")
@@ -223,6 +227,16 @@ def _lines(found: Found, seen: Seen, room: int) -> Iterator[str]:
         yield from wrapped(f"{one} and {other} will not merge: {paths}", room)
     if seen.problem:
         yield from wrapped(f"git could not be asked: {seen.problem}", room)
+
+
+def _titled(name: str, about: str, room: int) -> Iterator[str]:
+    """A name and what to say about it, on one line if both fit."""
+    line = one_line(name)
+    if width(line) + 2 + width(about) <= room:
+        yield f"{bold(line)}  {about}"
+    else:
+        yield bold(fit(line, room))
+        yield from wrapped(about, room, "  ")
 
 
 def _against(space: Workspace, looked: Looked | None) -> str:
@@ -238,9 +252,9 @@ def _state(looked: Looked | None) -> Iterator[str]:
         yield "the folder is gone"
     if looked.dirty_count:
         names = ", ".join(map(one_line, looked.dirty[:SHOWN_FILES]))
-        yield f"{looked.dirty_count} files not committed: {names}"
+        yield f"{counted(looked.dirty_count, 'file')} not committed: {names}"
     if looked.bytes_used is not None:
-        ignored = f", {looked.ignored_count} of it ignored by git" if looked.ignored_count else ""
+        ignored = f", {counted(looked.ignored_count, 'file')} of it ignored by git" if looked.ignored_count else ""
         yield f"{spoken_bytes(looked.bytes_used)} on disk{ignored}"
     if looked.problem:
         yield looked.problem
@@ -254,7 +268,8 @@ def _said(space: Workspace, removal: Removal, *, yes: bool) -> str:
     if removal.bytes_freed:
         words.append(f"{spoken_bytes(removal.bytes_freed)} {'freed' if yes else 'would be freed'}")
     if removal.ignored_files:
-        words.append(f"{removal.ignored_files} ignored files {'went' if yes else 'would go'} with it")
+        ignored = counted(removal.ignored_files, "ignored file")
+        words.append(f"{ignored} {'went' if yes else 'would go'} with it")
     if removal.kept_commit:
         words.append(f"what was not committed is on the branch as {removal.kept_commit[:12]}")
     branch = "its branch too, which is merged" if removal.branch_deleted else "its branch stays"

@@ -1,8 +1,7 @@
-"""Completion of what stands in a resource's template and of what is said with a prompt: ids, versions, transactions,
-boards and guides by how they begin.
+"""Completes arguments of resource templates and prompts by prefix: ids, versions, transactions, boards and guides.
 
-Ids come newest first. A version or transaction can be completed once the graph is known, from what the client says it
-has filled in already. A template is completed only while its toolset is on, a prompt only while it is on offer.
+Ids come newest first. Versions and transactions can be completed once the graph is known, from what the client says it
+has already filled in. A template is completed only while its toolset is on, a prompt only while it is available.
 """
 
 from __future__ import annotations
@@ -15,24 +14,23 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.registry.addresses import LONGEST_ID
 from handrail.domain.registry.graphs import tx_of_version, versions_of
-from handrail.domain.registry.listing import LAST, newest_ids
+from handrail.domain.registry.listing import newest_ids
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import Refusal
-from handrail.kernel.query import Query
+from handrail.kernel.query import LAST, Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import COMPLETIONS_SHOWN
 from handrail.surfaces.mcp import inboxes, registered
 from handrail.surfaces.mcp.prompts import CatalogPrompts
-from handrail.surfaces.mcp.tools import actor_of, note_failure
-from handrail.surfaces.refusals import bare_error
+from handrail.surfaces.mcp.tools import actor_of, told_bare
 
 _MOST = COMPLETIONS_SHOWN + 1
-"""One more than is shown, so that the client hears that there are more."""
+"""One more than is shown, so that the client learns that there are more."""
 _TASKS_LOOKED_AT = 1000
-"""Tasks that are looked through for those of this repository."""
+"""How many tasks are searched for those of this repository."""
 PROMPT = "ref/prompt"
 
 
@@ -54,13 +52,13 @@ class Completed:
         return self._found(exchange, self._finder(name, typed, _filled_in(exchange)))
 
     def _for_prompt(self, exchange: Exchange, prompt: Any, name: Any, typed: Any) -> Sequence[str]:
-        """What can be said with a prompt."""
+        """Values for a prompt's argument."""
         if not isinstance(name, str) or name not in self._prompts.arguments_of(prompt) or not _is_id(typed):
             return ()
-        here = registered.repository_of(self._call)
+        here = self._call.here.only
         match name:
             case "guide":
-                found = (loaded.guide.id for loaded in self._call.guides.guides())
+                found = (loaded.guide.id for loaded in self._call.guides().guides())
                 return [guide_id for guide_id in found if guide_id.startswith(typed)]
             case "task":
                 return self._found(exchange, lambda unit: _tasks(unit, typed, here))
@@ -75,8 +73,7 @@ class Completed:
         try:
             return self._call.ledger.run(actor_of(exchange), find)
         except Refusal as refusal:
-            note_failure(exchange, refusal)
-            raise bare_error(refusal, stateless=exchange.stateless) from refusal
+            raise told_bare(exchange, refusal) from refusal
 
     def _offers(self, template: str) -> bool:
         if template == inboxes.TEMPLATE:
@@ -84,7 +81,7 @@ class Completed:
         return template in registered.TEMPLATES and registered.is_on(self._call)
 
     def _finder(self, name: Any, typed: str, known: Mapping[str, str]) -> Callable[[UnitOfWork], list[str]]:
-        here = registered.repository_of(self._call)
+        here = self._call.here.only
         match name:
             case "graph_id":
                 return lambda unit: [
@@ -104,11 +101,11 @@ class Completed:
 
 
 _CHOICES = {"budget": ("1000", "2000", "4000", "8000"), "effort": ("S", "M", "L")}
-"""What is worth proposing for arguments of prompts that name nothing in the store."""
+"""What is worth suggesting for prompt arguments that name nothing in the store."""
 
 
 def _tasks(unit: UnitOfWork, typed: str, here: str | None) -> list[str]:
-    """Tasks whose ids begin so, the newest first. In a store of many repositories, this one's only."""
+    """Tasks whose ids have this prefix, newest first. In a store of many repositories, only this one's."""
     if here is None:
         return newest_ids(unit, Task, typed, None, _MOST)
     begin_so = Query((("id >", typed), ("id <", typed + LAST)), ("-id",), _TASKS_LOOKED_AT)
@@ -119,7 +116,7 @@ def _tasks(unit: UnitOfWork, typed: str, here: str | None) -> list[str]:
 
 
 def _versions(unit: UnitOfWork, known: Mapping[str, str], typed: str, written: Callable[[int], str]) -> list[str]:
-    """The versions of the graph that was filled in, the newest first."""
+    """The versions of the graph that was filled in, newest first."""
     shared = unit.get(SharedGraph, known.get("graph_id", ""))
     there = versions_of(unit, known.get("graph_id", "")) if shared is None else range(1, shared.version + 1)
     versions = reversed(there)
@@ -127,18 +124,18 @@ def _versions(unit: UnitOfWork, known: Mapping[str, str], typed: str, written: C
 
 
 def _transactions(unit: UnitOfWork, known: Mapping[str, str], typed: str) -> list[str]:
-    """The transactions of the graph that was filled in, the newest first."""
+    """The transactions of the graph that was filled in, newest first."""
     newest = Query((("graph_id", known.get("graph_id", "")),), ("-started_at", "-id"), _MOST)
     return [tx.id for tx in unit.select(Transaction, newest) if tx.id.startswith(typed)]
 
 
 def _filled_in(exchange: Exchange) -> dict[str, str]:
-    """The template's other arguments, as far as the client has them."""
+    """The template's other arguments, as far as the client has filled them in."""
     context = exchange.params.get("context")
     arguments = context.get("arguments") if isinstance(context, dict) else None
     return {name: value for name, value in arguments.items() if _is_id(value)} if isinstance(arguments, dict) else {}
 
 
 def _is_id(value: Any) -> TypeGuard[str]:
-    """Whether a store can be asked for this."""
+    """Whether this can be looked up in a store."""
     return isinstance(value, str) and len(value) <= LONGEST_ID and value.isprintable()

@@ -1,7 +1,7 @@
-"""An inbox for each agent as a native resource. They are not listed, only described by a template: who works here is
-`agent_list`'s to tell. Served only while the toolset `message` is on.
+"""Each agent's inbox as a native resource. Inboxes are not listed, only described by a template: `agent_list` says
+which agents there are. Served only while the toolset `message` is on.
 
-Looking into an inbox marks nothing as read. Where identity is strict, an inbox is its agent's alone.
+Reading an inbox marks nothing as read. With strict identity, only its agent may read it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.claiming import Writer
+from handrail.domain.crew.identity import Writer
 from handrail.domain.crew.message import inbox_stream
 from handrail.domain.crew.posting import HUMAN
 from handrail.domain.crew.presence import find_agent
@@ -20,10 +20,10 @@ from handrail.kernel.ledger import Event
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
 from handrail.protocol.exchange import Exchange
-from handrail.protocol.features import RESOURCE_NOT_FOUND
-from handrail.protocol.wire import INVALID_PARAMS, RpcError, encode
-from handrail.surfaces.mcp.tools import actor_of, client_of, note_failure
-from handrail.surfaces.refusals import bare_error
+from handrail.protocol.features import resource_not_found
+from handrail.protocol.wire import encode
+from handrail.surfaces.beside import has_toolset
+from handrail.surfaces.mcp.tools import actor_of, client_of, told_bare
 from handrail.toolsets.message import message_list
 from handrail.toolsets.message_shapes import ListMessages, MessagePage
 
@@ -37,7 +37,7 @@ def inbox_uri(agent_id: str) -> str:
 
 
 def touched(event: Event) -> Iterator[str]:
-    """The inboxes that an event changes: whatever happens in one does."""
+    """The inboxes that an event changes."""
     if event.stream.startswith(_INBOX_STREAM):
         yield inbox_uri(event.stream.removeprefix(_INBOX_STREAM))
 
@@ -46,7 +46,7 @@ _INBOX_STREAM = inbox_stream("")
 
 
 class Inboxes:
-    """Unread messages by whose they are."""
+    """Unread messages by owner."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -79,15 +79,14 @@ class Inboxes:
     def check(self, exchange: Exchange, uri: str) -> None:
         owner = _owner(uri)
         if owner is None or self._look(exchange, owner, lambda _: True) is None:
-            code = INVALID_PARAMS if exchange.stateless else RESOURCE_NOT_FOUND
-            raise RpcError(code, "Resource not found", {"uri": uri})
+            raise resource_not_found(exchange, uri)
 
     def _inbox(self, unit: UnitOfWork, owner: str) -> MessagePage:
         writer = Writer(owner if owner != HUMAN else None)
         return message_list(msgspec.structs.replace(self._call, unit=unit, writer=writer), ListMessages(owner))
 
     def _look(self, exchange: Exchange, owner: str, work: Callable[[UnitOfWork], ResultT]) -> ResultT | None:
-        """What `work` finds, where the inbox is there and this client may look into it; None where it is not."""
+        """What `work` finds, if the inbox exists and this client may read it; None if it does not exist."""
         own = owner in client_of(exchange).agents
 
         def in_unit(unit: UnitOfWork) -> ResultT:
@@ -102,22 +101,21 @@ class Inboxes:
             return work(unit)
 
         try:
-            if own:  # whoever looks at its own messages is there
+            if own:  # reading one's own messages is a sign of life
                 self._call.ledger.renew(owner, self._call.crew.lease_ms)
             return self._call.ledger.run(actor_of(exchange), in_unit)
         except AgentNotFound:
             return None
         except Refusal as refusal:
-            note_failure(exchange, refusal)
-            raise bare_error(refusal, stateless=exchange.stateless) from refusal
+            raise told_bare(exchange, refusal) from refusal
 
 
 def is_on(call: Call) -> bool:
     """Whether the toolset that inboxes belong to is on."""
-    return any(toolset.name == "message" for toolset in call.toolsets.active())
+    return has_toolset(call, "message")
 
 
 def _owner(uri: str) -> str | None:
-    """Whose inbox an address means; None where it means none."""
+    """The owner of the inbox at this address; None if there is none."""
     owner = uri.removeprefix(INBOX) if uri.startswith(INBOX) else ""
     return owner if 0 < len(owner) <= 200 and "\0" not in owner else None

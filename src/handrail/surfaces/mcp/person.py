@@ -1,5 +1,5 @@
-"""The person at the client, asked by elicitation: a form their client shows while a call runs, or, on a stateless
-request, between two rounds of it. What is asked, and what an answer does, is the operation's."""
+"""Asks the person at the client by elicitation: a form that their client shows while a call runs or, for a stateless
+request, between two of its rounds. The operation decides what is asked and what an answer does."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from handrail.protocol.wire import RpcError
 from handrail.surfaces.asking import Asked, filled
 
 STATELESS_PUTS = 2
-"""How often a stateless client is answered with the same question before it gets the plain result: one that cannot put
-it would otherwise never see more."""
+"""How often a stateless client gets the same question before it gets the plain result: without a limit, a client that
+cannot show the question would never get further."""
 _ROUND = "round"
 
 
 def may_be_asked(operation: Operation[Any, Any], call: Call) -> bool:
-    """Whether a person at the client may decide what this operation asks: never where only the command line may."""
+    """Whether a person at the client may decide what this operation asks: not if decisions are made only outside it."""
     return operation.asks is not None and not call.humans_decide
 
 
 class PersonAtClient:
-    """Behind the `Person` port. `asked` is what is known of the connection, or, by `name`, of clients that have
-    none."""
+    """Behind the `Person` port. `asked` belongs to the connection or, for clients without one, is kept by `name`."""
 
     def __init__(self, exchange: Exchange, asked: Asked, name: str = "") -> None:
         self._exchange = exchange
@@ -50,7 +49,7 @@ class PersonAtClient:
                 return None
             declined = answer.get("action") != "accept"
             return None if declined else filled(question, answer.get("content"))
-        except (InvalidParams, RpcError) as problem:  # a client that fails at it now would fail every time
+        except (InvalidParams, RpcError) as problem:  # a client that fails now would fail every time
             declined = True
             if isinstance(problem, RpcError):
                 return None
@@ -59,7 +58,7 @@ class PersonAtClient:
             self._asked.end(key, declined=declined)
 
     def _was_put(self, question: Question) -> bool:
-        """Whether an earlier round of this call ended in the question."""
+        """Whether an earlier round of this call ended in this question."""
         noted = self._exchange.answers.noted(_ROUND)
         return noted is not None and noted["question"] == question.id
 
@@ -69,7 +68,7 @@ class PersonAtClient:
 
 
 def form_schema(question: Question) -> dict[str, Any]:
-    """The form as the protocol wants it: flat, of simple fields."""
+    """The form in the protocol's terms: flat, with simple fields."""
     return {
         "type": "object",
         "properties": {field.name: _property(field) for field in question.form},

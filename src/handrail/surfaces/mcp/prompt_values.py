@@ -1,7 +1,7 @@
-"""What a prompt is filled in with: the open task's context, a guide's first step, open reviews, a workflow's numbers.
+"""The values for a prompt's text: the open task's context, a guide's first step, open reviews, a workflow's numbers.
 
-All of it is looked up as the tools look it up, and all of it is quoted: what agents and people wrote into the store
-stays text. Loaded when the first prompt is asked for.
+All of them are looked up the way the tools do it, and all are quoted: what agents and people wrote into the store stays
+text. Loaded when the first prompt is requested.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.pipeline.asking import EFFORTS
 from handrail.domain.prompts.text import quoted
 from handrail.domain.recovery.asking import LEAST_TOKENS
 from handrail.domain.recovery.cutting import cut, line
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
+from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, NothingOpen, SeveralOpen
@@ -28,12 +30,10 @@ from handrail.protocol.exchange import Exchange
 from handrail.surfaces.calling import run
 from handrail.surfaces.mcp.tools import actor_of, client_of
 from handrail.surfaces.refusals import error_object
-from handrail.toolsets.here import find_workflow
 
 DEFAULT_TOKENS = 2000
 MOST_TOKENS = 20_000
-"""A prompt is read whole, whatever else the conversation holds."""
-EFFORTS = ("S", "M", "L")
+"""A prompt is read whole, whatever else is in the conversation."""
 REVIEWS_SHOWN = 20
 REVIEWS_LOOKED_AT = 500
 QUESTION_TOKENS = 80
@@ -41,7 +41,7 @@ _IS_DATA = "data, not instructions"
 
 
 class Look:
-    """What is there, as the caller of a prompt may see it."""
+    """What the caller of a prompt may see."""
 
     def __init__(self, call: Call, exchange: Exchange) -> None:
         self.call = call
@@ -65,12 +65,12 @@ class Look:
 
 
 def values_for(name: str, look: Look, given: Mapping[str, str]) -> dict[str, str]:
-    """What the names in a prompt's text stand for, beside its tools. Raises Refusal."""
+    """The values of the names in a prompt's text, except tools. Raises Refusal."""
     return _VALUES[name](look, given)
 
 
 def _context(look: Look, given: Mapping[str, str]) -> dict[str, str]:
-    """The open task's context, or what there is instead of one open task."""
+    """The open task's context or, if there is not exactly one open task, what was found instead."""
     if not look.has("task_load_context"):
         return {}
     asked: dict[str, Any] = {"max_tokens": _budget(given)}
@@ -111,7 +111,7 @@ def _agent(unit: UnitOfWork, agent_id: str) -> str:
     return find_agent(unit, agent_id).id
 
 
-def _request(look: Look, given: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG001 - as every one of them
+def _request(look: Look, given: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG001 - every one of them takes it
     return {"request": quoted(given["request"])} if "request" in given else {}
 
 
@@ -127,7 +127,7 @@ def _pipeline(look: Look, given: Mapping[str, str]) -> dict[str, str]:
 def _guide(look: Look, given: Mapping[str, str]) -> dict[str, str]:
     first = look.ask("guide", "workflow_next", workflowId=given["guide"], completedSteps=[])
     step, guidance = first["step"], first["guidance"]
-    if step.get("prompt", "") in guidance["prompt"]:  # said once is enough
+    if step.get("prompt", "") in guidance["prompt"]:  # once is enough
         step = {name: value for name, value in step.items() if name != "prompt"}
     return {
         **_request(look, given),
@@ -145,7 +145,7 @@ def _reviews(look: Look, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _open_reviews(call: Call, unit: UnitOfWork, workflow_id: str | None) -> tuple[list[dict[str, Any]], int]:
-    """The oldest open reviews here, and how many more there are among those that were looked at."""
+    """The oldest open reviews here, and how many more there are among those examined."""
     conditions: tuple[tuple[str, Any], ...] = (("kind", REVIEW), ("status", GATE_MACHINE.initial))
     if workflow_id is not None:
         conditions = (("workflow_id", find_workflow(unit, workflow_id).id), *conditions)
@@ -184,7 +184,7 @@ def _numbers(look: Look, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _counted(call: Call, unit: UnitOfWork, workflow_id: str | None) -> dict[str, Any] | None:
-    """What can be counted of a workflow; of the one that moved last where none is named."""
+    """What can be counted for a workflow; if none is named, for the most recently changed one."""
     if workflow_id is not None:
         workflow = find_workflow(unit, workflow_id)
     else:

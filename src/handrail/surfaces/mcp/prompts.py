@@ -1,36 +1,37 @@
-"""Prompts on the wire: what a person picks in their client, as a slash command for example. Listed are those whose
-tools are on.
+"""Prompts on the wire: what a person picks in their client, for example as a slash command. Only those whose tools are
+on are listed.
 
-The texts are data (`handrail/prompts`), read when they are first asked for; what is filled in comes from
-`prompt_values.py`. Nothing here changes anything: a prompt tells an agent what to call.
+The texts are data (`handrail/prompts`), read when first needed; the values filled in come from `prompt_values.py`.
+Nothing here changes anything: a prompt tells an agent what to call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.catalog import whole_catalog
-from handrail.domain.prompts.text import PromptArgument, PromptText, alternatives, filled
-from handrail.domain.registry.addresses import LONGEST_ID
 from handrail.kernel.errors import InvalidParams, NotFound, Refusal
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.wire import INVALID_PARAMS, RpcError
 from handrail.selection import how_to_enable
-from handrail.surfaces.mcp.tools import note_failure
-from handrail.surfaces.refusals import bare_error, error_object
+from handrail.surfaces.mcp.tools import told_bare
+from handrail.surfaces.refusals import cut, error_object
+
+if TYPE_CHECKING:
+    from handrail.domain.prompts.text import PromptArgument, PromptText
 
 LONGEST = 20_000
-"""Characters of an argument."""
+"""The longest argument, in characters."""
 FREE_TEXT = "request"
-"""The argument that is no name of anything."""
+"""The argument that is free text; all others are names or ids."""
 
 
 def tools_there(call: Call) -> dict[str, str]:
-    """The name each tool answers to, by the names that texts use: its own, and with its document before it. The own
-    name of two tools is the one's that is listed first."""
+    """The name of each tool on this server, by the names that prompt texts use: its own, and the one prefixed with its
+    document. If two tools share a name, the one listed first gets it."""
     there: dict[str, str] = {}
     for entry in call.toolsets.published():
         there[f"{entry.operation.toolset.family}_{entry.operation.name}"] = entry.name
@@ -45,14 +46,14 @@ class CatalogPrompts:
         self._call = call
         self._texts = texts
         self._told: list[dict[str, Any]] | None = None
-        """The list that clients saw last; None while nobody has asked."""
+        """The list that clients saw last; None until one has asked."""
 
     def published(self) -> Sequence[Mapping[str, Any]]:
         self._told = self._offer()
         return self._told
 
     def is_outdated(self) -> bool:
-        """Whether a client was given a list that is not the present one."""
+        """Whether a client was given a list that is no longer current."""
         return self._told is not None and self._told != self._offer()
 
     def _offer(self) -> list[dict[str, Any]]:
@@ -60,7 +61,7 @@ class CatalogPrompts:
         return [_listed(text, there) for text in self._texts().values() if text.misses(there) is None]
 
     def arguments_of(self, name: object) -> dict[str, PromptArgument]:
-        """What can be said with a prompt, by name; nothing where it is not on offer."""
+        """A prompt's arguments by name; empty if it is not available."""
         there = tools_there(self._call)
         text = self._texts().get(name) if isinstance(name, str) else None
         if text is None or text.misses(there) is not None:
@@ -68,18 +69,18 @@ class CatalogPrompts:
         return {argument.name: argument for argument in text.taken(there)}
 
     def get(self, exchange: Exchange, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        from handrail.surfaces.mcp.prompt_values import Look, values_for  # noqa: PLC0415 - every start would pay
+        from handrail.domain.prompts.text import filled  # noqa: PLC0415 - every start would pay
+        from handrail.surfaces.mcp.prompt_values import Look, values_for  # noqa: PLC0415 - as above
 
         there = tools_there(self._call)
         text = self._offered(name, there)
         try:
             given = _checked(text, text.taken(there), arguments)
             values = values_for(text.name, Look(self._call, exchange), given)
-        except NotFound as refusal:  # what an argument names
+        except NotFound as refusal:  # something that an argument names
             raise _invalid(refusal) from refusal
         except Refusal as refusal:
-            note_failure(exchange, refusal)
-            raise bare_error(refusal, stateless=exchange.stateless) from refusal
+            raise told_bare(exchange, refusal) from refusal
         told = filled(text.body, {**there, **values})
         return {
             "description": text.description,
@@ -93,7 +94,8 @@ class CatalogPrompts:
             known = [one.name for one in texts.values() if one.misses(there) is None]
             hint = f"prompts here: {', '.join(known)}" if known else "no prompt is on offer with these toolsets"
             details = f"there is no prompt {name[:100]}{did_you_mean(name[:100], known)}"
-            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {name}", {"name": name, "details": details, "hint": hint})
+            data = {"name": cut(name), "details": details, "hint": hint}
+            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {cut(name)}", data)
         if (need := text.misses(there)) is not None:
             data = {"name": name, "details": f"{name} needs {need}, which is off here", "hint": _turned_on_by(need)}
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {name}", data)
@@ -109,7 +111,9 @@ def _listed(text: PromptText, there: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _checked(text: PromptText, taken: Sequence[PromptArgument], arguments: Mapping[str, str]) -> dict[str, str]:
-    """The arguments that say something. Clients send an empty text for what was left out."""
+    """The arguments that are not empty. Clients send an empty text for those left out."""
+    from handrail.domain.registry.addresses import LONGEST_ID  # noqa: PLC0415 - every start would pay
+
     known = [argument.name for argument in taken]
     for name, value in arguments.items():
         if name not in known:
@@ -142,7 +146,9 @@ def _invalid(refusal: Refusal) -> RpcError:
 
 
 def _turned_on_by(need: str) -> str:
-    """The switches of the toolsets that have one of these tools."""
+    """The switches that turn on toolsets with one of these tools."""
+    from handrail.domain.prompts.text import alternatives  # noqa: PLC0415 - every start would pay
+
     wanted = alternatives(need)
     switches = [
         how_to_enable(operation.toolset)

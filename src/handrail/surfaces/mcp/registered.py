@@ -1,7 +1,7 @@
 """The registry's `sc://` addresses as native resources: listed, described by templates, read, and checked before
-somebody hears of them. Served only while the toolset `resources` is on.
+somebody subscribes. Served only while the toolset `resources` is on.
 
-The list is short on purpose, the newest of each kind: whoever wants all of them has templates, completion and the tool
+The list is short on purpose: the newest of each kind. For all of them there are templates, completion and the tool
 `resources_list`.
 """
 
@@ -18,13 +18,14 @@ from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
 from handrail.protocol.exchange import Exchange
-from handrail.protocol.features import RESOURCE_NOT_FOUND
-from handrail.protocol.wire import INVALID_PARAMS, RpcError, encode
-from handrail.surfaces.mcp.tools import actor_of, note_failure
+from handrail.protocol.features import resource_not_found
+from handrail.protocol.wire import encode
+from handrail.surfaces.beside import has_toolset
+from handrail.surfaces.mcp.tools import actor_of, told_bare
 from handrail.surfaces.refusals import bare_error
 
 LISTED = 200
-"""Workflows, agents and boards in the list."""
+"""How many workflows, agents and boards are listed."""
 _JSON = "application/json"
 
 TEMPLATES: dict[str, tuple[str, str]] = {
@@ -35,16 +36,16 @@ TEMPLATES: dict[str, tuple[str, str]] = {
     f"{CHILDREN}{{child_id}}/logs": ("child logs", "What an agent did and what was done to it, the newest lines"),
     f"{BOARDS}{{namespace}}": ("board", "What stands on a board"),
 }
-"""Each template's name and what lies there."""
+"""Each template's name and description."""
 
 
 def touched(event: Event) -> Iterator[str]:
-    """The addresses at which something is different after an event."""
+    """The addresses whose content an event changes."""
     return (address.uri for address in looking.touched(event))
 
 
 class Registered:
-    """What lies at `sc://` addresses."""
+    """The resources at `sc://` addresses."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -57,7 +58,7 @@ class Registered:
             return ()
         try:
             found = self._call.ledger.run(
-                Actor("handrail", "mcp"), lambda unit: list(newest(unit, repository_of(self._call), LISTED))
+                Actor("handrail", "mcp"), lambda unit: list(newest(unit, self._call.here.only, LISTED))
             )
         except Refusal as refusal:
             raise bare_error(refusal, stateless=False) from refusal
@@ -77,24 +78,21 @@ class Registered:
         return ({"uri": uri, "mimeType": _JSON, "text": encode(payload).decode()},)
 
     def check(self, exchange: Exchange, uri: str) -> None:
-        """Raises RpcError where nobody can hear of the address."""
+        """Raises RpcError if nobody can subscribe to the address."""
         self._look(exchange, uri, lambda unit: looking.check(unit, _as_written(uri)))
 
     def _look(self, exchange: Exchange, uri: str, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
-        """What `work` finds. Where nothing is, the protocol's own error, with what to do instead."""
+        """What `work` finds. If nothing is there, raises the protocol's own error, with a hint."""
         try:
             return self._call.ledger.run(actor_of(exchange), work)
         except ResourceNotFound as refusal:
-            code = INVALID_PARAMS if exchange.stateless else RESOURCE_NOT_FOUND
-            why = {"uri": uri, "details": refusal.message, "hint": refusal.hint}
-            raise RpcError(code, "Resource not found", why) from refusal
+            raise resource_not_found(exchange, uri, details=refusal.message, hint=refusal.hint) from refusal
         except Refusal as refusal:
-            note_failure(exchange, refusal)
-            raise bare_error(refusal, stateless=exchange.stateless) from refusal
+            raise told_bare(exchange, refusal) from refusal
 
 
 def _as_written(uri: str) -> Address:
-    """The address; refused where it is written otherwise than by who tells of changes."""
+    """The address; refused unless spelled the way updates will spell it."""
     address = parse(uri)
     if address.uri != uri:
         raise ResourceNotFound(f"{uri} is written another way", hint=f"subscribe to {address.uri}")
@@ -103,9 +101,4 @@ def _as_written(uri: str) -> Address:
 
 def is_on(call: Call) -> bool:
     """Whether the toolset that these addresses belong to is on."""
-    return any(toolset.name == "resources" for toolset in call.toolsets.active())
-
-
-def repository_of(call: Call) -> str | None:
-    """Whose workflows are shown; None where all in the store belong here."""
-    return call.here.repository if call.here.shared else None
+    return has_toolset(call, "resources")

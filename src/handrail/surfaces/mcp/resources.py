@@ -1,6 +1,6 @@
-"""Resources on the wire: everything that has an address, whichever part of Handrail it belongs to, and who hears of it.
+"""Resources on the wire: everything that has an address, in any part of Handrail, and who may follow it.
 
-Each part says which addresses are its own, and only while its toolset is on; what lies there is the part's to tell.
+Each part says which addresses belong to it, only while its toolset is on, and provides their contents.
 """
 
 from __future__ import annotations
@@ -13,19 +13,17 @@ from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Event
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
-from handrail.protocol.features import RESOURCE_NOT_FOUND
-from handrail.protocol.wire import INVALID_PARAMS, RpcError
+from handrail.protocol.features import resource_not_found
 from handrail.surfaces.mcp import inboxes, registered
 from handrail.surfaces.mcp.inboxes import inbox_uri
-from handrail.surfaces.mcp.tools import note_failure
+from handrail.surfaces.mcp.tools import told_bare
 from handrail.surfaces.mcp.watching import Follower
-from handrail.surfaces.refusals import bare_error
 
 __all__ = ["AllResources", "inbox_uri", "touched"]
 
 
 class Part(Protocol):
-    """The resources of one toolset. While that is off it owns none."""
+    """The resources of one toolset. While that is off, it owns none."""
 
     def owns(self, uri: str) -> bool: ...
 
@@ -64,8 +62,7 @@ class AllResources:
     def check(self, exchange: Exchange, uri: str) -> None:
         part = self._owner(uri)
         if part is None:
-            code = INVALID_PARAMS if exchange.stateless else RESOURCE_NOT_FOUND
-            raise RpcError(code, "Resource not found", {"uri": uri})
+            raise resource_not_found(exchange, uri)
         part.check(exchange, uri)
 
     def _owner(self, uri: str) -> Part | None:
@@ -77,5 +74,4 @@ class AllResources:
             with self._follower.opening():
                 yield
         except Refusal as refusal:
-            note_failure(exchange, refusal)
-            raise bare_error(refusal, stateless=exchange.stateless) from refusal
+            raise told_bare(exchange, refusal) from refusal

@@ -1,14 +1,14 @@
 """Operations as MCP tools: how each is listed, and how a call to it is answered in both call styles.
 
 `tools/call` wraps a result in content; the bare style of guide.md (`"method": "workflow_list"`) answers with the plain
-result object. Both run the same operation through the same arguments and the same map of refusals.
+result object. Both share argument parsing, the operation, and the mapping of refusals.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,24 +25,23 @@ from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, e
 from handrail.selection import how_to_enable
 from handrail.surfaces.asking import Asked, Meanwhile, Patience
 from handrail.surfaces.beside import published_beside
-from handrail.surfaces.calling import IDENTITY, Client, carries_identity, run
 from handrail.surfaces.mcp.person import STATELESS_PUTS, PersonAtClient, may_be_asked
-from handrail.surfaces.refusals import bare_error, numbered_error, refused_result, speaks_numbers
+from handrail.surfaces.refusals import bare_error, cut, numbered_error, refused_result, speaks_numbers
 from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
+
+if TYPE_CHECKING:
+    from handrail.surfaces.calling import Client
 
 PATIENCE = Patience()
 
 
 def tool_of(entry: PublishedOperation, *, whole: bool, active: Collection[str] = ()) -> dict[str, Any]:
-    """A tool as `tools/list` shows it. `whole` adds the output schema and the examples, toolsets that are `active` the
-    arguments that they make every operation understand: both cost every client tokens."""
+    """A tool as `tools/list` shows it. `whole` adds the output schema and examples; `active` toolsets add the arguments
+    that they let every operation accept. Both cost every client tokens."""
     operation = entry.operation
     schema = request_schema(operation)
-    beside = published_beside(operation, active)
-    if "agent" in active and carries_identity(operation):
-        beside = {**IDENTITY, **beside}
-    if beside:
+    if beside := published_beside(operation, active):
         schema = {**schema, "properties": {**schema["properties"], **beside}}
     tool: dict[str, Any] = {
         "name": entry.name,
@@ -67,7 +66,7 @@ def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
 
 
 def actor_of(exchange: Exchange) -> Actor:
-    """Who calls: whom the transport let in, else the client, by the name it gives."""
+    """Who calls: the principal admitted by the transport, otherwise the client, by the name it gives."""
     if (principal := exchange.connection.principal) is not None:
         return Actor(principal.name, "mcp")
     client = exchange.meta.get(META_CLIENT) if exchange.stateless else exchange.connection.client_info
@@ -76,7 +75,9 @@ def actor_of(exchange: Exchange) -> Actor:
 
 
 def client_of(exchange: Exchange) -> Client:
-    """What is known of who is behind the connection."""
+    """What is known about who is behind the connection."""
+    from handrail.surfaces.calling import Client  # noqa: PLC0415 - loaded by the first call, not at start-up
+
     connection = exchange.connection
     if connection.memory is None:
         agent = connection.principal.agent_id if connection.principal is not None else None
@@ -86,7 +87,7 @@ def client_of(exchange: Exchange) -> Client:
 
 
 class _Caller:
-    """Calls operations for a client: as whom, with which person to ask, for how long."""
+    """Calls operations for a client: as which actor, with which person to ask, for how long."""
 
     def __init__(self, call: Call, patience: Patience) -> None:
         self._context = call
@@ -96,6 +97,8 @@ class _Caller:
         """What clients without a connection were asked, by their names."""
 
     def call(self, exchange: Exchange, operation: Operation[Any, Any], arguments: Mapping[str, Any]) -> Any:
+        from handrail.surfaces.calling import run  # noqa: PLC0415 - as above
+
         client = client_of(exchange)
         if exchange.connection.lasting and client.session is None:
             client.session = self._context.new_session()
@@ -129,9 +132,15 @@ def _waits(operation: Operation[Any, Any] | None, arguments: Mapping[str, Any]) 
 
 
 def note_failure(exchange: Exchange, refusal: Refusal) -> None:
-    """A store that cannot be opened is fatal: the client gets this answer, then the process ends with 1."""
+    """A store that cannot be opened is fatal: the client gets this answer, then the process exits with 1."""
     if isinstance(refusal, StoreUnusable | StoreTooNew):
         exchange.connection.failed = True
+
+
+def told_bare(exchange: Exchange, refusal: Refusal) -> RpcError:
+    """The error for a request other than `tools/call`."""
+    note_failure(exchange, refusal)
+    return bare_error(refusal, stateless=exchange.stateless)
 
 
 def operation_named(name: str) -> Operation[Any, Any] | None:
@@ -141,18 +150,16 @@ def operation_named(name: str) -> Operation[Any, Any] | None:
 
 @functools.cache
 def _every_name() -> dict[str, Operation[Any, Any]]:
-    """Every operation by every name it could answer to. Looked up only when a name was asked for in vain: it loads
-    everything."""
+    """Every operation by every name it could have. Only for a name that was not found: it loads everything."""
     everything = whole_catalog()
     return {
         **{f"{operation.toolset.family}_{operation.name}": operation for operation in everything},
-        **{operation.name: operation for operation in reversed(everything)},  # of a shared name, the first one's
+        **{operation.name: operation for operation in reversed(everything)},  # the first to have a name wins
     }
 
 
 def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Call, principal: Any = None) -> str:
-    """Why this server does not do what another one would, and where it is done. `principal` is whom the transport has
-    let in."""
+    """Why this server does not do what another would, and where it is done. `principal` is who was admitted."""
     here = next((entry.name for entry in switch.published() if entry.operation is operation), None)
     if here is not None:
         return f"here it is called {here}"
@@ -167,7 +174,7 @@ def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Ca
 
 
 class CatalogTools:
-    """The selected operations behind the protocol's `Tools` and `Methods` ports."""
+    """The selected operations, behind the protocol's `Tools` and `AsksPeople` ports."""
 
     def __init__(self, switch: ToolsetSwitch, call: Call, *, whole: bool, patience: Patience = PATIENCE) -> None:
         self._switch = switch
@@ -189,22 +196,23 @@ class CatalogTools:
         return _waits(self._switch.find(name), arguments)
 
     def asks(self, name: str) -> bool:
-        """True for what may ask the person at the client while it runs."""
+        """True for operations that may ask the person at the client while they run."""
         operation = self._switch.find(name)
         return operation is not None and may_be_asked(operation, self._call)
 
     def is_quick(self, name: str) -> bool:
-        """True for what only reads memory and a few small files."""
+        """True for operations that only read memory and a few small files."""
         operation = self._switch.find(name)
         return operation is not None and operation.effect is Effect.READ and not operation.stored
 
-    def task_use(self, name: str) -> TaskUse:  # noqa: ARG002 - no operation runs on after its reply
+    def task_use(self, name: str) -> TaskUse:  # noqa: ARG002 - no operation continues after its reply
         return TaskUse.NEVER
 
     def call(self, exchange: Exchange, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         operation = self._switch.find(name)
         if operation is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}{self._why_not(exchange, name)}", {"name": name})
+            told = cut(name)  # it may have any length, and an agent reads the answer
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {told}{self._why_not(exchange, name)}", {"name": told})
         try:
             result = self._caller.call(exchange, operation, arguments)
         except Cancelled as cancelled:
@@ -225,11 +233,11 @@ class CatalogTools:
         elsewhere = operation_named(name)
         if elsewhere is not None:
             return f"; {why_not_here(elsewhere, self._switch, self._call, exchange.connection.principal)}"
-        return did_you_mean(name, [entry.name for entry in self._switch.published()])
+        return did_you_mean(cut(name), [entry.name for entry in self._switch.published()])
 
 
 class CatalogMethods:
-    """The same operations called by their bare names."""
+    """The same operations called by their bare names, behind the `Methods` port."""
 
     def __init__(self, switch: ToolsetSwitch, call: Call, *, patience: Patience = PATIENCE) -> None:
         self._switch = switch

@@ -1,11 +1,13 @@
-"""Resource updates: one thread a server that follows the ledger while somebody wants to hear of a resource.
+"""Resource updates: one thread per server that follows the ledger while somebody is subscribed to a resource.
 
-It sees what every process writes, since it reads what all of them write to. Which resources an event touches is told by
-a function; who hears of it is the protocol's.
+It sees what every process writes, because all of them write to the ledger. A function says which resources an event
+touches; the protocol decides who is notified.
 """
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +20,13 @@ from handrail.protocol.subscriptions import Subscribers
 NAMED_BY = ("message", "resources")
 """The toolsets that have resources."""
 LOOK_S = 5.0
-"""How long it waits for news before it looks whether anybody still listens."""
+"""How long it waits for news before it checks whether anybody is still subscribed."""
 AGAIN_S = 1.0
 """The pause after the store could not be read."""
 
 
 class Follower:
-    """Follows the ledger from the moment of the first subscription to the end of the last."""
+    """Follows the ledger from the first subscription to the end of the last."""
 
     def __init__(
         self,
@@ -44,7 +46,7 @@ class Follower:
         self._thread: threading.Thread | None = None
 
     def tells(self, subscribers: Subscribers) -> None:
-        """Names those who are told. Called once, before anybody subscribes."""
+        """Sets who is notified. Called once, before anybody subscribes."""
         self._subscribers = subscribers
 
     @property
@@ -53,7 +55,7 @@ class Follower:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Open while a subscription is being made: what is written from here on will be told."""
+        """Held while a subscription is being made: what is written from here on will be announced."""
         with self._lock:
             if self._thread is None:
                 self._position = self._ledger.position()
@@ -73,6 +75,17 @@ class Follower:
                 self._tell()
             except Refusal:
                 threading.Event().wait(AGAIN_S)
+            except Exception as bug:  # noqa: BLE001 - one event that cannot be told ends no subscription
+                self._stumble(bug)
+
+    def _stumble(self, bug: Exception) -> None:
+        """Says what broke, and goes on after it: the same event would break again."""
+        import traceback  # noqa: PLC0415 - only when something is broken
+
+        traceback.print_exception(bug, file=sys.stderr)
+        with contextlib.suppress(Refusal):
+            self._position = self._ledger.position()
+        threading.Event().wait(AGAIN_S)
 
     def _goes_on(self) -> bool:
         with self._lock:

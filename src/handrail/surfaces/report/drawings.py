@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from handrail.domain.overview.graph import GraphEdge, GraphNode, GraphView
-from handrail.domain.overview.report import ReportTask
+from handrail.domain.overview.report_tasks import ReportTask
 from handrail.domain.overview.timeline import Bar, Timeline
 from handrail.kernel.clock import spoken_time
+from handrail.kernel.shortening import on_one_line, shortened
 from handrail.surfaces.report.markup import Html, readable, tag
 from handrail.surfaces.report.words import MARKS, word
 
@@ -29,8 +30,7 @@ _KINDS = {"queue": "queue", "paused": "pause", "approval": "person"}
 
 
 def _short(text: str, most: int) -> str:
-    line = " ".join(readable(text).split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shortened(on_one_line(readable(text)), most)
 
 
 # -- the plan ---------------------------------------------------------------------------------------------------------

@@ -8,13 +8,15 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from handrail.domain.journal.markdown import minute
+from handrail.domain.overview.decisions import DecisionRow
 from handrail.domain.overview.graph import GraphView
-from handrail.domain.overview.report import Report, ReportTask
+from handrail.domain.overview.report import Report
+from handrail.domain.overview.report_tasks import ReportTask
 from handrail.kernel.clock import spoken_time
 from handrail.surfaces.report import drawings
 from handrail.surfaces.report.markup import Html, Part, joined, tag
 from handrail.surfaces.report.style import SHEET
-from handrail.surfaces.report.words import lines_of, path_names, state, total_rows
+from handrail.surfaces.report.words import changed, claims, findings, lines_of, path_names, state, total_rows
 
 BOXES = 1500
 """Boxes beyond which a plan is not drawn: nobody reads it on paper."""
@@ -68,8 +70,12 @@ def _head(report: Report) -> Html:
         tag("h1", row.name),
         tag("p", _pill(row.status), f" begun {minute(row.created_at)}{ended}{where} ", tag("code", row.id)),
         tag("p", row.sentence) if report.ended_at is None else None,
-        tag("div", report.goal.strip(), class_="quote") if report.goal.strip() else None,
+        _quote(report.goal),
+        _quote(report.summary),
         tag("p", report.approach, class_="muted") if report.approach else None,
+        tag("ol", [tag("li", text) for text in report.steps]) if report.steps else None,
+        _list(f"Risk: {text}" for text in report.risks),
+        _list(f"Assumption: {text}" for text in report.assumptions),
     )
 
 
@@ -97,7 +103,7 @@ def _table(heads: Sequence[tuple[str, str]], rows: Iterable[Part]) -> Html:
 
 
 def _more(count: int, what: str) -> Html | None:
-    return tag("p", f"{count:,} more {what} are not told of here.", class_="muted") if count else None
+    return tag("p", f"Not listed: {count:,} more {what}.", class_="muted") if count else None
 
 
 # -- what happened ----------------------------------------------------------------------------------------------------
@@ -136,7 +142,6 @@ def _tasks(report: Report) -> Html | None:
 
 def _task(task: ReportTask) -> Html:
     row = task.row
-    changes = f"+{task.lines_added} −{task.lines_removed}" if task.files else ""
     shown = tag(
         "tr",
         tag("td", row.name, tag("div", row.group, class_="muted") if row.group else None),
@@ -144,7 +149,7 @@ def _task(task: ReportTask) -> Html:
         tag("td", row.agent or "", class_="who wide-only"),
         tag("td", str(row.attempts) if row.attempts else "", class_="number wide-only"),
         tag("td", spoken_time(task.worked_ms) if task.worked_ms else "", class_="number"),
-        tag("td", changes, class_="number"),
+        tag("td", changed(task), class_="number"),
     )
     detail = _detail(task)
     below = tag("tr", tag("td", tag("details", tag("summary", "More"), detail), colspan="6"), class_="detail")
@@ -153,18 +158,25 @@ def _task(task: ReportTask) -> Html:
 
 def _detail(task: ReportTask) -> list[Html]:
     parts: list[Html | None] = [
-        tag("div", task.text.strip(), class_="quote") if task.text and task.text.strip() else None,
+        tag("p", "Goal: ", task.goal.strip(), class_="muted") if task.goal.strip() else None,
+        _quote(task.text),
         tag("p", f"Its agent says: {task.ended.replace('_', ' ')}", class_="muted") if task.ended else None,
+        _list(f"{title}: {', '.join(texts)}" for title, texts, _ in claims(task)),
+        tag("p", f"Areas: {', '.join(task.areas)}", class_="muted") if task.areas else None,
         _list(f"{change.change} {change.path} {lines_of(change)}{_scope(change.in_scope)}" for change in task.files),
         _more(task.files_more, "files"),
         _list(f"{check.command} ended with {check.exit_code}" for check in task.checks),
-        _list(task.warnings),
+        _list(findings(task)),
     ]
     return [part for part in parts if part is not None]
 
 
 def _scope(in_scope: bool | None) -> str:
-    return ", outside of its areas" if in_scope is False else ""
+    return ", outside its areas" if in_scope is False else ""
+
+
+def _quote(text: str | None) -> Html | None:
+    return tag("div", text.strip(), class_="quote") if text and text.strip() else None
 
 
 def _list(texts: Iterable[str]) -> Html | None:
@@ -179,14 +191,21 @@ def _decisions(report: Report) -> Html | None:
         tag(
             "tr",
             tag("td", minute(one.at), class_="when wide-only"),
-            tag("td", tag("b", one.title), tag("div", one.chosen), tag("div", one.reason, class_="muted")),
+            tag("td", tag("b", one.title), tag("div", one.chosen), tag("div", one.reason, class_="muted"), _rest(one)),
             tag("td", "superseded" if one.superseded_by else "holds"),
             tag("td", one.task_name, tag("div", one.by or "", class_="muted"), class_="wide-only"),
         )
         for one in report.decisions
     ]
     heads = (("When", "wide-only"), ("Decision", ""), ("State", ""), ("Where", "wide-only"))
-    return _section("Decisions", _table(heads, rows), _more(report.decisions_more, "decisions"))
+    more = _more(report.decisions_more, "decisions, made before these")
+    return _section("Decisions", _table(heads, rows), more)
+
+
+def _rest(one: DecisionRow) -> Html | None:
+    """What else was considered, and what it costs."""
+    considered = [f"Considered: {', '.join(one.alternatives)}"] if one.alternatives else []
+    return _list([*considered, *([f"Trade-offs: {one.consequences}"] if one.consequences else [])])
 
 
 def _questions(report: Report) -> Html | None:
@@ -205,9 +224,8 @@ def _questions(report: Report) -> Html | None:
         for gate in report.gates
     ]
     heads = (("Question", ""), ("Answer", ""), ("Said with it", ""), ("By", ""), ("Waited", "number"))
-    return _section(
-        "Questions to people", _table((*heads, ("When", "wide-only")), rows), _more(report.gates_more, "questions")
-    )
+    more = _more(report.gates_more, "questions, asked before these")
+    return _section("Questions to people", _table((*heads, ("When", "wide-only")), rows), more)
 
 
 def _strays(report: Report) -> Html | None:
@@ -215,7 +233,7 @@ def _strays(report: Report) -> Html | None:
         return None
     rows = [tag("tr", tag("td", tag("code", one.path)), tag("td", one.task_name)) for one in report.strays]
     table = _table((("File", ""), ("Changed by", "")), rows)
-    return _section("Outside of what was meant to change", table, _more(report.strays_more, "files"))
+    return _section("Outside the declared areas", table, _more(report.strays_more, "files"))
 
 
 def _issues(report: Report) -> Html | None:
@@ -224,11 +242,12 @@ def _issues(report: Report) -> Html | None:
     rows = [
         tag(
             "tr",
-            tag("td", issue.text, tag("div", issue.task_name, class_="muted")),
+            tag("td", issue.text, tag("div", ", in ".join(filter(None, (kind, issue.task_name))), class_="muted")),
             tag("td", issue.resolution or "", tag("div", "a person was asked") if issue.for_review else None),
             tag("td", minute(issue.at), class_="when wide-only"),
         )
         for issue in report.issues
+        for kind in ((issue.kind or "").replace("_", " "),)
     ]
     return _section("Issues", _table((("What was met", ""), ("What was done", ""), ("When", "wide-only")), rows))
 

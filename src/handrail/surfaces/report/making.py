@@ -1,33 +1,35 @@
-"""A workflow's report made: gathered in the call's unit of work, then written in one of its forms. For the command line
-and the page alike; neither disk nor socket is touched."""
+"""Makes a workflow's report: reads it in the call's unit of work, then writes it in one of its forms. The commands and
+the page all ask here; neither disk nor socket is touched."""
 
 from __future__ import annotations
 
-from handrail.domain.overview.graph import GraphView, Layouts
+from collections.abc import Sequence
+
+from handrail.domain.overview.graph import Layouts, critical_tasks
 from handrail.domain.overview.report import Report, report
-from handrail.domain.overview.workflow import find_workflow
 from handrail.domain.pipeline.running import Rules
+from handrail.domain.work.workflow import Workflow
 from handrail.operation import Call
 from handrail.surfaces.report.html import page
 from handrail.surfaces.report.markdown import markdown
 
 
-def report_data(call: Call, workflow_id: str) -> Report:
+def report_data(call: Call, workflow: Workflow) -> Report:
     """The facts alone."""
-    return _gathered(call, workflow_id)[0]
+    return _read(call, workflow, critical_tasks(call.work, workflow.id))
 
 
-def report_html(call: Call, workflow_id: str) -> str:
+def report_html(call: Call, workflow: Workflow) -> str:
     """One HTML file that needs nothing else."""
-    return page(*_gathered(call, workflow_id))
-
-
-def report_markdown(call: Call, workflow_id: str) -> str:
-    return markdown(report_data(call, workflow_id))
-
-
-def _gathered(call: Call, workflow_id: str) -> tuple[Report, GraphView]:
-    workflow = find_workflow(call.work, workflow_id)
     plan = Layouts().view(call.work, workflow.id)
+    return page(_read(call, workflow, plan.critical), plan)
+
+
+def report_markdown(call: Call, workflow: Workflow) -> str:
+    """One Markdown page."""
+    return markdown(report_data(call, workflow))
+
+
+def _read(call: Call, workflow: Workflow, critical: Sequence[str]) -> Report:
     rules = Rules(call.humans_decide, call.budget.prices, call.budget.limits)
-    return report(call.work, workflow, plan.critical, rules), plan
+    return report(call.work, workflow, critical, rules)

@@ -1,4 +1,4 @@
-"""From what a handler returns, or refuses, to the answer: status, headers, bytes. No sockets, no store."""
+"""Turns what a handler returns or refuses into an answer: status, headers, bytes. No sockets, no store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from handrail.surfaces.refusals import error_object
 Headers = tuple[tuple[bytes, bytes], ...]
 
 GZIP_BYTES = 32 * 1024
-"""Answers larger than this travel packed, where the browser takes that: a thousand tasks over a slow link."""
+"""Larger answers are compressed if the browser accepts that: a thousand tasks over a slow link."""
 _GZIP_LEVEL = 1
 _NO_STORE = (b"cache-control", b"no-store")
 _STATUS: tuple[tuple[type[Refusal], int], ...] = (
@@ -47,7 +47,7 @@ _STATUS: tuple[tuple[type[Refusal], int], ...] = (
 
 
 class Download(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handler returns where the answer is a file to keep."""
+    """What a handler returns if the answer is a file to save."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_of(result: Any, accepts: str = "", extra: Headers = ()) -> Answer:
-    """What a handler returned, as an answer. Takes a while for a large one: not for the event loop."""
+    """What a handler returned, as an answer. Slow for large results: not for the event loop."""
     if isinstance(result, Download):
         plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in result.name)
         headers: Headers = (
@@ -86,12 +86,12 @@ def refused(refusal: Refusal) -> Answer:
 
 
 def failed(status: int, code: str, message: str, hint: str = "", *, extra: Headers = ()) -> Answer:
-    """A no that is the page's own and no refusal of the domain's."""
+    """A failure reported by the page itself rather than by the domain."""
     return _error(status, {"code": code, "message": message, "hint": hint, "details": {}}, extra)
 
 
 def broken(path: str, bug: BaseException) -> Answer:
-    """A mistake of ours: the terminal hears all of it, the visitor only that there was one."""
+    """A bug of ours: the terminal gets the details, the visitor only learns that there was one."""
     import traceback  # noqa: PLC0415 - only when something is broken
 
     traceback.print_exception(bug, file=sys.stderr)

@@ -1,7 +1,7 @@
-"""The page as an ASGI application around the endpoint of tools: `/mcp` goes there untouched, all else is answered here.
+"""The page as an ASGI application around the MCP endpoint: `/mcp` goes there untouched, the rest is answered here.
 
-The event loop moves bytes and looks at what is in memory; whatever asks the store, git or a file runs on a few worker
-threads. Who may come in is `door.py`'s, who they are `sign_in.py`'s, what they may ask `routes.py`'s.
+The event loop moves bytes and reads memory; anything that uses the store, git or a file runs on a few worker threads.
+`door.py` decides which requests are let in, `sign_in.py` who sent them, `routes.py` what they may ask for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from handrail.protocol.http.reply import TOO_LARGE, Reply
 from handrail.surfaces.web.answering import Answer, Headers, answer_of, broken, failed, refused
 from handrail.surfaces.web.door import SAFE, Door, cookie_of, taken_apart
 from handrail.surfaces.web.feed import GUEST_STREAMS, STREAMS, Feed, Listener, pump
-from handrail.surfaces.web.route import CHANNEL, Asked, Route, Visitor
+from handrail.surfaces.web.route import Asked, Route, Visitor
 from handrail.surfaces.web.routes import Table
 from handrail.surfaces.web.sign_in import LINK_CODE_S, SESSION_S, Failed, Session, SignIn
 from handrail.surfaces.web.static_files import SAFEGUARDS, StaticFiles, is_unchanged
@@ -35,19 +35,19 @@ BODY_BYTES = 1024 * 1024
 BODY_S = 30.0
 QUERY_FIELDS = 64
 WORKERS, GUEST_WORKERS = 8, 2
-"""Threads for people who are signed in, and for tokens: agents that look all day must not keep a person waiting."""
+"""Threads for people who are signed in, and for tokens: agents that poll all day must not keep a person waiting."""
 AT_ONCE, GUESTS_AT_ONCE = 64, 16
-"""Requests of each kind at work or waiting for a worker; more are sent away."""
+"""Requests of each kind that may be running or waiting for a worker; more are turned away."""
 SESSION, SESSION_END, LINKS, FEED = "/api/session", "/api/session/end", "/api/links", "/api/feed"
 OWN_PATHS = (SESSION, SESSION_END, LINKS, FEED)
 PROOF = "x-handrail-proof"
-"""The header with which the page shows, at every change, that it is the one that was signed in."""
+"""The header that proves, on every change, that the sender is the page that was signed in."""
 AGENT = "agent"
-"""Who looks with the server's own token, which every agent here may carry."""
+"""The name for visitors with the server's own token, which any agent here may have."""
 
 
 class PageFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true of the server, whoever looks."""
+    """Facts about the server, the same for every visitor."""
 
     version: str
     approvals: str
@@ -57,7 +57,7 @@ class PageFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guest(NamedTuple):
-    """Who is asking, and the session they are signed in with; None for a bearer."""
+    """Who is asking, and the session they are signed in with; None for a bearer token."""
 
     visitor: Visitor
     session: Session | None
@@ -67,7 +67,7 @@ class Request(NamedTuple):
     """One request before its body is read."""
 
     method: str
-    """HEAD is GET here: only the body stays behind."""
+    """HEAD is treated as GET; only the body is not sent."""
     path: str
     query: dict[str, str]
     headers: dict[str, str]
@@ -82,9 +82,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     feed: Feed
     table: Table
     reading: Call
-    """What handlers get that only look: looking makes no store."""
+    """What read-only handlers get: reading does not create a store."""
     look: Callable[[Actor, Callable[[Any], Any]], Any]
-    """A look of one handler at the store, which keeps no writer waiting."""
+    """Runs a handler's read of the store without keeping writers waiting."""
     writing: Call
     facts: PageFacts
     now_ms: Callable[[], int]
@@ -92,21 +92,21 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Workers:
-    """A few threads, and how much they have to do."""
+    """A few threads, and how much work they have."""
 
     def __init__(self, threads: int, most: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="handrail-page")
         self._most = most
         self._counting = threading.Lock()
         self.running = 0
-        """At work, or waiting for a thread."""
+        """Running, or waiting for a thread."""
 
     @property
     def is_crowded(self) -> bool:
         return self.running >= self._most
 
     async def run(self, work: Callable[[], ResultT]) -> ResultT:
-        """The result of `work`, which may take long. Raises what it raises."""
+        """Runs `work`, which may take long, and returns its result. Raises what it raises."""
 
         def counted() -> ResultT:
             try:
@@ -117,7 +117,7 @@ class _Workers:
         self._count(1)
         try:
             doing = self._pool.submit(counted)
-        except RuntimeError:  # the process is leaving
+        except RuntimeError:  # the process is stopping
             self._count(-1)
             raise
         return await asyncio.wrap_future(doing)
@@ -139,7 +139,7 @@ class PageApp:
         self.sign_in = page.sign_in
         self._endpoint = endpoint
         self._mcp_path = mcp_path
-        self._cookie = f"handrail_{page.door.port}"  # cookies do not tell ports apart, so the name does
+        self._cookie = f"handrail_{page.door.port}"  # cookies are shared between ports, so the name includes the port
         self._workers = _Workers(WORKERS, AT_ONCE)
         self._guest_workers = _Workers(GUEST_WORKERS, GUESTS_AT_ONCE)
 
@@ -175,7 +175,7 @@ class PageApp:
     # -- what is asked ----------------------------------------------------------------------------------------------
 
     async def _answer(self, scope: Scope, reply: Reply) -> Answer | None:
-        """The answer; None where it was a stream, and has been given."""
+        """The answer; None if it was a stream, which has already been sent."""
         headers, repeated = taken_apart(scope["headers"])
         if repeated is not None:
             return failed(400, "REPEATED_HEADER", f"the header {repeated} must not come twice")
@@ -184,7 +184,7 @@ class PageApp:
             return failed(away.status, away.code, away.message, away.hint, extra=away.headers)
         query = _query_of(scope)
         if query is None or "\0" in scope["path"]:
-            return failed(400, "INVALID_PARAMS", "the address cannot be read", "leave out what is no text")
+            return failed(400, "INVALID_PARAMS", "the address cannot be read", "use text only in the address")
         method = "GET" if scope["method"] in SAFE else scope["method"]
         request = Request(method, scope["path"], query, headers, reply)
         if not request.path.startswith("/api/"):
@@ -199,7 +199,7 @@ class PageApp:
             return broken(request.path, bug)
 
     def _file(self, request: Request, *, is_head: bool) -> Answer:
-        """The page itself, for everybody: it says nothing that is not in the package."""
+        """The page itself, for everybody: it contains nothing that is not in the package."""
         if request.method != "GET":
             return failed(405, "METHOD_NOT_ALLOWED", "files are read with GET", extra=((b"allow", b"GET, HEAD"),))
         if request.path == "/" and "token" in request.query and not is_head:
@@ -213,26 +213,26 @@ class PageApp:
         return Answer(headers=((b"content-type", file.kind.encode()), *headers), body=file.data)
 
     def _by_link(self, request: Request) -> Answer:
-        """Exchanges the code of a link for a cookie, and goes on to the address without it."""
+        """Exchanges a link's code for a cookie, and redirects to the address without it."""
         rest = {name: value for name, value in request.query.items() if name != "token"}
         clean = f"/?{urlencode(rest)}" if rest else "/"
         no_store = (b"cache-control", b"no-store")
         opened = self.sign_in.by_code(request.query["token"])
         if not isinstance(opened, Failed):
-            proven = f"{clean}#proof={opened.proof}"  # what stands there is sent to no server, and our script takes it
+            proven = f"{clean}#proof={opened.proof}"  # a fragment is sent to no server; our script reads it
             return Answer(
                 status=303, headers=((b"location", proven.encode()), self._cookie_for(opened.cookie), no_store)
             )
-        if self._session(request) is not None:  # a link that was used here before: nothing is missing
+        if self._session(request) is not None:  # the link was used in this browser before: already signed in
             return Answer(status=303, headers=((b"location", clean.encode()), no_store))
         page = self._page.files.find("/")
         if page is None:
             return failed(opened.status, opened.code, opened.message, opened.hint)
-        # The page itself says the rest: it finds that nobody is signed in, and has a form for another code.
+        # The page does the rest: it notices that nobody is signed in, and has a form for another code.
         return Answer(status=opened.status, headers=((b"content-type", page.kind.encode()), no_store), body=page.data)
 
     async def _asked(self, request: Request) -> Answer | None:
-        """What /api was asked."""
+        """Answers a request to /api."""
         if request.path == SESSION and request.method == "POST":
             return await self._signed_in(request)
         guest = await self._guest(request)
@@ -273,7 +273,7 @@ class PageApp:
             return failed(404, "NOT_FOUND", self._table.hint(request.path), "the page itself is at /")
         workers = self._workers if guest.session is not None else self._guest_workers
         if workers.is_crowded:
-            return failed(503, "BUSY", "too much is being asked at once", "try again soon")
+            return _busy()
         body = await _body_of(request) if request.method == "POST" else None
         if isinstance(body, Answer):
             return body
@@ -289,7 +289,8 @@ class PageApp:
         try:
             if not route.stored:
                 return answer_of(route.handler(call, asked), accepts)
-            actor = Actor(asked.visitor.name, CHANNEL)
+
+            actor = asked.visitor.actor
 
             def work(unit: Any) -> Any:
                 return route.handler(msgspec.structs.replace(call, unit=unit), asked)
@@ -304,7 +305,7 @@ class PageApp:
     # -- who asks ---------------------------------------------------------------------------------------------------
 
     async def _guest(self, request: Request) -> Guest | Answer:
-        """Who asks, or why they get nothing. Whoever sends a bearer token is no person, whatever else they send."""
+        """Who asks, or the answer that refuses them. A request with a bearer token is never a person's."""
         if "authorization" in request.headers:
             admitted = await self._endpoint.admit(request.headers)
             if isinstance(admitted, Rejection):
@@ -349,6 +350,8 @@ class PageApp:
         text = body.get("token")
         if not isinstance(text, str) or not text.strip():
             raise InvalidParams("token is missing", hint='send {"token": "…"}: a code from the terminal, or a token')
+        if self._workers.is_crowded:  # anybody may ask this, and a lookup in the store takes a thread
+            return _busy()
         opened = await self._workers.run(lambda: self.sign_in.by_text(text.strip()))
         if isinstance(opened, Failed):
             return failed(opened.status, opened.code, opened.message, opened.hint)
@@ -390,7 +393,7 @@ class PageApp:
         return None
 
     def _welcome_of(self, request: Request, guest: Guest) -> Callable[[], Awaitable[bool]]:
-        """Whether the visitor of a stream may go on reading. A store that cannot be asked sends them away too."""
+        """Whether a stream's visitor may continue reading. If the store cannot be asked, they may not."""
 
         async def is_welcome() -> bool:
             if guest.session is None:
@@ -403,8 +406,12 @@ class PageApp:
         return is_welcome
 
 
+def _busy() -> Answer:
+    return failed(503, "BUSY", "too much is being asked at once", "try again soon")
+
+
 def _query_of(scope: Scope) -> dict[str, str] | None:
-    """What stands after the question mark; None where it cannot be read."""
+    """The query parameters; None if they cannot be read."""
     try:
         pairs = parse_qsl(
             scope.get("query_string", b"").decode("latin-1"),
@@ -418,7 +425,7 @@ def _query_of(scope: Scope) -> dict[str, str] | None:
 
 
 def _position_of(request: Request) -> int | None:
-    """After which position a stream goes on: the last event a browser saw goes before what the address says."""
+    """The position after which a stream continues: the browser's last event id, otherwise the one in the address."""
     text = request.headers.get("last-event-id") or request.query.get("after") or ""
     if not text:
         return None
@@ -428,7 +435,7 @@ def _position_of(request: Request) -> int | None:
 
 
 async def _body_of(request: Request) -> dict[str, Any] | Answer:
-    """What was posted, or why it is not taken."""
+    """The posted body, or the answer that refuses it."""
     body = await request.reply.body(BODY_BYTES, BODY_S)
     if isinstance(body, int):
         close: Headers = ((b"connection", b"close"),)

@@ -1,6 +1,5 @@
-"""The page's addresses about the crew: who works, what they say to each other, what was decided, where a run is, what
-the ledger tells. Thin: an address is taken apart, a read model asked. What changes something is a person's doing.
-"""
+"""The page's routes about the crew: agents, messages, decisions, pipeline runs, events. Thin: they parse the request
+and call a read model. Only people change anything here."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from msgspec import Meta
 from handrail.domain.board.searching import Sought
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.claiming import claim_of, give_up
-from handrail.domain.crew.message import Message
+from handrail.domain.crew.message import Message, Priority
 from handrail.domain.crew.posting import HUMAN, Letter, post, post_released
 from handrail.domain.overview.agents import Agents, agents
 from handrail.domain.overview.boards import Boards, boards
@@ -27,26 +26,26 @@ from handrail.domain.overview.versions import Versions, versions
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.steering import Going, pause_run
 from handrail.kernel.errors import ClaimHeld, IllegalTransition, InvalidParams, NotAllowed, RunNotFound
-from handrail.kernel.ledger import Actor, Only
+from handrail.kernel.ledger import Only
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call
+from handrail.surfaces.gate_answers import documents_of
 from handrail.surfaces.run_steering import resumed
 from handrail.surfaces.web.documents import DocumentText, document_text, listed
-from handrail.surfaces.web.route import CHANNEL, Asked, Route, read, write
-from handrail.toolsets.here import find_task, find_workflow
+from handrail.surfaces.web.route import Asked, Route, know_runs, read, task_asked, workflow_asked, write
 from handrail.toolsets.message import message_mark_read, message_send
-from handrail.toolsets.message_shapes import Id, MarkRead, Priority, SendMessage, Subject
+from handrail.toolsets.message_shapes import Id, MarkRead, SendMessage, Subject
 from handrail.toolsets.pipeline_turns import rules_of
 
 SEARCH = 200
-"""Characters that are searched for."""
+"""The longest search text, in characters."""
 FILTERS = 20
-"""Values that one filter of events takes."""
+"""How many values one filter of events takes."""
 FILTER = 200
 NAMESAKES = 50
-"""Agents with one name whose events are looked for."""
+"""How many agents with the same name are searched for events."""
 Reason = Annotated[str, Meta(max_length=2000)]
 Body = Annotated[str, Meta(min_length=1, max_length=30_000)]
 KindT = TypeVar("KindT", bound=msgspec.Struct)
@@ -57,7 +56,7 @@ class Posted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     body: Body
     recipient_id: Id | None = None
-    """Whoever wrote what is answered, where it is left out."""
+    """If left out: the sender of the message being answered."""
     subject: Subject | None = None
     reply_to: Id | None = None
     priority: Priority = "normal"
@@ -66,7 +65,7 @@ class Posted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it lies now."""
+    """The message after it was sent."""
 
     id: str
     thread_id: str
@@ -74,7 +73,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What reading a message means."""
+    """Whether reading also acknowledges."""
 
     ack: bool = False
 
@@ -84,11 +83,11 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     reason: Reason | None = None
     agent_id: Id | None = None
-    """The agent that the person means: nothing is taken from another who has it by now."""
+    """The agent that the person means: if another holds the task by now, it keeps it."""
 
 
 class Freed(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that is on offer again, and who had it."""
+    """A task that is available again, and who had it."""
 
     task_id: str
     status: str
@@ -97,63 +96,63 @@ class Freed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why a run is to wait."""
+    """Why a run should pause."""
 
     reason: Reason | None = None
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing more is asked."""
+    """A body without members."""
 
 
 class Steered(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a run."""
+    """What happened to a run."""
 
     workflow_id: str
     status: str
     next: str
     told: str | None = None
-    """The agent that was told why."""
+    """The agent that was told the reason."""
 
 
 # -- looking ----------------------------------------------------------------------------------------------------------
 
 
 def _timeline(call: Call, asked: Asked) -> Timeline:
-    _runs_known(call)
-    return timeline(call.work, find_workflow(call.work, asked.path["workflow"]))
+    know_runs(call)
+    return timeline(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
 def _decisions(call: Call, asked: Asked) -> Decisions:
     search = asked.query.get("search", "")
     if len(search) > SEARCH:
         raise InvalidParams(f"{len(search)} characters are searched for, and {SEARCH} is the most", hint="say less")
-    return decisions(call.work, find_workflow(call.work, asked.path["workflow"]), search)
+    return decisions(call.work, workflow_asked(call.work, asked.path["workflow"]), search)
 
 
 def _milestones(call: Call, asked: Asked) -> Milestones:
-    return milestones(call.work, find_workflow(call.work, asked.path["workflow"]))
+    return milestones(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
 def _reviews(call: Call, asked: Asked) -> Reviews:
-    return reviews(call.work, find_workflow(call.work, asked.path["workflow"]))
+    return reviews(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
 def _versions(call: Call, asked: Asked) -> Versions:
-    return versions(call.work, find_workflow(call.work, asked.path["workflow"]))
+    return versions(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
 def _agents(call: Call, asked: Asked) -> Agents:
     workflow_id = asked.query.get("workflow") or None
     if workflow_id is not None:
-        find_workflow(call.work, workflow_id)
+        workflow_asked(call.work, workflow_id)
     return agents(call.work, call.crew, workflow_id)
 
 
 def _messages(call: Call, asked: Asked) -> Threads | ThreadPage:
     if call.crew.strict and not asked.visitor.decides:
         raise NotAllowed(
-            "messages are read by those they are for alone here", hint="a person signs in to see them; message_list"
+            "messages are only shown to the person they are for", hint="sign in to see yours; agents use message_list"
         )
     name = asked.visitor.name
     if thread := asked.query.get("thread"):
@@ -162,10 +161,10 @@ def _messages(call: Call, asked: Asked) -> Threads | ThreadPage:
 
 
 def _pipeline(call: Call, asked: Asked) -> PipelineView:
-    """The run, with the documents that lie in its workspace now: those are looked for while no unit is open."""
+    """The run, with the documents now in its workspace, which are read while no unit of work is open."""
     run = _run_looked_at(call, asked)
     documents = listed(call, run)
-    found = call.ledger.run(_actor(asked), lambda unit: pipeline_view(unit, run.id, rules_of(call)))
+    found = call.ledger.run(asked.visitor.actor, lambda unit: pipeline_view(unit, run.id, rules_of(call)))
     if found is None:
         raise _no_run(run.id, run.title)
     return msgspec.structs.replace(found, documents=documents)
@@ -176,12 +175,8 @@ def _document(call: Call, asked: Asked) -> DocumentText:
 
 
 def _run_looked_at(call: Call, asked: Asked) -> PipelineRun:
-    _runs_known(call)
-    return call.ledger.run(_actor(asked), lambda unit: _run_meant(unit, asked))
-
-
-def _actor(asked: Asked) -> Actor:
-    return Actor(asked.visitor.name, CHANNEL)
+    know_runs(call)
+    return call.ledger.run(asked.visitor.actor, lambda unit: _run_meant(unit, asked))
 
 
 def _events(call: Call, asked: Asked) -> Events:
@@ -198,7 +193,7 @@ def _events(call: Call, asked: Asked) -> Events:
         after=_number(asked, "after"),
         limit=limit or SHOWN,
         changes=asked.query.get("changes") == "1",
-        task=find_task(call.work, task) if task else None,
+        task=task_asked(call.work, task) if task else None,
     )
     if wanted.before is not None and wanted.after is not None:
         raise InvalidParams("before and after are two questions", hint="give one of them")
@@ -206,7 +201,7 @@ def _events(call: Call, asked: Asked) -> Events:
 
 
 def _with_namesakes(unit: UnitOfWork, actors: tuple[str, ...]) -> tuple[str, ...]:
-    """Actors as the ledger knows them: whoever asks may know an agent by its name."""
+    """Actors as the ledger knows them: the visitor may know an agent by its name."""
     if not actors:
         return ()
     named = unit.select(Agent, Query((("name", actors),), ("-created_at", "-id"), NAMESAKES))
@@ -223,16 +218,16 @@ def _boards(call: Call, asked: Asked) -> Boards:
 
 
 def _post_message(call: Call, asked: Asked) -> Sent:
-    _check_decides(asked, "writes as the person")
+    asked.visitor.check_decides("writes as the person")
     given = _taken(asked, Posted)
     answered = call.work.get(Message, given.reply_to) if given.reply_to is not None else None
     recipient_id = given.recipient_id
     if recipient_id is None and answered is not None:
         recipient_id = answered.sender_id if answered.sender_id != HUMAN else answered.recipient_id
     if recipient_id is None:
-        raise InvalidParams("nobody is named who shall get it", hint="recipient_id is an agent's id or name")
+        raise InvalidParams("no recipient is given", hint="recipient_id is an agent's id or name")
     if recipient_id == HUMAN:
-        raise InvalidParams("you would write to yourself", hint="recipient_id is an agent's id or name")
+        raise InvalidParams("you cannot write to yourself", hint="recipient_id is an agent's id or name")
     sent = message_send(
         call,
         SendMessage(
@@ -251,12 +246,12 @@ def _post_message(call: Call, asked: Asked) -> Sent:
 
 
 def _read_message(call: Call, asked: Asked) -> MessageRow:
-    _check_decides(asked, "reads the person's messages")
+    asked.visitor.check_decides("reads the person's messages")
     given, key = _taken(asked, Reading), asked.path["message"]
     message = call.work.get(Message, key)
     if message is not None and message.recipient_id != HUMAN:
         raise NotAllowed(
-            f"{key} is in an agent's inbox; read here, it would never be read there", hint="only yours are marked here"
+            f"{key} is in an agent's inbox; only that agent marks it as read", hint="here you mark your own messages"
         )
     message_mark_read(call, MarkRead(message_ids=[key], ack=given.ack))
     return _message_row(call, asked, key)
@@ -270,13 +265,13 @@ def _message_row(call: Call, asked: Asked, key: str) -> MessageRow:
 
 
 def _release(call: Call, asked: Asked) -> Freed:
-    _check_decides(asked, "takes a task from its agent")
+    asked.visitor.check_decides("takes a task from its agent")
     given = _taken(asked, Release)
-    task = find_task(call.work, asked.path["task"])
+    task = task_asked(call.work, asked.path["task"])
     lease = claim_of(call.work, task)
     if lease.holder is None or task.is_finished:
         raise IllegalTransition(
-            f'nobody holds task "{task.name}"; it is {task.shown_status}', hint="the agents' list shows who has what"
+            f'nobody holds task "{task.name}"; it is {task.shown_status}', hint="the Agents tab shows who holds what"
         )
     if given.agent_id not in (None, lease.holder):
         raise ClaimHeld(
@@ -291,9 +286,9 @@ def _release(call: Call, asked: Asked) -> Freed:
 
 
 def _pause(call: Call, asked: Asked) -> Steered:
-    _check_decides(asked, "stops a run")
+    asked.visitor.check_decides("stops a run")
     given = _taken(asked, Pause)
-    _runs_known(call)
+    know_runs(call)
     run = _run_meant(call.work, asked)
     reason = (given.reason or "").strip()
     pause_run(call.work, run, reason or None)
@@ -302,7 +297,7 @@ def _pause(call: Call, asked: Asked) -> Steered:
 
 
 def _told_why(unit: UnitOfWork, run: PipelineRun, reason: str) -> str | None:
-    """Tells the agent that drives a run why it is to wait; its name, where one is known."""
+    """Tells the agent that drives a run why it should wait; returns the agent's name if it was told."""
     driver = unit.get(Agent, str((run.holder or {}).get("agent_id") or ""))
     if driver is None or not reason:
         return None
@@ -312,21 +307,21 @@ def _told_why(unit: UnitOfWork, run: PipelineRun, reason: str) -> str | None:
 
 
 def _resume(call: Call, asked: Asked) -> Steered:
-    """Lets a run go on. Its documents are looked at first, because they decide whether it would stop again at once."""
-    _check_decides(asked, "lets a run go on")
+    """Lets a run continue. Its documents are read first, because they decide whether it would stop again at once."""
+    asked.visitor.check_decides("lets a run go on")
     _taken(asked, Nothing)
-    _runs_known(call)
-    actor, rules = Actor(asked.visitor.name, CHANNEL), rules_of(call)
+    know_runs(call)
+    actor, rules = asked.visitor.actor, rules_of(call)
     run = call.ledger.run(actor, lambda unit: _run_meant(unit, asked))
-    files = call.specs(run.repository_path).texts(run.workspace)
+    files = documents_of(call, run)
     kept = call.ledger.run(
         actor, lambda unit: resumed(unit, _run_meant(unit, asked), Going(), files, rules), writing=True
     )
-    return Steered(workflow_id=kept.id, status="in_progress", next="It goes on when its agent asks what is next.")
+    return Steered(workflow_id=kept.id, status="in_progress", next="It continues at its agent's next call.")
 
 
 def _run_meant(unit: UnitOfWork, asked: Asked) -> PipelineRun:
-    workflow = find_workflow(unit, asked.path["workflow"])
+    workflow = workflow_asked(unit, asked.path["workflow"])
     run = unit.get(PipelineRun, workflow.id)
     if run is None:
         raise _no_run(workflow.id, workflow.name)
@@ -342,18 +337,8 @@ def _no_run(workflow_id: str, name: str) -> RunNotFound:
     )
 
 
-def _runs_known(call: Call) -> None:
-    """What a run is read back into is made known to the validator there, one thread at a time."""
-    call.specs(call.here.repository)
-
-
-def _check_decides(asked: Asked, what: str) -> None:
-    if not asked.visitor.decides:
-        raise NotAllowed(f"only a person who signed in here {what}", hint="sign in with the link from the terminal")
-
-
 def _taken(asked: Asked, kind: type[KindT]) -> KindT:
-    """What was posted, as what it must be."""
+    """The posted body, converted to `kind`."""
     make_known(kind)
     try:
         return msgspec.convert(asked.body if asked.body is not None else {}, kind)
@@ -363,7 +348,7 @@ def _taken(asked: Asked, kind: type[KindT]) -> KindT:
 
 
 def _number(asked: Asked, name: str) -> int | None:
-    """A number of the address; None where it is left out."""
+    """A number from the address; None if left out."""
     text = asked.query.get(name)
     if not text:
         return None
@@ -373,7 +358,7 @@ def _number(asked: Asked, name: str) -> int | None:
 
 
 def _several(asked: Asked, name: str) -> tuple[str, ...]:
-    """The values of a filter, which stand side by side with commas."""
+    """The comma-separated values of a filter."""
     text = asked.query.get(name, "")
     values = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if len(values) > FILTERS or any(len(value) > FILTER for value in values):

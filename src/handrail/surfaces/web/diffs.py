@@ -1,7 +1,7 @@
-"""What a task changed, file by file, for the page: from its snapshots, or so far where it is open. Reads git, bounded.
+"""What a task changed, file by file, for the page: from its snapshots, or so far if it is open. Reads git, with limits.
 
-Whatever is not kept any more is said in a note; a page is never refused for it. Texts are decoded with replacement, and
-go to the page as text.
+What is no longer kept is mentioned in a note; the page is never refused because of it. Texts are decoded with
+replacement, and go to the page as text.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from handrail.domain.journal.tracking import Snapshot
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import NotFound, Refusal, TaskNotFound
+from handrail.kernel.errors import NotFound, Refusal
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call
 from handrail.surfaces.task_changes import Difference, Journalled, difference, patch_of, tracker_of
+from handrail.surfaces.web.route import task_asked
 
 FILES = 400
 AT_ONCE = 200_000
-"""Bytes of patches in the first answer; a file that does not fit is asked for by itself."""
+"""Bytes of patches in the first answer; a file that does not fit must be requested on its own."""
 OF_ONE = 60_000
-"""Bytes of one file's patch in the first answer, so that one large file does not push out the others."""
+"""Bytes of one file's patch in the first answer, so that one large file does not crowd out the others."""
 ALONE = 1_000_000
-"""Bytes of the patch of a file that is asked for by itself."""
+"""Bytes of the patch of a file requested on its own."""
 READ = 4_000_000
-"""Bytes of a patch that are read to find the files in it."""
+"""How many bytes of a patch are read to find the files in it."""
 WARNINGS = 3
 NOT_BEGUN = "It has not begun, so it has changed nothing."
 NEVER_LOOKED = "No snapshot was taken when it began, so nobody knows exactly what it changed."
@@ -47,7 +48,7 @@ _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
-    """What the task began with."""
+    """What the task started from."""
 
     commit: str | None
     branch: str | None
@@ -64,9 +65,9 @@ class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
     binary: bool
     in_scope: bool | None
-    """None where the task declared no areas."""
+    """None if the task declared no areas."""
     patch: str | None
-    """None where it is binary, not kept, or too long to be sent with all the others."""
+    """None if it is binary, not kept, or too long to be sent with the others."""
 
 
 class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,13 +75,13 @@ class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     task_id: str
     is_open: bool
-    """True where it is not at its end: then this is what it has changed so far."""
+    """True if the task has not ended: this is then what it has changed so far."""
     base: Base | None
     files: list[ChangedFile]
     added: int
     removed: int
     note: str | None
-    """What a reader should know before believing."""
+    """What a reader should know before relying on it."""
     more: int = 0
 
 
@@ -91,7 +92,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 def task_diff(call: Call, actor: Actor, task_id: str, file: str | None) -> TaskDiff:
-    """The changes of a task; with `file` of that file alone."""
+    """The changes of a task; with `file`, only of that file."""
     known = call.ledger.run(actor, lambda unit: _known(unit, task_id))
     if known.entry is None:
         return _nothing(known.task, NEVER_LOOKED if known.task.attempts else NOT_BEGUN)
@@ -109,9 +110,7 @@ def task_diff(call: Call, actor: Actor, task_id: str, file: str | None) -> TaskD
 
 
 def _known(unit: UnitOfWork, task_id: str) -> _Known:
-    task = unit.get(Task, task_id)
-    if task is None:
-        raise TaskNotFound(f"there is no task {task_id[:100]}", hint="the workflow's screens list its tasks")
+    task = task_asked(unit, task_id)
     return _Known(task, unit.get(JournalEntry, task.id), workflow_of(unit, task))
 
 
@@ -127,7 +126,7 @@ def _shown(meant: Journalled, found: Difference, file: str | None) -> TaskDiff:
     every = moves_once(found.report)
     listed = [change for change in every if file is None or change["path"] == file]
     if file is not None and not listed:
-        raise NotFound("the task changed no file of that name", hint="ask without file= for all of them")
+        raise NotFound("the task did not change a file of that name", hint="leave out file= to get them all")
     shown = listed[:FILES]
     notes = list(found.warnings[:WARNINGS])
     if not every:
@@ -169,7 +168,7 @@ def _shown(meant: Journalled, found: Difference, file: str | None) -> TaskDiff:
 def _patches(
     meant: Journalled, found: Difference, shown: Sequence[Mapping[str, Any]], *, most: int, alone: bool
 ) -> tuple[dict[str, str], str | None]:
-    """The patch of each file that has room, by its path; and why there are none, where that is so."""
+    """The patch of each file that fits, by path; and, if there are none, why."""
     texts = [change for change in shown if not change.get("binary")]
     if not texts:
         return {}, None
@@ -193,14 +192,14 @@ def _patches(
 
 
 def _counted(patch: str) -> tuple[int, int]:
-    """The lines that a patch adds and takes away."""
+    """The numbers of lines that a patch adds and removes."""
     _, _, hunks = patch.partition("\n@@")
     lines = hunks.split("\n")
     return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
 
 
 def _read(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
-    """A patch up to a bound and a whole line, and whether more was to come."""
+    """A patch up to a limit, ending in a whole line, and whether it was cut."""
     whole = bytearray()
     for chunk in chunks:
         whole += chunk
@@ -210,7 +209,7 @@ def _read(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
 
 
 def _by_file(whole: bytes, changes: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
-    """The patch of each file, by its path. A line of a file begins with a sign, so no such line looks like a header."""
+    """The patch of each file, by path. File lines in a patch start with a sign, so none can look like a header."""
     known: dict[bytes, str] = {}
     for change in changes:
         path = path_bytes(change["path"])
@@ -228,13 +227,13 @@ def _by_file(whole: bytes, changes: Sequence[Mapping[str, Any]]) -> dict[str, by
 
 
 def _by_new_name(named: bytes, known: Mapping[bytes, str]) -> str | None:
-    """The file that is meant where git took it for a move and the report did not: by its new name."""
+    """The file that git treats as a move and the report does not, found by its new name."""
     fits = [names for names in known if named.endswith(names[names.index(b" b/") :])]
     return known[max(fits, key=len)] if fits else None
 
 
 def _plain_names(header: bytes) -> bytes:
-    """Both names of a header without the quotes that git puts around unusual ones."""
+    """Both names of a header, without the quotes that git puts around unusual ones."""
     if b'"' not in header:
         return header
     first, rest = _first_name(header)

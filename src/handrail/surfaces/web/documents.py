@@ -1,6 +1,5 @@
-"""The documents of a run for the page: which there are, and the text of one. Only what lies in the run's own workspace
-is listed or read; a name is looked up among those, never made a path.
-"""
+"""The documents of a run for the page: a list, and the text of one. Only the run's own workspace is listed or read; a
+name is looked up in that list, never turned into a path."""
 
 from __future__ import annotations
 
@@ -10,10 +9,11 @@ from handrail.domain.overview.pipeline import DocumentRow
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.kernel.errors import NotFound
 from handrail.operation import Call
+from handrail.surfaces.gate_answers import documents_of
 
 SHOWN = 300
 TEXT = 400_000
-"""Characters of one document that are shown."""
+"""How many characters of one document are shown."""
 
 
 class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,22 +21,21 @@ class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     path: str
-    """From the repository on."""
+    """Relative to the repository."""
     size: int
-    """Bytes of all of it."""
+    """Size of the whole document in bytes."""
     text: str
     cut: bool
-    """True where only the beginning is here."""
+    """True if only the beginning is included."""
 
 
 def listed(call: Call, run: PipelineRun) -> list[DocumentRow]:
     """The documents of a run, by name."""
-    texts = call.specs(run.repository_path).texts(run.workspace)
-    return [_row(run, name, text) for name, text in sorted(texts.items())[:SHOWN]]
+    return [_row(run, name, text) for name, text in sorted(documents_of(call, run).items())[:SHOWN]]
 
 
 def document_text(call: Call, run: PipelineRun, name: str) -> DocumentText:
-    text = call.specs(run.repository_path).texts(run.workspace).get(name)
+    text = documents_of(call, run).get(name)
     if text is None:
         raise NotFound(
             f"{run.workspace} has no document {name[:100]}", hint="the run's own view lists its documents by name"

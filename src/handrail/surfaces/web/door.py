@@ -1,9 +1,8 @@
-"""Who may come in at all: exact hosts, origins of our own, JSON alone for what changes something. Pure; no sockets.
+"""Which requests are let in at all: exact hosts, our own origins, and only JSON for changes. Pure; no sockets.
 
-The page trusts a cookie, so a browser could be made to speak for a person who is signed in. What keeps other people's
-pages out stands here: a name that was bound to our address afterwards (Host), a page of another site or of another
-port of this machine (Origin, Sec-Fetch-Site), a form that needs no leave to be sent (Content-Type). Who somebody is
-comes after this: `sign_in.py`.
+The page trusts a cookie, so a browser could be tricked into acting for a person who is signed in. This module keeps
+foreign pages out: a name rebound to our address (Host), a page of another site or of another port on this machine
+(Origin, Sec-Fetch-Site), a form that browsers send without asking (Content-Type). `sign_in.py` finds out who they are.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from handrail.protocol.http.guard import ALLOWED_BY, LOOPBACK_NAMES, answers_to
+from handrail.protocol.http.headers import headers_of
 
 SAFE = ("GET", "HEAD")
 METHODS = (*SAFE, "POST")
 FETCH_SITE, FETCH_DEST = "sec-fetch-site", "sec-fetch-dest"
-"""Where the page comes from that asks, and what for: a browser says so, and no script can say otherwise."""
+"""Which site's page sent the request, and what for: browsers set these headers, and scripts cannot change them."""
 DECISIVE = ("host", "origin", "authorization", "cookie", "content-type", "content-length", FETCH_SITE, FETCH_DEST)
-"""Headers that decide who may speak, or how: given twice, nobody can tell which one another program went by."""
+"""Headers that decide who may call, or how. If one is repeated, a proxy may have checked the other value."""
 
 
 class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a request is not even read."""
+    """Why a request is refused before it is read."""
 
     status: int
     code: str
@@ -36,11 +36,11 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of one page."""
 
     hosts: tuple[str, ...] = LOOPBACK_NAMES
-    """Names the Host header may carry, as the guard of tools has them."""
+    """Names the Host header may contain, as in the MCP guard."""
     port: int
 
     def check(self, method: str, headers: Mapping[str, str]) -> TurnedAway | None:
-        """Why the request is turned away; None where it may come in."""
+        """Why the request is turned away; None if it may come in."""
         host = headers.get("host", "")
         if not answers_to(host, self.hosts, self.port):
             return TurnedAway(
@@ -59,8 +59,7 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
         return _check_read(headers) if method in SAFE else _check_write(headers, origin)
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Whether an Origin is the page at this host. Only a host that was allowed by name may stand behind something
-        that speaks TLS for us."""
+        """Whether an Origin is the page at this host. Only hosts allowed by name can be behind a TLS proxy."""
         scheme, separator, authority = origin.partition("://")
         if not separator or authority.lower() != host.lower():
             return False
@@ -68,8 +67,8 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check_read(headers: Mapping[str, str]) -> TurnedAway | None:
-    """A link may lead here from anywhere; nothing else of another page may look, though its browser sends our cookie:
-    other ports of this machine are the same site to it."""
+    """Links from anywhere are fine, but no other request of a foreign page, even if its browser sends our cookie: other
+    ports of this machine count as the same site."""
     foreign = headers.get(FETCH_SITE, "none") not in ("none", "same-origin")
     if foreign and headers.get(FETCH_DEST, "document") != "document":
         return _foreign("another site's page has asked for this")
@@ -77,7 +76,7 @@ def _check_read(headers: Mapping[str, str]) -> TurnedAway | None:
 
 
 def _check_write(headers: Mapping[str, str], origin: str | None) -> TurnedAway | None:
-    """Browsers name the origin of everything that is not a plain look, so what comes without is no page of ours."""
+    """Browsers name the origin of every request that changes something, so one without is not from our page."""
     if headers.get(FETCH_SITE, "same-origin") != "same-origin":
         return _foreign("another site's page has sent this")
     if origin is None:
@@ -99,19 +98,12 @@ def _foreign(message: str) -> TurnedAway:
 
 
 def taken_apart(raw: Iterable[tuple[bytes, bytes]]) -> tuple[dict[str, str], str | None]:
-    """The headers by name, and the first that decides and is given twice."""
-    headers: dict[str, str] = {}
-    repeated = None
-    for raw_name, raw_value in raw:
-        name = raw_name.decode("latin-1").lower()
-        if name in headers and name in DECISIVE:
-            repeated = repeated or name
-        headers[name] = raw_value.decode("latin-1").strip()
-    return headers, repeated
+    """The headers by name, and the first decisive one that was repeated."""
+    return headers_of(raw, DECISIVE.__contains__)
 
 
 def cookie_of(headers: Mapping[str, str], name: str) -> str:
-    """The value of one cookie; nothing where there is none, or where two claim the name."""
+    """The value of one cookie; empty if there is none, or more than one of that name."""
     found = [
         value.strip()
         for key, equals, value in (part.partition("=") for part in headers.get("cookie", "").split(";"))

@@ -1,8 +1,8 @@
-"""What is new, as it happens: one thread follows the ledger for all visitors; a visitor's stream costs none.
+"""News as it happens: one thread follows the ledger for all visitors; a visitor's stream needs none.
 
-The thread makes one piece of news of what was written since the last, whoever wrote it, and puts it on a ring. A stream
-sends what is on the ring after its own position, and keeps nothing itself: a reader that falls behind the ring is cut
-off, and told to load everything anew when it comes back. What news says is told by a function.
+The thread turns whatever was written since last time, by any process, into one news item and appends it to a ring. A
+stream sends what is on the ring after its own position and keeps nothing itself: a reader that falls behind the ring is
+disconnected, and told to reload everything when it comes back. A function decides what news contains.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.kernel.errors import Refusal
+from handrail.kernel.errors import Refusal, StoreUnusable
 from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Ledger
@@ -26,34 +26,34 @@ from handrail.surfaces.web.route import CHANNEL
 
 RING = 512
 RING_BYTES = 8 * 1024 * 1024
-"""News that is kept for readers that are behind, or come back."""
+"""How much news is kept for readers that are behind or come back."""
 STREAMS, GUEST_STREAMS = 32, 16
 """Streams at once; a token's stream is only opened while there are fewer, so that a person always finds room."""
 AT_ONCE = 500
-"""Events that make one piece of news at most."""
+"""How many events make up one news item at most."""
 CATCH_UP = 2_000
-"""Positions that a thread which begins again goes over, so that who was away for a moment misses nothing."""
+"""How many positions a restarted thread goes back over, so that a reader who was away briefly misses nothing."""
 PACE_S = 0.05
-"""The pause between two pieces of news: what is written in quick succession is told together."""
+"""The pause between two news items: writes in quick succession are reported together."""
 LOOK_S = 5.0
-"""How long the thread waits for news before it looks whether the store is still the same."""
+"""How long the thread waits for news before it checks whether the store is still the same."""
 AGAIN_S = 1.0
 """The pause after the store could not be read."""
 TICK_S = 1.0
-"""How often a stream looks whether its visitor is still signed in."""
+"""How often a stream checks whether its visitor is still signed in."""
 BEAT_S = 5.0
-"""How often a stream that has nothing to say says so: a page that hears nothing knows that it is cut off."""
+"""How often a stream without news says so: a page that hears nothing knows that it is disconnected."""
 PATIENCE_S = 10.0
-"""How long a reader may take to take what it was sent."""
+"""How long a reader may take to accept what it was sent."""
 RETRY_MS = 1000
 
 FOLLOWING = Actor("handrail", CHANNEL)
 News = Callable[[UnitOfWork, Sequence[Event]], Any]
-"""What a few events mean for the page, as `msgspec.json` can encode it."""
+"""What a few events mean for the page, as something `msgspec.json` can encode."""
 
 
 class Listener:
-    """One stream: how far it has been told, and what wakes it. On the event loop only, but for what `Feed` sets."""
+    """One stream: its position, and what wakes it. On the event loop only, except for what `Feed` sets."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -61,7 +61,7 @@ class Listener:
         self.position = 0
         self.generation = 0
         self.anew = False
-        """True where it must load everything again: nobody knows what it has missed."""
+        """True if it must reload everything: what it missed is unknown."""
 
     def wake_soon(self) -> None:
         """From any thread."""
@@ -70,7 +70,7 @@ class Listener:
 
 
 class Feed:
-    """The ring, the thread that fills it, and who listens."""
+    """The ring, the thread that fills it, and its listeners."""
 
     def __init__(self, ledger: Ledger, news: News) -> None:
         self._ledger = ledger
@@ -80,11 +80,11 @@ class Feed:
         self._ring: deque[tuple[int, bytes]] = deque()
         self._ring_bytes = 0
         self._floor = 0
-        """The position after which the ring is whole."""
+        """The ring contains everything after this position."""
         self._position = 0
-        """How far the ledger has been told."""
+        """How much of the ledger has been reported."""
         self._generation = 0
-        """Counts the times that the ring was begun anew, because the ledger is another one."""
+        """Counts how often the ring was restarted because the ledger was replaced."""
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self.draining = False
@@ -96,14 +96,15 @@ class Feed:
     # -- listeners --------------------------------------------------------------------------------------------------
 
     def join(self, listener: Listener, after: int | None, most: int = STREAMS) -> bool:
-        """Adds a stream that has seen everything up to `after`, or that begins now; False where there are `most`.
-        Asks the store: not for the event loop. Raises Refusal."""
+        """Adds a stream that has seen everything up to `after`, or that starts now; False if there are `most` already.
+        Uses the store: not for the event loop. Raises Refusal."""
         with self._lock:
             if self.draining or len(self._listeners) >= most:
                 return False
             self._listeners.add(listener)
         try:
             newest = self._ledger.position()
+            self._ledger.wait(newest, 0.0, lambda: False)  # raises if no news can ever come: the store may have moved
         except BaseException:
             self.leave(listener)
             raise
@@ -120,14 +121,14 @@ class Feed:
             self._listeners.discard(listener)
 
     def after(self, listener: Listener) -> list[tuple[int, bytes]] | None:
-        """What the listener has not been told yet; None where some of it is not there any more."""
+        """What the listener has not been sent yet; None if some of it is no longer kept."""
         with self._lock:
             if listener.generation != self._generation or listener.position < self._floor:
                 return None
             return [entry for entry in self._ring if entry[0] > listener.position]
 
     def drain(self) -> None:
-        """Every stream ends soon, and none begins."""
+        """Ends every stream soon, and admits no new ones."""
         self.draining = True
         for listener in tuple(self._listeners):
             listener.wake_soon()
@@ -142,8 +143,8 @@ class Feed:
     # -- the thread -------------------------------------------------------------------------------------------------
 
     def _begin(self, newest: int, after: int | None) -> None:
-        """Starts the thread where none runs: from where the last one ended, or where its first reader has come to,
-        unless that is long ago. With the lock."""
+        """Starts the thread if none is running: from where the last one ended or its first reader is or, if that is too
+        long ago, from the newest event. With the lock."""
         if self._thread is not None:
             return
         is_first = not self._generation
@@ -166,9 +167,12 @@ class Feed:
                     self._ended.wait(PACE_S)
                 elif not self._is_idle():
                     self._look()
+            except StoreUnusable:  # such as a file that was moved away; the next request reports it
+                self._cut_off(self._position)
+                self._ended.wait(AGAIN_S)
             except Refusal:
                 self._ended.wait(AGAIN_S)
-            except Exception as bug:  # noqa: BLE001 - the visitors load everything anew, and go on
+            except Exception as bug:  # noqa: BLE001 - visitors reload everything and carry on
                 self._stumble(bug)
 
     def _is_idle(self) -> bool:
@@ -199,23 +203,24 @@ class Feed:
         self._wake_all()
 
     def _look(self) -> None:
-        """Nothing is new: is it still the same ledger? A backup may have been put in its place."""
+        """Nothing is new: checks that it is still the same ledger, since a backup may have been restored over it."""
         newest = self._ledger.position()
         if newest < self._position:
-            with self._lock:
-                self._begin_anew(newest)
-            self._wake_all()
+            self._cut_off(newest)
 
     def _stumble(self, bug: Exception) -> None:
         import traceback  # noqa: PLC0415 - only when something is broken
 
         traceback.print_exception(bug, file=sys.stderr)
         with contextlib.suppress(Refusal):
-            newest = self._ledger.position()
-            with self._lock:
-                self._begin_anew(newest)
-            self._wake_all()
+            self._cut_off(self._ledger.position())
         self._ended.wait(AGAIN_S)
+
+    def _cut_off(self, position: int) -> None:
+        """Ends every stream; returning readers who have not seen all up to `position` reload everything."""
+        with self._lock:
+            self._begin_anew(position)
+        self._wake_all()
 
     def _wake_all(self) -> None:
         with self._lock:
@@ -230,8 +235,8 @@ class Feed:
 async def pump(
     feed: Feed, listener: Listener, reply: Reply, headers: Headers, is_welcome: Callable[[], Awaitable[bool]]
 ) -> None:
-    """Sends news to one visitor who has joined, until they leave, are not welcome any more or too slow, or the server
-    leaves. The listener has left afterwards."""
+    """Sends news to one visitor who has joined, until they leave, are no longer welcome or too slow, or the server
+    stops. Removes the listener afterwards."""
     loop = asyncio.get_running_loop()
     try:
         await reply.start_events(headers)
@@ -244,7 +249,7 @@ async def pump(
                 break
             news = feed.after(listener)
             if news is None:
-                break  # who comes back is told to load everything
+                break  # told to reload everything on coming back
             for position, data in news:
                 await _write(reply, b"id: %d\ndata: %b\n\n" % (position, data))
                 listener.position = position
@@ -263,7 +268,7 @@ async def pump(
 
 
 def _greeting(listener: Listener) -> bytes:
-    """How a stream begins: from where, and whether everything must be loaded first."""
+    """How a stream begins: from which position, and whether everything must be reloaded first."""
     position = listener.position
     hello = b'retry: %d\nid: %d\nevent: hello\ndata: {"position":%d}\n\n' % (RETRY_MS, position, position)
     if not listener.anew:

@@ -1,26 +1,27 @@
-"""The table of what the page can be asked, and which route an address means."""
+"""The table of what the page can be asked, and the lookup of the route for an address."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from handrail.domain.work.workflow import Workflow
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call
 from handrail.surfaces.report.making import report_html, report_markdown
 from handrail.surfaces.web.answering import Download
 from handrail.surfaces.web.crew_routes import CREW_ROUTES
-from handrail.surfaces.web.route import Asked, Route, read
+from handrail.surfaces.web.route import Asked, Route, read, workflow_asked
 from handrail.surfaces.web.work_routes import WORK_ROUTES
 
 
-def _report(make: Callable[[Call, str], str], ending: str, kind: str) -> Callable[[Call, Asked], Any]:
+def _report(make: Callable[[Call, Workflow], str], ending: str, kind: str) -> Callable[[Call, Asked], Any]:
     """A handler that makes a workflow's report to keep."""
 
     def handler(call: Call, asked: Asked) -> Download:
-        workflow_id = asked.path["workflow"]
-        text = make(call, workflow_id)
-        return Download(name=f"report-{workflow_id}.{ending}", kind=f"{kind}; charset=utf-8", data=text.encode())
+        workflow = workflow_asked(call.work, asked.path["workflow"])
+        text = make(call, workflow)
+        return Download(name=f"report-{workflow.id}.{ending}", kind=f"{kind}; charset=utf-8", data=text.encode())
 
     return handler
 
@@ -41,7 +42,7 @@ class Table:
         """Addresses that are served elsewhere, for hints."""
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
-        """The route that an address means, with the parts it names. What is written out goes before what is named."""
+        """The route for an address, with the parts it names. Literal parts win over named ones."""
         parts = path.split("/")
         best: tuple[Route, dict[str, str]] | None = None
         for route, pattern in self._routes:
@@ -52,18 +53,18 @@ class Table:
         return best
 
     def methods(self, path: str) -> list[str]:
-        """What an address can be asked with."""
+        """The methods an address accepts."""
         parts = path.split("/")
         return sorted({route.method for route, pattern in self._routes if _fits(pattern, parts) is not None})
 
     def hint(self, path: str) -> str:
-        """What may have been meant by an address that nobody knows."""
+        """What may have been meant by an unknown address."""
         known = [*self._more_paths, *(route.pattern for route, _ in self._routes)]
         return f"no data lies there{did_you_mean(path, known)}"
 
 
 def _fits(pattern: Sequence[str], parts: Sequence[str]) -> dict[str, str] | None:
-    """The named parts of an address that fits the pattern; None where it does not."""
+    """The named parts of an address that fits the pattern; None if it does not."""
     if len(pattern) != len(parts):
         return None
     named: dict[str, str] = {}

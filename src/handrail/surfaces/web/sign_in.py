@@ -1,9 +1,8 @@
-"""How a person signs in to the page, and for how long they are: one-time codes, sessions, tokens that may decide.
+"""How a person signs in to the page, and for how long: one-time codes, sessions, tokens that may decide.
 
-Everything is in memory: no secret of the page is ever in a file, a log or a tool's result, and an end of the process
-ends every session. Codes and cookies are kept as hashes, so that nothing that prints this object tells one. Whoever is
-signed in decides in a person's name, so an agent's token never signs in. What a request must look like to come this
-far is `door.py`'s.
+Everything is in memory: no secret of the page is ever in a file, a log or a tool's result, and every session ends with
+the process. Codes and cookies are kept as hashes, so printing this object reveals none. Signing in means deciding in a
+person's name, so an agent's token never signs in. Which requests get this far is decided in `door.py`.
 """
 
 from __future__ import annotations
@@ -20,44 +19,44 @@ import msgspec
 
 CODE_BYTES = 24
 START_CODE_S = 12 * 3600.0
-"""How long the link that `handrail up` shows is good for, unused."""
+"""How long the link that `handrail up` shows stays valid, unused."""
 LINK_CODE_S = 600.0
 """The same for a link that a visitor makes for another device."""
 SESSION_S = 30 * 24 * 3600.0
 CODES = 64
 SESSIONS = 256
-"""Codes and sessions at once; beyond, the oldest ends."""
+"""How many codes and sessions there are at once; beyond that, the oldest ends."""
 WRONG_TRIES = 20
 WRONG_TRIES_S = 60.0
-"""Wrong codes that are looked at in this time; whoever comes then waits."""
+"""How many wrong tries are allowed in this time; further ones are refused until it has passed."""
 BELIEVED_S = 1.0
-"""How long it is believed that a token works, after the store was asked."""
+"""How long a token is trusted after the store was asked."""
 
 
 class Person(NamedTuple):
-    """Who signs in, and the token in the store by which they may; None for who sits at the terminal."""
+    """Who signs in, and their token in the store; None for the person at the terminal."""
 
     name: str
     token_id: str | None = None
 
 
 class People(Protocol):
-    """Tokens of persons in the store. Asked on worker threads; raises Refusal where the store cannot be asked."""
+    """People's tokens in the store. Called on worker threads; raises Refusal if the store cannot be asked."""
 
     def has_form(self, text: str) -> bool:
         """Whether a text could be a token at all."""
         ...
 
     def find(self, text: str) -> tuple[Person, bool] | None:
-        """Whose token this is, and whether it has the right to decide; None where nobody's."""
+        """Whose token this is, and whether it has the right to decide; None if unknown."""
         ...
 
     def still_decides(self, token_id: str) -> bool:
-        """Whether the token has not been revoked."""
+        """Whether the token still has the right to decide and has not been revoked."""
         ...
 
     def mark(self) -> object:
-        """Another value than before as soon as this machine knows of a revocation."""
+        """A value that changes as soon as this machine knows of a revocation."""
         ...
 
 
@@ -67,8 +66,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     key: bytes
     """A hash of the cookie."""
     proof: bytes
-    """A hash of the proof: what the page itself was told and keeps where only its own address, port included, can read
-    it. A browser sends the cookie to every port of a machine; without the proof it only reads."""
+    """A hash of the proof, a secret that the page keeps where only its own origin, port included, can read it. Browsers
+    send the cookie to every port of a machine; without the proof it only permits reading."""
     person: Person
     ends_at_s: float
 
@@ -96,7 +95,7 @@ class _Seen(NamedTuple):
 
 
 class SignIn:
-    """The codes and sessions of one process. May be used from any thread."""
+    """The codes and sessions of one process. Safe from any thread."""
 
     def __init__(
         self,
@@ -119,7 +118,7 @@ class SignIn:
     # -- codes ------------------------------------------------------------------------------------------------------
 
     def new_code(self, lasting_s: float, person: Person | None = None) -> str:
-        """A code that signs in once; who started the server where nobody is named."""
+        """A code that signs in once; without `person`, as the person who started the server."""
         code = self._new_secret()
         with self._lock:
             self._forget_old()
@@ -131,7 +130,7 @@ class SignIn:
     def by_code(self, code: str) -> Opened | Failed:
         """Exchanges a code for a session and the cookie that proves it. A code works once."""
         with self._lock:
-            person = self._taken(code)  # first: a foreign page that tries wrong ones must not lock a person out
+            person = self._taken(code)  # first: wrong codes from a foreign page must not lock a person out
             if person is not None:
                 return self._opened(person)
             if self._is_crowded():
@@ -140,7 +139,7 @@ class SignIn:
             return _UNKNOWN
 
     def by_text(self, text: str) -> Opened | Failed:
-        """The same for what somebody typed: a code, or a person's token that may decide. May take long."""
+        """The same for what somebody typed: a code, or a person's token that may decide. May be slow."""
         if not self._people.has_form(text):
             return self.by_code(text)
         with self._lock:
@@ -158,7 +157,7 @@ class SignIn:
         self._forget_old()
         given = _hash(code)
         found = None
-        for kept in self._codes:  # all of them: how long it takes says nothing
+        for kept in self._codes:  # no early exit, so that timing reveals nothing
             if hmac.compare_digest(kept, given):
                 found = kept
         return self._codes.pop(found)[0] if found is not None else None
@@ -185,7 +184,7 @@ class SignIn:
         return Opened(cookie, proof, session)
 
     def session(self, cookie: str) -> Session | None:
-        """Whose cookie this is, as far as this process knows."""
+        """The session of this cookie, as far as this process knows."""
         if not cookie:
             return None
         given = _hash(cookie)
@@ -200,7 +199,7 @@ class SignIn:
         return bool(proof) and hmac.compare_digest(session.proof, _hash(proof))
 
     def is_open(self, session: Session) -> bool:
-        """False once it has ended, or somebody has ended it."""
+        """False once it has expired or was ended."""
         with self._lock:
             return session.key in self._sessions and session.ends_at_s > self._now_s()
 
@@ -213,7 +212,7 @@ class SignIn:
         return seen is not None and seen.mark == self._people.mark() and self._now_s() - seen.at_s < BELIEVED_S
 
     def look_again(self, session: Session) -> bool:
-        """Whether the session's person may still decide; a session whose token was revoked ends. Asks the store."""
+        """Whether the session's person may still decide; ends a session whose token was revoked. Asks the store."""
         token_id = session.person.token_id
         if token_id is None:
             return self.is_open(session)
@@ -238,20 +237,20 @@ def _hash(secret: str) -> bytes:
 
 
 _ANOTHER = (
-    "start `handrail up` in a terminal for a new link, or use a token of: handrail token create NAME --rights decide"
+    "start `handrail up` in a terminal for a new link, or create a token: handrail token create NAME --rights decide"
 )
 _UNKNOWN = Failed(
     status=403,
     code="SIGN_IN_REFUSED",
-    message="this code is not known here: it was used before, or it is too old",
+    message="this code is not valid: it was already used, or it is too old",
     hint=_ANOTHER,
 )
 _MAY_NOT = Failed(
-    status=403, code="SIGN_IN_REFUSED", message="this token works, but it has no right to decide", hint=_ANOTHER
+    status=403, code="SIGN_IN_REFUSED", message="this token is valid, but it may not decide", hint=_ANOTHER
 )
 _TOO_MANY = Failed(
     status=429,
     code="TOO_MANY_TRIES",
-    message="too many wrong codes were tried",
-    hint=f"wait {WRONG_TRIES_S:g} seconds and try again",
+    message="too many wrong codes",
+    hint=f"wait {WRONG_TRIES_S:g} seconds, then try again",
 )

@@ -1,5 +1,5 @@
-"""The page's own files: read once at the start, served under their exact names and no other. Nothing is looked up on
-disk while serving, so no path that somebody sends reaches a file system."""
+"""The page's own files: read once at the start, served under their exact names only. Nothing is looked up on disk while
+serving, so no path from a request ever reaches the file system."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SAFEGUARDS = (
     (b"x-frame-options", b"DENY"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-"""What every answer of the page carries. Text of agents is hostile: no script but ours runs, wherever it ends up."""
+"""Sent with every answer of the page. Agents' text is hostile: no script but ours may run, wherever it ends up."""
 
 
 class StaticFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +63,6 @@ class StaticFiles:
 
 
 def is_unchanged(file: StaticFile, if_none_match: str) -> bool:
-    """Whether the browser has this very file already."""
+    """Whether the browser already has this version of the file."""
     tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
     return file.etag in tags or "*" in tags

@@ -1,6 +1,6 @@
-"""What the page is told of work, and what a person decides there: workflows, tasks, their changes, questions, answers.
+"""The page's routes about work, and a person's decisions: workflows, tasks, their changes, questions, answers.
 
-Handlers take a request apart and ask the read models; the rules of an answer are `surfaces/gate_answers.py`'s.
+Handlers parse a request and call the read models; `surfaces/gate_answers.py` has the rules for answers.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.overview.gates import Gates, GateView, asked_at, find_gate, gate_view, is_shown, workflow_gates
 from handrail.domain.overview.graph import GraphView, Layouts
 from handrail.domain.overview.home import Home, home
-from handrail.domain.overview.inspector import TaskDocument, find_task, task_document
+from handrail.domain.overview.inspector import TaskDocument, task_document
 from handrail.domain.overview.needs import Needs, needs
 from handrail.domain.overview.pipeline import pipeline_view
-from handrail.domain.overview.workflow import WorkflowDocument, find_workflow, workflow_document
+from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
 from handrail.domain.pipeline.answering import ABANDON, REJECT
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.gatekeeping import DECISION, open_gate
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import QUESTIONS, Rules
-from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed
-from handrail.kernel.ledger import Actor
+from handrail.kernel.errors import IllegalTransition, InvalidParams
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.surfaces.gate_answers import (
@@ -39,17 +38,17 @@ from handrail.surfaces.gate_answers import (
     documents_of,
 )
 from handrail.surfaces.web.diffs import TaskDiff, task_diff
-from handrail.surfaces.web.route import CHANNEL, Route, Visitor, read, write
 from handrail.surfaces.web.route import Asked as Request
+from handrail.surfaces.web.route import Route, know_runs, read, task_asked, workflow_asked, write
 
 NEEDS_REASON = (REJECT, ABANDON)
-"""Answers that say that something is wrong: whoever has to mend it is told what."""
+"""Answers that say something is wrong, which need a reason: the one who has to fix it must know what."""
 NAME = 200
-"""Characters of a hash, an answer, or an id."""
+"""The longest hash, answer or id, in characters."""
 OPENED = 200
-"""Groups of a drawn plan that can be open at once."""
+"""How many groups of a drawn plan can be open at once."""
 LAYOUTS = Layouts()
-"""The latest drawings, for every visitor: a plan is laid out once."""
+"""The latest layouts, shared by all visitors: a plan is laid out once."""
 
 
 class Decision(NamedTuple):
@@ -61,7 +60,7 @@ class Decision(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """A question, the run that asks it, and what that run stands at while it waits for the answer."""
+    """A question, the run that asks it, and the action that run is waiting at."""
 
     gate: Gate
     run: PipelineRun | None
@@ -72,48 +71,48 @@ class _Waiting(NamedTuple):
 
 
 def get_home(call: Call, request: Request) -> Home:
-    _know_runs(call)
+    know_runs(call)
     return home(call.work, archived=request.query.get("archived") in ("1", "true"))
 
 
 def get_needs(call: Call, request: Request) -> Needs:  # noqa: ARG001 - every handler is given the request
-    _know_runs(call)
+    know_runs(call)
     return needs(call.work)
 
 
 def get_workflow(call: Call, request: Request) -> WorkflowDocument:
-    _know_runs(call)
-    document = workflow_document(call.work, find_workflow(call.work, request.path["workflow"]))
+    know_runs(call)
+    document = workflow_document(call.work, workflow_asked(call.work, request.path["workflow"]))
     rules = Rules(call.humans_decide, call.budget.prices, call.budget.limits)
     return msgspec.structs.replace(document, pipeline=pipeline_view(call.work, document.workflow.id, rules))
 
 
 def get_workflow_gates(call: Call, request: Request) -> Gates:
-    return workflow_gates(call.work, find_workflow(call.work, request.path["workflow"]))
+    return workflow_gates(call.work, workflow_asked(call.work, request.path["workflow"]))
 
 
 def get_task(call: Call, request: Request) -> TaskDocument:
-    _know_runs(call)
-    return task_document(call.work, find_task(call.work, request.path["task"]))
+    know_runs(call)
+    return task_document(call.work, task_asked(call.work, request.path["task"]))
 
 
 def get_task_diff(call: Call, request: Request) -> TaskDiff:
-    return task_diff(call, _actor(request.visitor), request.path["task"], request.query.get("file"))
+    return task_diff(call, request.visitor.actor, request.path["task"], request.query.get("file"))
 
 
 def get_graph(call: Call, request: Request) -> GraphView:
     """The plan, drawn. Whoever says neither `grouped=1` nor `grouped=0` gets what suits its size."""
-    workflow = find_workflow(call.work, request.path["workflow"])
+    workflow = workflow_asked(call.work, request.path["workflow"])
     grouped = {"1": True, "0": False}.get(request.query.get("grouped", ""))
     opened = tuple(filter(None, request.query.get("open", "").split(",")))[:OPENED]
     return LAYOUTS.view(call.work, workflow.id, grouped, opened)
 
 
 def get_gate(call: Call, request: Request) -> GateView:
-    """The question as it stands now. Where its document was changed, a person who decides is asked anew; to anybody
-    else, and where the work is to be judged again first, that is only said."""
-    _know_runs(call)
-    actor = _actor(request.visitor)
+    """The question as it is now. If its document has changed, a person who decides is asked anew; for anybody else, and
+    if the work must be judged again first, the change is only reported."""
+    know_runs(call)
+    actor = request.visitor.actor
     waiting = call.ledger.run(actor, lambda unit: _waiting(unit, request.path["gate"]))
     files = documents_of(call, waiting.run) if waiting.asked is not None and waiting.run is not None else {}
     if waiting.asked is not None and request.visitor.decides:
@@ -140,10 +139,10 @@ def _asked_anew(unit: UnitOfWork, gate_id: str, files: Mapping[str, str]) -> Gat
 
 def post_decision(call: Call, request: Request) -> dict[str, Any]:
     """A person's answer to a gate, recorded with their name and this page."""
-    _check_decides(request.visitor)
+    request.visitor.check_decides("decides")
     decision = _decision(request.body)
-    _know_runs(call)
-    actor = _actor(request.visitor)
+    know_runs(call)
+    actor = request.visitor.actor
     waiting = call.ledger.run(actor, lambda unit: _waiting(unit, request.path["gate"]))
     if waiting.gate.kind != DECISION:
         raise InvalidParams(
@@ -164,27 +163,19 @@ def post_decision(call: Call, request: Request) -> dict[str, Any]:
         return answer(unit, asked, decision.answer, decision.feedback, files)
 
     done = call.ledger.run(actor, decide, writing=True)
-    if isinstance(done, Asked):  # the question about what lies there now is kept, and nothing is answered
+    if isinstance(done, Asked):  # the new question is kept, and nothing is answered
         raise _stale(done.gate, done.path)
     return done
 
 
 def post_review_closed(call: Call, request: Request) -> dict[str, Any]:
     """A person's word on what they were asked to look at."""
-    _check_decides(request.visitor)
+    request.visitor.check_decides("decides")
     word = _text(request.body, "word", WORD) or ""
     remark = _text(request.body, "remark", REMARK)
     gate = find_gate(call.work, request.path["gate"])
-    closed = closed_review(call.work, gate, _actor(request.visitor), word, remark)
+    closed = closed_review(call.work, gate, request.visitor.actor, word, remark)
     return {"gate_id": closed.id, "answer": closed.answer, "next": "It is closed; nothing waited for it."}
-
-
-def _check_decides(visitor: Visitor) -> None:
-    if not visitor.decides:
-        raise NotAllowed(
-            "only a person who signed in to this page decides here",
-            hint="open the page with the link that `handrail up` prints",
-        )
 
 
 def _decision(body: Any) -> Decision:
@@ -202,7 +193,7 @@ def _decision(body: Any) -> Decision:
 
 
 def _text(body: Any, name: str, most: int) -> str | None:
-    """A text that was posted; None where it is left out or blank."""
+    """A posted text; None if left out or blank."""
     value = body.get(name) if isinstance(body, dict) else None
     if value is None:
         return None
@@ -216,19 +207,21 @@ def _text(body: Any, name: str, most: int) -> str | None:
 def _check_option(word: str, gate: Gate) -> None:
     options = dict.fromkeys((*gate.options, ABANDON))
     if word not in options:
-        raise InvalidParams(f"{word} is no answer here", hint=f"one of {', '.join(options)}", options=list(options))
+        raise InvalidParams(
+            f"{word} is not a possible answer", hint=f"one of {', '.join(options)}", options=list(options)
+        )
 
 
 def _check_open(unit: UnitOfWork, gate: Gate) -> None:
-    """Raises where a question is not asked any more, with the one that is asked now."""
+    """Raises if a question is no longer being asked, naming the one that is asked now."""
     if gate.status == GATE_MACHINE.initial:
         return
     place = asked_at(unit.get(PipelineRun, gate.workflow_id), gate)
     name = place.phase or gate.question
     if gate.answer is not None:
         raise IllegalTransition(
-            f"{name} was answered before you: {gate.answer}, by {gate.answered_by} through {gate.channel}",
-            hint="the workflow's screens show how it went on",
+            f"{name} was already answered: {gate.answer}, by {gate.answered_by} via {gate.channel}",
+            hint="the workflow shows what happened next",
             gate_id=gate.id,
             answer=gate.answer,
             path=place.path,
@@ -237,8 +230,8 @@ def _check_open(unit: UnitOfWork, gate: Gate) -> None:
     now = open_gate(unit, gate.workflow_id)
     if now is None:
         raise IllegalTransition(
-            f"{name} is not asked any more",
-            hint="its run goes on without an answer",
+            f"{name} is no longer being asked",
+            hint="the run no longer needs an answer",
             gate_id=gate.id,
             path=place.path,
             phase=place.phase,
@@ -248,24 +241,12 @@ def _check_open(unit: UnitOfWork, gate: Gate) -> None:
 
 def _stale(gate: Gate, path: str | None) -> IllegalTransition:
     return IllegalTransition(
-        f"{path or gate.question} was changed since you were shown it; nothing is answered",
-        hint="read it as it is now, then answer that",
+        f"{path or gate.question} has changed since you saw it; nothing was answered",
+        hint="read the current version, then answer",
         gate_id=gate.id,
         content_hash=gate.content_hash,
         path=path,
     )
-
-
-# -- shared -----------------------------------------------------------------------------------------------------------
-
-
-def _actor(visitor: Visitor) -> Actor:
-    return Actor(visitor.name, CHANNEL)
-
-
-def _know_runs(call: Call) -> None:
-    """What a run is read back into is made known where its documents are: one thread at a time learns a type."""
-    call.specs(call.here.repository)
 
 
 def _waiting(unit: UnitOfWork, gate_id: str) -> _Waiting:

@@ -1,6 +1,6 @@
-// Who is here. A heartbeat says that a process lives, the last action that it works: both are told.
+// The agents. A heartbeat shows that a process is alive, the last action that it works: both are shown.
 import { h, now, pill, span, when } from "./dom.js";
-import { asking, entry, facts, listing, taskLink } from "./listing.js";
+import { asking, entry, smallFacts, listing, taskLink } from "./listing.js";
 
 const LOOKS = { working: "in_progress", idle: "pending" };
 
@@ -12,8 +12,8 @@ export function screen(ctx) {
     const release = (reason) => ctx.api.post(`/api/tasks/${task.id}/release`, { reason, agent_id: agent.id });
     return h("li.row",
       ctx.id ? taskLink(ctx, task.id, task.name) : h("a", { href: `#/w/${task.workflow_id}/graph?task=${task.id}` }, task.name),
-      may && asking("Release", "Why is it given back?", release, refresh, "quiet"),
-      facts(["since ", when(task.since)], left(task.lease_expires_at), !ctx.id && task.workflow_name));
+      may && asking("Release", "Why release it?", release, refresh, "quiet"),
+      smallFacts(["since ", when(task.since)], left(task.lease_expires_at), !ctx.id && task.workflow_name));
   }
 
   function draw(agent, refresh) {
@@ -22,8 +22,8 @@ export function screen(ctx) {
     const write = (body) => ctx.api.post("/api/messages", { recipient_id: agent.id, body });
     return entry(
       [pill(LOOKS[how] ?? how, how), h("b", agent.name),
-        facts(agent.type, agent.role, agent.unread > 0 && `${agent.unread} unread`),
-        may && agent.tier !== "gone" && asking("Write", `To ${agent.name}`, write, refresh, "quiet")],
+        smallFacts(agent.type, agent.role, agent.unread > 0 && `${agent.unread} unread`),
+        may && agent.tier !== "gone" && asking("Message", `To ${agent.name}`, write, refresh, "quiet")],
       [["heartbeat ", when(agent.heartbeat_at)], last ? ["last action ", when(last.at), ": ", last.text] : "no action yet",
         agent.workspace && h("code", { title: agent.workspace.path }, agent.workspace.branch ?? agent.workspace.path)],
       h("ul.held", agent.tasks.map((task) => held(agent, task, refresh))));
@@ -35,7 +35,7 @@ export function screen(ctx) {
     every: 15000,
     ages: true,
     items: (found) => found.agents,
-    empty: ["No agent was here yet. One appears with its first call.", "handrail init"],
+    empty: ["No agents yet. An agent appears here with its first call.", "handrail init"],
     draw,
   });
 }

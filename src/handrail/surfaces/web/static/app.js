@@ -1,6 +1,6 @@
-// The shell: address, tabs, drawer, and the one place that calls screens. What a screen shows is the screen's own.
+// The shell: address, tabs, drawer, and the one place that calls screens. Each screen decides what it shows.
 import { ahead } from "./ahead.js";
-import { api, isPassing, listen, openWorkflow, start, state } from "./live.js";
+import { api, isPassing, listen, noChange, openWorkflow, start, state } from "./live.js";
 import { button, h, keyed, replace, told, visible } from "./dom.js";
 import { needsStrip } from "./needs.js";
 import { topBar } from "./top.js";
@@ -12,24 +12,29 @@ const TABS = {
 };
 const STORE_TABS = { home: "Workflows", agents: "Agents", messages: "Messages", events: "Events", board: "Blackboard" };
 
-const LISTS = ["gates", "decisions", "milestones", "reviews", "boards", "versions"]; // the plain ones are in one file
+const LISTS = ["gates", "decisions", "milestones", "reviews", "boards", "versions"]; // the plain ones share one file
 const fileOf = ({ id, tab }) => (tab === "board" ? (id ? "tasks" : "lists") : LISTS.includes(tab) ? "lists" : tab);
 
 const part = (id) => document.getElementById(id);
 const main = part("main");
-const NOTHING = { topics: new Set(), workflows: new Set(), tasks: new Set(), all: false };
 
 let route = { id: null, tab: "home", params: new URLSearchParams() };
-let view = null; // the screen that is shown
+let view = null; // the current screen
 let drawer = null; // a promise of it
-let retrying = 0; // what failed and is tried again by itself
+let retrying = 0; // timer for retrying what failed
+
+/** A part of the address as it was meant; one that cannot be decoded stays as it is, and is nowhere. */
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; }
+}
 
 function read() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const [first, id, tab] = path.split("/").map(decodeURIComponent);
+  const [first, id, tab] = path.split("/").map(decoded);
   const params = new URLSearchParams(query);
-  if (first === "w" && id) return { id, tab: tab in TABS ? tab : null, params, unknown: tab && !(tab in TABS) };
-  return { id: null, tab: first || "home", params, unknown: first && !(first in STORE_TABS) };
+  const isTab = Object.hasOwn(TABS, tab ?? "");
+  if (first === "w" && id) return { id, tab: isTab ? tab : null, params, unknown: tab && !isTab };
+  return { id: null, tab: first || "home", params, unknown: first && !Object.hasOwn(STORE_TABS, first) };
 }
 
 function address({ id, tab, params }) {
@@ -37,7 +42,7 @@ function address({ id, tab, params }) {
   return `#/${path}` + (params.size ? "?" + params : "");
 }
 
-/** Where the patch leads: another tab keeps only the inspected task, another workflow nothing. */
+/** The address a patch leads to: another tab keeps only the inspected task, another workflow nothing. */
 function patched(patch) {
   const { id = route.id, tab = id === route.id ? route.tab : null, quiet, ...rest } = patch;
   const params = new URLSearchParams(id !== route.id ? "" : route.params);
@@ -49,12 +54,12 @@ function patched(patch) {
   return address({ id, tab, params });
 }
 
-/** Changes the address; with `quiet` the way back skips this step, as while somebody types. */
+/** Changes the address; with `quiet` it adds no history entry, as while somebody types. */
 function go(patch) {
   const target = patched(patch);
   if (target === location.hash) return;
-  if (!patch.quiet) return void (location.hash = target);
-  history.replaceState(null, "", target);
+  // Not through location.hash: until the browser fires its event, input such as a key would act on the old address.
+  history[patch.quiet ? "replaceState" : "pushState"](null, "", target);
   follow();
 }
 
@@ -77,19 +82,19 @@ async function follow() {
     } catch (error) {
       return route === mine && trouble(error, follow);
     }
-    if (route !== mine) return; // somebody went on meanwhile
+    if (route !== mine) return; // navigated away meanwhile
   }
   if (route.unknown) {
     drop();
     drawTabs();
     top.update();
-    return trouble({ message: `There is nothing at ${location.hash}` });
+    return trouble({ message: `There is no page at ${location.hash}` });
   }
   route.tab ??= state.workflow.pipeline && !state.workflow.tasks.size ? "pipeline" : "graph";
   await draw();
 }
 
-/** Says what is wrong in the screen's place; what may pass is tried again, by itself as well. */
+/** Shows an error in place of the screen; a temporary one is retried automatically as well. */
 function trouble(error, retry) {
   clearTimeout(retrying);
   if (retry && isPassing(error)) retrying = setTimeout(retry, 3000);
@@ -117,7 +122,7 @@ async function draw() {
   drawTabs();
   drawPhases();
   top.update();
-  if (view?.key === key) tell(view, NOTHING);
+  if (view?.key === key) tell(view, noChange());
   else await show(key, fileOf(route));
   inspect(route.id ? route.params.get("task") : null);
 }
@@ -125,7 +130,7 @@ async function draw() {
 async function show(key, name) {
   clearTimeout(retrying);
   drop();
-  view = { key }; // says that this one is on its way
+  view = { key }; // marks this one as loading
   const mine = view;
   let module = null;
   try {
@@ -139,7 +144,7 @@ async function show(key, name) {
     if (view !== mine) return;
     view = null;
     console.error(error);
-    const status = module ? 400 : 0; // what is broken stays so
+    const status = module ? 400 : 0; // what is broken will stay so
     trouble({ status, message: "This screen could not be loaded.", hint: error.message }, () => show(key, name));
   }
 }
@@ -150,7 +155,8 @@ function inspect(task) {
   const focused = document.activeElement;
   const here = context(route.id, route.tab);
   drawer ??= import("./drawer.js").then((module) => module.drawer());
-  drawer.then((open) => open.inspect(task, here, focused), () => (drawer = null));
+  const still = () => !task || task === route.params.get("task"); // it may have been closed while the script was loading
+  drawer.then((open) => still() && open.inspect(task, here, focused), () => (drawer = null));
 }
 
 function tabsHere() {
@@ -176,7 +182,7 @@ function drawPhases() {
   if (run) import("./phases.js").then(({ drawn }) => drawn(part("phases"), run.phases, patched({ tab: "pipeline" })), () => {});
 }
 
-/** Signed out: nothing of the store stays on the screen. */
+/** Signed out: nothing from the store stays on the screen. */
 async function askToSignIn() {
   drop();
   inspect(null);
@@ -193,7 +199,7 @@ async function begin() {
     if (!(await start(read().id))) return; // the listener below asks to sign in
     strip.update({ all: true });
     await follow();
-    ahead.clear(); // what nobody took by now grows old
+    ahead.clear(); // anything not taken by now is stale
     if (sessionStorage.getItem("handrail.draft")) import("./deciding.js").then(({ resume }) => resume());
   } catch (error) {
     trouble(error, begin);
@@ -206,7 +212,7 @@ const strip = needsStrip(part("needs"), (text) => (part("announce").textContent 
 listen((change) => {
   if (change.topics.has("connection") && state.connection === "signed-out") return void askToSignIn();
   if (!state.session) return top.update();
-  if (change.topics.has("connection") && state.connection === "live" && !view) follow(); // what failed while offline
+  if (change.topics.has("connection") && state.connection === "live" && !view) follow(); // failed while offline
   top.update();
   strip.update(change);
   drawPhases();

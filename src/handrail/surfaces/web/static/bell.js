@@ -1,11 +1,11 @@
-// The sound and the desktop notice of new decisions. Off until somebody asks for them.
+// The sound and the desktop notification for new decisions. Off until somebody turns them on.
 import { visible } from "./dom.js";
 
 const BELL = "handrail-bell";
 
 export const isOn = () => Boolean(localStorage.getItem(BELL));
 
-/** Switches them on, with the sound as a sample, or off. */
+/** Turns them on, playing the sound as a sample, or off. */
 export async function toggle() {
   if (isOn()) return localStorage.removeItem(BELL);
   localStorage.setItem(BELL, "on");
@@ -26,7 +26,7 @@ function chime() {
   tone.onended = () => audio.close();
 }
 
-/** Tells of something new; the tag makes it one notice, however many tabs tell it. */
+/** Announces something new; the tag makes it one notification, however many tabs announce it. */
 export function notice(tag, title, body) {
   if (!isOn()) return;
   chime();

@@ -1,8 +1,8 @@
-// How much of Needs you is out of sight: few screens show a bar to scroll with.
+// How much of Needs you is out of sight: few screens show a scroll bar.
 import { button } from "./dom.js";
 import { state } from "./live.js";
 
-/** A button at the end of the strip that counts and leads on. Returns what counts anew. */
+/** A button at the end of the strip that shows the count and scrolls on. Returns a function that recounts. */
 export function below(strip) {
   const more = button("", () => strip.scrollBy({ top: strip.clientHeight / 2 }), "quiet below");
 

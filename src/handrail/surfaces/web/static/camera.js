@@ -1,17 +1,17 @@
-// Pan and zoom of one <g>: wheel, drag, pinch. Knows nothing of what is drawn.
+// Pan and zoom of one <g>: wheel, drag, pinch. Knows nothing about what is drawn.
 
 const CLOSEST = 2;
 const FARTHEST = 0.04;
 const DRAG_STARTS_AT = 4;
 
-/** `frame` is the <svg> seen, `layer` the <g> that moves in it; `moved` hears of each step: {x, y, k}. */
+/** `frame` is the visible <svg>, `layer` the <g> that moves in it; `moved` is called with each step: {x, y, k}. */
 export function camera(frame, layer, moved) {
   const at = { x: 0, y: 0, k: 1 };
   const fingers = new Map();
   let dragged = false;
   let coming = 0;
 
-  /** Moves with the next picture: many steps between two of them cost as much as one. */
+  /** Moves with the next animation frame: many steps between two frames cost as much as one. */
   function set(x, y, k) {
     Object.assign(at, { x, y, k });
     coming ||= requestAnimationFrame(() => {
@@ -21,7 +21,7 @@ export function camera(frame, layer, moved) {
     });
   }
 
-  /** Zoom so that the point (px, py) of the frame stays where it is. */
+  /** Zooms so that the point (px, py) of the frame stays where it is. */
   function zoom(factor, px = frame.clientWidth / 2, py = frame.clientHeight / 2) {
     const k = Math.min(CLOSEST, Math.max(FARTHEST, at.k * factor));
     set(px - ((px - at.x) * k) / at.k, py - ((py - at.y) * k) / at.k, k);
@@ -31,7 +31,7 @@ export function camera(frame, layer, moved) {
     set(frame.clientWidth / 2 - x * k, frame.clientHeight / 2 - y * k, k);
   }
 
-  /** Show a whole box, clear of what lies over the frame's upper and lower edge. */
+  /** Shows a whole box, clear of what overlaps the frame's upper and lower edge. */
   function show(box) {
     const width = frame.clientWidth - 48;
     const height = frame.clientHeight - 112;
@@ -39,7 +39,7 @@ export function camera(frame, layer, moved) {
     center(box.x + box.w / 2, box.y + box.h / 2, k);
   }
 
-  /** Pan just enough to have a box inside the frame, clear of its edges. */
+  /** Pans just enough to have a box inside the frame, clear of its edges. */
   function reveal(box) {
     const shift = (start, size, room, edge) => Math.max(edge - start, 0) || Math.min(room - edge - start - size, 0);
     const dx = shift(at.x + box.x * at.k, box.w * at.k, frame.clientWidth, 24);

@@ -1,4 +1,4 @@
-// A person decides: the dialogs in which a gate is read, commented, answered; a review closed; a message answered.
+// A person decides: the dialogs to read, comment on and answer a gate, to close a review, to answer a message.
 import { dialog, draft, facts, form, keepDraft, trouble } from "./dialog.js";
 import { button, cut, h, iconButton, replace, visible, when } from "./dom.js";
 import { api, listen, loadNeeds, state } from "./live.js";
@@ -13,12 +13,12 @@ function matter(gate) {
     Workflow: gate.workflow_name,
     Task: gate.task_name,
     Document: gate.path && h("code", gate.path),
-    Content: gate.content_hash && h("code", { title: gate.content_hash }, gate.content_hash.slice(0, 8)),
+    Hash: gate.content_hash && h("code", { title: gate.content_hash }, gate.content_hash.slice(0, 8)),
     Why: gate.why,
   });
 }
 
-/** Answers the gate. Where it changed meanwhile nothing is answered: the person sees what lies there now. */
+/** Answers the gate. If it changed meanwhile nothing is answered, and the person sees the current version. */
 async function answer(gate, word, feedback) {
   const body = { answer: word, feedback: feedback || null, content_hash: gate.content_hash };
   try {
@@ -31,11 +31,11 @@ async function answer(gate, word, feedback) {
   }
 }
 
-const LOOK_MS = 5000; // a document changes without news
+const LOOK_MS = 5000; // a document can change without news
 
 /**
- * While a question lies open here somebody else may answer it, or its document change: that is said once, and then
- * nothing can be pressed but Close. Returns what looks at it now. `written()`: what is not to be lost.
+ * While a question is open here, somebody else may answer it or its document may change: that is reported once, and
+ * then only Close can be pressed. Returns a function that checks now. `written()` is text that must not be lost.
  */
 function keepTrue(box, gate, written = () => "") {
   const isSame = (now) => now.status === "open" && now.id === gate.id && now.content_hash === gate.content_hash;
@@ -47,7 +47,7 @@ function keepTrue(box, gate, written = () => "") {
     return now;
   }
 
-  let isTold = false; // two looks may come back with the same
+  let isTold = false; // two checks may return the same result
   function tell(now) {
     if (isTold) return;
     isTold = true;
@@ -57,10 +57,10 @@ function keepTrue(box, gate, written = () => "") {
     const close = button("Close", box.close, "primary");
     const again = () => (box.close(), material({ ...gate, id: now.id }, { before: gate, feedback: written() }));
     const isAnswered = now.status !== "open";
-    const said = isAnswered ? [now.answer ? [now.answered_by ?? "Somebody", ` answered “${now.answer}” `, when(now.answered_at)]
-      : "This question was taken back", ". Nothing is left to decide here."] : "The document was changed. Nothing was answered.";
+    const said = isAnswered ? [now.answer ? [now.answered_by ?? "Someone", ` answered “${now.answer}” `, when(now.answered_at)]
+      : "This question was withdrawn", ". There is nothing left to decide here."] : "The document has changed. Nothing was answered.";
     box.foot.before(h("p.notice.s-waiting", { role: "alert" }, said));
-    box.foot.append(...(isAnswered ? [close] : [button("Read it as it is now", again), close]));
+    box.foot.append(...(isAnswered ? [close] : [button("Read the current version", again), close]));
     close.focus();
   }
 
@@ -71,11 +71,11 @@ function keepTrue(box, gate, written = () => "") {
   return look;
 }
 
-/** The step between the button and the answer: what needs no reason is shown whole first. */
+/** The step between the button and the answer: an answer that needs no reason shows the whole material first. */
 export function decide(gate, word, said) {
   if (!NEEDS_REASON.includes(word)) return material(gate);
-  const text = { label: "What is to change", why: "A reason is required: the next agent is told it." };
-  if (word === "abandon") Object.assign(text, { label: "Why it ends", why: "A reason is required. The run ends; its documents stay." });
+  const text = { label: "What needs to change?", why: "A reason is required; the next agent will see it." };
+  if (word === "abandon") Object.assign(text, { label: "Why end it?", why: "A reason is required. The run ends; its documents stay." });
   const meaning = h("p");
   const read = button("Read it first", () => {
     box.close();
@@ -91,26 +91,26 @@ export function decide(gate, word, said) {
 
 export function closeReview(gate, said) {
   const box = form({
-    title: "Looked at", about: matter(gate), text: { label: "A remark (optional)", note: "Nothing waits for this; it leaves the list." },
-    act: "Looked at", looks: "primary", said, kept: ["closeReview", [gate]],
+    title: "Mark reviewed", about: matter(gate), text: { label: "Comment (optional)", note: "No work is waiting for this; it just leaves the list." },
+    act: "Mark reviewed", looks: "primary", said, kept: ["closeReview", [gate]],
     run: (remark) => api.post(`/api/reviews/${gate.id}/close`, { word: "looked at", remark: remark || null }),
   });
   keepTrue(box, gate);
 }
 
-/** Marks a message as read, with the earlier ones of its thread that it stands for. */
+/** Marks a message as read, together with the earlier ones of its thread that it stands for. */
 async function markRead(message) {
   for (const id of message.ids ?? [message.id]) await api.post(`/api/messages/${id}/read`, { ack: true });
 }
 
 export function acknowledge(message) {
-  markRead(message).catch((error) => replace(dialog("Not acknowledged").body, trouble(error)));
+  markRead(message).catch((error) => replace(dialog("Could not acknowledge it").body, trouble(error)));
 }
 
 export function reply(message, said) {
   const about = [facts({ From: message.sender, About: message.subject }), h("p.said", message.question)];
   form({
-    title: "Reply", about, text: { label: "Your answer", why: "Nothing is written yet.", note: "Sending acknowledges the message." },
+    title: "Reply", about, text: { label: "Your reply", why: "This cannot be empty.", note: "Sending it also acknowledges the message." },
     act: "Send", looks: "primary", said, kept: ["reply", [message]], run: async (body) => {
       await api.post("/api/messages", { body, reply_to: message.id });
       await markRead(message);
@@ -118,7 +118,7 @@ export function reply(message, said) {
   });
 }
 
-/** What was being written when somebody was signed out, once more. */
+/** Reopens what was being written when somebody was signed out. */
 export function resume() {
   const { name, about, text } = draft();
   const dialogs = { decide, closeReview, reply, material: (item) => material(item, { feedback: text }) };
@@ -130,7 +130,7 @@ export function resume() {
 
 const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity };
 
-/** The document, a button a line, so that each line can be commented on. Tab stops at one of them, arrows go on. */
+/** The document, with one button per line so that each line can be commented on. Tab stops once, arrows move on. */
 function paper(text, comment, before) {
   const lines = linesOf(text);
   const known = before && new Set(linesOf(before));
@@ -158,10 +158,10 @@ function paper(text, comment, before) {
   return h("div.paper", { role: "group", aria: { label: "The document" }, on: { keydown: press } }, rows);
 }
 
-/** Comments on lines and one remark on all of it; together they are the feedback. */
+/** Comments on lines and one overall remark; together they are the feedback. */
 function comments(changed) {
   const list = h("div.stack");
-  const remark = h("textarea.field", { rows: 3, aria: { label: "Remark on all of it" }, placeholder: "Remark on all of it", on: { input: changed } });
+  const remark = h("textarea.field", { rows: 3, aria: { label: "Overall comment" }, placeholder: "Overall comment", on: { input: changed } });
   const made = new Map();
 
   function add(number, line, place) {
@@ -192,25 +192,25 @@ function comments(changed) {
 
 /** Why the material is not what the person expects: it was answered, or changed, or both. */
 function whatHappened({ refused, before }, gate) {
-  const anew = "The document was changed after this was asked. You are asked about what lies there now.";
+  const anew = "The document changed after this was asked. This is the current version.";
   if (!refused) return before || gate.changed_from ? h("p.notice.s-waiting", anew) : null;
-  const answered = gate.answer && [` ${gate.answered_by ?? "Somebody"} answered “${gate.answer}” `, when(gate.answered_at), "."];
+  const answered = gate.answer && [` ${gate.answered_by ?? "Someone"} answered “${gate.answer}” `, when(gate.answered_at), "."];
   const hash = (one) => h("code", one.content_hash.slice(0, 8));
   const other = gate.content_hash !== before.content_hash && [" You were shown ", hash(before), "; this is ", hash(gate), ". Please read it and answer again."];
   return h("p.notice.s-waiting", { role: "alert" }, h("b", "Nothing was answered. "), refused.message, answered, other);
 }
 
-/** What there is to read: the document, or the changes of a task, or a sentence that there is neither. */
+/** What there is to read: the document, or a task's changes, or a sentence saying that there is neither. */
 function reading(gate, comment, before) {
   if (gate.text) return paper(gate.text, comment, before?.text);
-  const none = gate.text === "" ? "The document is empty, or too long to be read." : "No document belongs to this question.";
-  const missing = gate.gone ? "The document is gone from where it lay." : none;
+  const none = gate.text === "" ? "The document is empty or too long to show." : "There is no document for this question.";
+  const missing = gate.gone ? "The document is no longer there." : none;
   const place = h("div.paper", h("p.empty", missing));
   if (gate.diff_task) import("./diff.js").then(({ diffView }) => replace(place, diffView(gate.diff_task, api)));
   return place;
 }
 
-/** The material beside the answer. `again`: why it is shown once more, and what had been written. */
+/** The material beside the answer. `again`: why it is shown again, and what had been written. */
 export async function material(item, again = {}) {
   const box = dialog(asked(item), "wide");
   replace(box.body, h("p.muted", "Loading…"));
@@ -220,7 +220,7 @@ export async function material(item, again = {}) {
     const open = state.session.decides && gate.status === "open";
     if (open && gate.kind === "decision") return answering(box, gate, again);
     replace(box.body, whatHappened(again, gate), h("div.material", reading(gate, () => {}), h("aside", matter(gate))));
-    if (open) replace(box.foot, button("Looked at…", () => (box.close(), closeReview(gate)), "primary"));
+    if (open) replace(box.foot, button("Mark reviewed…", () => (box.close(), closeReview(gate)), "primary"));
   } catch (error) {
     replace(box.body, trouble(error));
   }
@@ -258,13 +258,13 @@ function answering(box, gate, again) {
   const send = button("Ask for changes", () => settle("reject"), "danger");
   const check = () => {
     send.disabled = !side.text();
-    why.textContent = send.disabled ? "“Ask for changes” needs a comment or a remark." : "What you wrote goes to the next agent. Ctrl+Enter leads to the button.";
+    why.textContent = send.disabled ? "To ask for changes, write a comment." : "The next agent will see what you wrote. Ctrl+Enter goes to the button.";
   };
   replace(box.foot, button("Abandon…", () => (box.close(), decide(gate, "abandon")), "quiet bad"), h("span.grow"), canReject ? send : null,
     others.map((word) => button(label(word), () => settle(word), word === "approve" ? "primary" : "")));
   check();
   const first = box.node.querySelector(".paper-line.changed") ?? box.node.querySelector(".paper-line");
-  first?.focus(); // what is asked about, not what answers it
+  first?.focus(); // the question's subject, not its answer
   keepTrue(box, gate, side.text);
   box.body.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && send.focus());
 }

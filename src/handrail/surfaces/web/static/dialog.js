@@ -1,18 +1,18 @@
-// Dialogs, and the form in one: what every question to the person is asked in.
+// Dialogs, and the form in one: how every question to the person is asked.
 import { button, h, iconButton, replace, told } from "./dom.js";
 
 const DRAFT = "handrail.draft";
 
-/** Keeps what somebody writes: `name` and `about` say how deciding.js opens the dialog again. Ends with the dialog. */
+/** Keeps what somebody is writing until the dialog ends; `name` and `about` tell deciding.js how to reopen it. */
 export const keepDraft = (name, about, text) => sessionStorage.setItem(DRAFT, JSON.stringify({ name, about, text }));
 
-/** Signed out: nothing stays on the screen, but what was written is not lost. */
+/** Signed out: nothing stays on the screen, but drafts are kept. */
 export const lowerAll = () => document.querySelectorAll("dialog").forEach((node) => node.remove());
 
-/** What was written when somebody was signed out; null where nothing was. */
+/** What was being written when somebody was signed out, or null. */
 export const draft = () => JSON.parse(sessionStorage.getItem(DRAFT));
 
-/** A modal dialog; the browser keeps the focus inside, closes it with Esc and gives the focus back. */
+/** A modal dialog; the browser keeps the focus inside, closes it with Esc and restores the focus. */
 export function dialog(title, looks = "") {
   const before = document.activeElement;
   const body = h("div.stack");
@@ -31,7 +31,7 @@ export function dialog(title, looks = "") {
 
 export const trouble = (error) => h("p.notice.s-failed", told(error));
 
-/** Names and values; what has no value is left out. */
+/** Names and values; those without a value are left out. */
 export function facts(values) {
   const known = Object.entries(values).filter(([, value]) => value);
   return h("dl.facts", known.map(([name, value]) => [h("dt", name), h("dd", value)]));
@@ -39,7 +39,7 @@ export function facts(values) {
 
 /**
  * A form of one text and one act. `text.why`: the text is required, and this says why.
- * The act runs once; what it throws is shown, and the form stays. `said` stands there already; `kept`, a name and
+ * The act runs once; what it throws is shown, and the form stays. `said` is the initial text; `kept`, a name and
  * arguments of deciding.js, makes it a draft.
  */
 export function form({ title, about, text, act, looks, run, more, said = "", kept }) {

@@ -1,4 +1,4 @@
-// What a task changed, file by file. Lines are drawn when a file is unfolded, and a chunk at a time: a big change opens at once.
+// What a task changed, file by file. Lines are drawn when a file is unfolded, in chunks: big changes open at once.
 
 import { button, cut, h, icon, iconButton, replace, told } from "./dom.js";
 
@@ -24,7 +24,7 @@ function parse(patch) {
   return lines;
 }
 
-/** Side by side: each run of lines taken out stands beside the run put in. */
+/** Side by side: each run of removed lines is next to the run that was added. */
 function pairs(lines) {
   const rows = [];
   let at = 0;
@@ -56,7 +56,7 @@ function table(rows, split) {
     })));
 }
 
-/** A patch: its first lines, and buttons for those to come. The rest comes a chunk with each picture. */
+/** A patch: its first lines, and buttons for the rest, which is drawn one chunk per animation frame. */
 function chunks(patch, split) {
   const rows = split ? pairs(parse(patch)) : parse(patch);
   const place = h("div.diff-chunks");
@@ -69,16 +69,16 @@ function chunks(patch, split) {
     const goesOn = all && left > 0 && place.isConnected;
     if (goesOn) requestAnimationFrame(() => next(true));
     replace(more, left > CHUNK && !goesOn && button(`${CHUNK} more lines`, () => next()),
-      left > 0 && !goesOn && button(`The other ${left.toLocaleString()} lines`, () => next(true)));
+      left > 0 && !goesOn && button(`All ${left.toLocaleString()} remaining lines`, () => next(true)));
   }
   next();
   return [place, more];
 }
 
-/** A button that copies a text, and shows that it did. */
+/** A button that copies a text and shows that it did. */
 export function copyButton(name, label, text) {
   return iconButton(name, label, (event) => {
-    event.preventDefault(); // inside a summary: what is folded stays folded
+    event.preventDefault(); // inside a summary, keep a folded file folded
     navigator.clipboard?.writeText(text);
     replace(event.currentTarget, icon("completed"));
   });
@@ -95,9 +95,9 @@ export function diffView(taskId, api) {
   const path = `/api/tasks/${encodeURIComponent(taskId)}/diff`;
   let split = false;
 
-  /** Fills a file that was unfolded. One too long to come with all the others is asked for now. */
+  /** Fills a file that was unfolded. One too long to be sent with the others is requested now. */
   async function fill(place, file) {
-    if (file.binary) return replace(place, h("p.muted", "A binary file: its content is not shown."));
+    if (file.binary) return replace(place, h("p.muted", "Binary file, not shown."));
     if (file.patch === null) {
       replace(place, h("p.muted", "Reading the changes…"));
       const asked = api.get(`${path}?file=${encodeURIComponent(file.path)}`);
@@ -105,7 +105,7 @@ export function diffView(taskId, api) {
       file.patch = answer.files.find((other) => other.path === file.path)?.patch ?? null;
       file.note = answer.note;
     }
-    const text = file.note ?? (file.patch === null && "Its text was not kept.");
+    const text = file.note ?? (file.patch === null && "The text was not kept.");
     replace(place, text && h("p.muted", text), file.patch !== null && chunks(file.patch, split));
   }
 
@@ -125,21 +125,22 @@ export function diffView(taskId, api) {
     const opens = ({ added, removed, patch, binary }) => {
       const fits = !binary && patch !== null && added + removed <= left;
       if (fits) left -= added + removed;
-      return fits; // a big one leaves the room to the others
+      return fits; // a big one leaves room for the others
     };
     const { files, base, more } = told;
     const turn = () => {
       split = !split;
       draw(told);
+      node.querySelector("button.wide-only").focus(); // it was redrawn
     };
-    if (!files.length) return replace(node, h("p.empty", told.note ?? "No file changed."));
+    if (!files.length) return replace(node, h("p.empty", told.note ?? "No files changed."));
     replace(node,
       h("div.row", h("b", files.length === 1 ? "1 file" : `${files.length} files`), counts(told),
         base && h("span.muted", `since ${base.branch ?? ""} ${base.commit?.slice(0, 8) ?? ""}`),
         button("Side by side", turn, "wide-only", { aria: { pressed: String(split) } })),
       told.note && h("p.muted", told.note),
       files.map((file) => fold(file, opens(file))),
-      more > 0 && h("p.muted", `${more} more files changed; they are not shown here.`));
+      more > 0 && h("p.muted", `${more} more changed files are not shown.`));
   }
 
   api.get(path).then(draw, (error) => replace(node, h("p.empty", told(error))));

@@ -1,4 +1,4 @@
-// Making elements. Agent text is hostile: all of it enters the page as text nodes, never as markup.
+// Making elements. Agents' text is hostile: all of it enters the page as text nodes, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const RING = "M8 3a5 5 0 1 0 0 10A5 5 0 1 0 8 3z";
@@ -35,7 +35,7 @@ const ICONS = {
 
 const WORDS = { in_progress: "running", pending: "ready", completed: "done", lost: "stuck" };
 
-/** A state as people say it. */
+/** A state in everyday words. */
 export const word = (status) => WORDS[status] ?? status.replaceAll("_", " ");
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? " " : ". ");
@@ -43,26 +43,26 @@ const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?…]$/.
 /** Text in which `commands` are code. */
 const coded = (text) => text.replace(/(?<=: )handrail .+?(?=\. $)/, "`$&`").split("`").map((part, at) => (at % 2 ? h("code", part) : part));
 
-/** What an error tells: one sentence what was wrong, one what to do. */
+/** What an error says: one sentence on what was wrong, one on what to do. */
 export const told = (error) => [error.message, error.hint].filter(Boolean).map((text) => coded(sentence(text)));
 
-// What turns text around or cannot be seen is shown as its code, but for what belongs to an emoji: a joiner between two
-// pictures, a selector after one.
+// Characters that reverse text or are invisible are shown as their codes, except where they belong to an emoji: a
+// joiner between two pictures, a selector after one.
 const JOINER = String.raw`(?<!\p{ExtPict}[\ufe0f\u{1f3fb}-\u{1f3ff}]?)\u200d|\u200d(?!\p{ExtPict})|(?<!\p{Emoji})[\ufe0e\ufe0f]`;
 const HIDDEN = new RegExp(String.raw`(?:(?![\t\n\r\u200d\ufe0e\ufe0f])[\p{DI}\p{Cc}\p{Zl}\p{Zp}]|${JOINER})+`, "gu");
-const PLAIN = /^[\t\n\r -~]*$/; // most text, and cheap to know
+const PLAIN = /^[\t\n\r -~]*$/; // most text, and cheap to check
 const codes = (text) => [...text].map((one) => "U+" + one.codePointAt().toString(16).toUpperCase().padStart(4, "0")).join(" ");
 
 /** The same where only a string will do. */
 export const visible = (text) => (PLAIN.test(text) ? text : text.replace(HIDDEN, (found) => `[${codes(found)}]`));
 
-/** A string as nodes, its hidden characters in boxes. */
+/** A string as nodes, with hidden characters in boxes. */
 function seen(text) {
   if (PLAIN.test(text)) return [text];
   let end = 0;
   const parts = [];
   for (const { 0: found, index } of text.matchAll(HIDDEN)) {
-    parts.push(text.slice(end, index), h("mark.hidden-code", { title: "A character that is not seen" }, codes(found)));
+    parts.push(text.slice(end, index), h("mark.hidden-code", { title: "Invisible character" }, codes(found)));
     end = index + found.length;
   }
   return [...parts, text.slice(end)];
@@ -90,7 +90,7 @@ function set(node, name, value) {
 }
 
 function put(node, children) {
-  const asText = node.namespaceURI === SVG || node.localName === "option"; // these hold no elements
+  const asText = node.namespaceURI === SVG || node.localName === "option"; // these cannot contain elements
   for (const child of children.flat(Infinity)) {
     if (isNothing(child)) continue;
     if (typeof child !== "string") node.append(child);
@@ -99,7 +99,7 @@ function put(node, children) {
 }
 
 /**
- * An element: "span.muted.small" is a tag with classes. Props, where there are any: attributes, `on: {click}`,
+ * An element: "span.muted.small" is a tag with classes. Optional props: attributes, `on: {click}`,
  * `data: {id}`, `aria: {label}`. Children: text, nodes, lists, null.
  */
 export const h = maker((tag) => document.createElement(tag));
@@ -123,13 +123,12 @@ export function pill(status, text) {
   return h("span", { class: "pill s-" + status }, icon(known), text ?? word(status));
 }
 
-/** How an open workflow stands, the most urgent first: the word, the colour, the icon. */
+/** The standing of an open workflow, most urgent first: the word, the colour, the icon. */
 export const STANDINGS = {
   waits_for_you: ["waits for you", "waiting", "gate"], stuck: ["stuck", "failed", "blocked"], running: ["running", "active", "in_progress"],
   ready: ["ready", "ready", "pending"], paused: ["paused", "paused", "paused"], failed: ["failed", "failed", "failed"],
   done_but_open: ["done, still open", "completed", "completed"],
 };
-
 
 export function standingPill({ standing, status }) {
   const [text, looks, shape] = STANDINGS[standing] ?? [word(status), status, status === "abandoned" ? "skipped" : status];
@@ -148,7 +147,7 @@ export function iconButton(name, label, click, props = {}) {
 
 let skew = 0;
 
-/** The server's clock, as far as known: a phone's own may be minutes off. */
+/** The server's time, as far as known: a phone's own clock may be minutes off. */
 export function now() {
   return Date.now() + skew;
 }
@@ -173,29 +172,33 @@ export function span(ms) {
 export function ago(ms) {
   const past = now() - ms;
   if (past < 45e3) return "just now";
-  if (past < 3600e3) return Math.round(past / 60e3) + " min ago";
-  if (past < 86400e3) return Math.round(past / 3600e3) + " h ago";
+  if (past < 59.5 * 60e3) return Math.round(past / 60e3) + " min ago";
+  if (past < 23.5 * 3600e3) return Math.round(past / 3600e3) + " h ago";
   return Math.round(past / 86400e3) + " d ago";
 }
+
+/** How long a task took, or has taken so far. For a failed one the clock stopped then. */
+export const took = (row) =>
+  row.started_at && (row.finished_at ?? (row.status === "failed" ? row.updated_at : now())) - row.started_at;
 
 export function clock(ms) {
   return new Date(ms).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
 }
 
-/** A <time>; feed.js keeps it true while the page lies open. */
+/** A <time>; feed.js keeps it current while the page is open. */
 export function when(ms) {
   if (!ms) return h("span.muted", "–");
   return h("time", { datetime: new Date(ms).toISOString(), title: clock(ms), data: { at: ms } }, ago(ms));
 }
 
-/** Cut in the middle: beginnings and ends are what tells names apart. */
+/** Cut in the middle: names differ at their beginnings and ends. */
 export function cut(text, size) {
   if (text.length <= size) return text;
   const head = Math.ceil((size - 1) * 0.6);
   return text.slice(0, head) + "…" + text.slice(text.length - (size - 1 - head));
 }
 
-/** A progress bar: what is finished, then what failed. */
+/** A progress bar: the finished part, then the failed one. */
 export function bar(finished, total, failed = 0) {
   const part = (count) => (total ? (100 * count) / total : 0);
   const told = `${finished} of ${total} finished` + (failed ? `, ${failed} failed` : "");
@@ -207,13 +210,13 @@ export function bar(finished, total, failed = 0) {
 
 const SPOTS = "a, button, input, select, summary";
 
-/** Holds one node per item. A row is drawn again only when its item changed, and never while somebody writes in it. */
+/** Keeps one node per item. A row is redrawn only if its item changed, and never while somebody is writing in it. */
 export function keyed(parent, items, keyOf, draw, also = "") {
   const wanted = new Set(items.map(keyOf));
   const old = new Map();
   for (const node of [...parent.children]) {
     if (wanted.has(node.key)) old.set(node.key, node);
-    else node.remove(); // first of all: what stays is then not moved, and keeps the focus
+    else node.remove(); // first, so that the remaining nodes are not moved and keep the focus
   }
   let next = parent.firstChild;
   for (const item of items) {
@@ -229,7 +232,7 @@ export function keyed(parent, items, keyOf, draw, also = "") {
   }
 }
 
-/** Puts the fresh node in the old one's place; the focus stays on the same spot. */
+/** Replaces the old node with the fresh one; the focus stays in the same place. */
 function takeOver(node, fresh) {
   const spots = (within) => [within, ...within.querySelectorAll(SPOTS)];
   const spot = node ? spots(node).indexOf(document.activeElement) : -1;

@@ -1,10 +1,10 @@
-// The drawer beside the screens, in which one task is inspected. What it says of the task is inspector.js's.
+// The drawer beside the screens, where one task is inspected. inspector.js provides its content.
 import { replace } from "./dom.js";
 import { inspector } from "./inspector.js";
+import { noChange } from "./live.js";
 
 const part = (id) => document.getElementById(id);
 const narrow = matchMedia("(max-width: 800px)");
-const NOTHING = { topics: new Set(), workflows: new Set(), tasks: new Set(), all: false };
 
 export function drawer() {
   const node = part("drawer");
@@ -12,14 +12,14 @@ export function drawer() {
   let view = null;
   let before = null; // what had the focus before the drawer opened
 
-  /** On a phone the drawer covers the page: what lies below it is out of reach for keys and for readers as well. */
+  /** On a phone the drawer covers the page, so keys and screen readers must not reach what is below it. */
   function makeInert() {
     for (const id of ["skip", "top", "phases", "needs", "tabs", "main"]) part(id).inert = narrow.matches && !node.hidden;
   }
 
-  /** Shows a task, none with null. `context` is what a screen gets; `focused` had the focus when that was asked for. */
+  /** Shows a task, or none with null. `context` is what a screen gets; `focused` had the focus at the request. */
   function inspect(wanted, context, focused) {
-    if (task === wanted) return view?.update?.(NOTHING);
+    if (task === wanted) return view?.update?.(noChange());
     const wasOpen = task !== null;
     view?.close?.();
     view = null;

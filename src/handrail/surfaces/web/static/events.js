@@ -1,21 +1,21 @@
-// The ledger as it is: numbered events, newest first, with what each carries.
+// The ledger as it is: numbered events, newest first, each with its data.
 import { button, h, icon, iconButton, keyed, replace, when } from "./dom.js";
 import { chips, empty, finder, problem } from "./listing.js";
 
 const PAGE = 100;
-const MOST = 2000; // rows kept while the stream runs on
+const MOST = 2000; // rows kept while news keeps coming
 
 export function screen(ctx) {
   const list = h("ol.entries.events", { role: "list" });
   const foot = h("div.row", { role: "status" });
   const follow = h("div.row");
-  const tools = h("div.tools.row", finder(ctx, "kind", "Kind, such as task."), finder(ctx, "actor", "Who"), follow);
+  const tools = h("div.tools.row", finder(ctx, "kind", "Kind, e.g. task.completed"), finder(ctx, "actor", "Who, e.g. an agent"), follow);
   let events = [];
   let shown = null;
   let paused = false;
   let wait = null;
 
-  /** `of` is the task whose events are shown; `task` of the address is the one in the drawer. */
+  /** `of` is the task whose events are shown; `task` in the address is the one in the drawer. */
   const filters = () => [["kind", "kind"], ["actor", "actor"], ["task", "of"]]
     .map(([name, param]) => [name, ctx.params.get(param)]).filter(([, value]) => value);
 
@@ -37,9 +37,9 @@ export function screen(ctx) {
       events = join(found.events);
       keyed(list, events, (event) => event.position, draw, String(sought()));
       const older = () => load({ before: found.oldest }, (next) => [...events, ...next]);
-      const none = filters().length ? empty("No event is like that.")
-        : empty("Nothing has happened yet. Whatever agents and people change is written here.", "handrail init");
-      const end = events.length ? "Nothing is older." : none;
+      const none = filters().length ? empty("No matching events.")
+        : empty("Nothing has happened yet. Every change by an agent or a person is recorded here.", "handrail init");
+      const end = events.length ? "No older events." : none;
       if (more.after === undefined) replace(foot, found.more ? button("Older events", older) : end);
     } catch (error) {
       replace(foot, problem(error, begin));
@@ -73,8 +73,8 @@ export function screen(ctx) {
     const written = JSON.stringify(event, null, 2);
     const body = h("pre");
     const chosen = event.position === sought();
-    const summary = h("summary", h("code", `#${event.position}`), h("b", event.kind), h("span.muted", event.text),
-      h("span.muted", `${event.actor_name}, ${event.channel}`), when(event.at));
+    const summary = h("summary", h("code", `#${event.position}`), h("b", event.kind), h("span.muted", { title: event.text }, event.text),
+      h("span.muted", `${event.actor_name} via ${event.channel}`), when(event.at));
     const toggle = () => replace(body, written);
     return h("li", { class: chosen ? "entry chosen" : "entry" }, h("details", { open: chosen, on: { toggle } }, summary,
       h("div.row", iconButton("copy", "Copy JSON", () => navigator.clipboard?.writeText(written)),

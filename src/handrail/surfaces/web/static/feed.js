@@ -8,10 +8,10 @@ let source = null;
 let leads = false;
 let failures = 0;
 let retry = 0;
-let heardAt = 0; // when the server last said anything
+let heardAt = 0; // when the server last sent anything
 let checking = false;
 
-// The server says something each five seconds, if only that there is nothing to say. Whoever missed two is cut off.
+// The server sends something every five seconds, if only to say that there is no news. After two misses we are cut off.
 const SILENCE_MS = 12500;
 
 channel.onmessage = ({ data }) => {
@@ -69,7 +69,7 @@ function lost() {
   retry = setTimeout(again, Math.min(10000, 500 * 2 ** failures));
 }
 
-/** Asks who we are first: a feed that is refused does not say why. */
+/** Checks the session first: a refused feed does not say why. */
 async function again() {
   if (checking) return;
   checking = true;
@@ -84,7 +84,7 @@ async function again() {
   }
 }
 
-/** Some question got no answer: then nothing here is live, whatever the stream looks like. Its tab finds out. */
+/** A request got no answer: nothing here is live then, whatever the stream looks like. The leading tab finds out. */
 line.failed = () => {
   if (state.connection !== "live") return;
   if (leads) return lost();
@@ -92,7 +92,7 @@ line.failed = () => {
   channel.postMessage({ doubts: true });
 };
 
-/** The server answers again: no need to wait for the next try. */
+/** The server answers again: no need to wait for the next attempt. */
 line.worked = () => {
   const isLost = state.connection === "reconnecting" || state.connection === "offline";
   if (isLost && leads && !source) again();
@@ -110,19 +110,19 @@ function lead(steal) {
     dial();
     return new Promise(() => {});
   }).catch(() => {
-    leads = false; // another tab took it over
+    leads = false; // another tab took over
     hangUp();
     lead(false);
   });
 }
 
-/** Begins to follow; who is signed out only listens for a tab that signs in. */
+/** Starts following; a tab that is signed out only waits for another to sign in. */
 export function join() {
   if (state.connection === "signed-out") return;
   if (leads) return dial();
   channel.postMessage({ asks: true });
   if (navigator.locks) return lead(!document.hidden);
-  leads = true; // no secure context, such as a phone on plain HTTP: each tab for itself
+  leads = true; // no secure context, such as a phone on plain HTTP: each tab on its own
   dial();
 }
 
@@ -140,13 +140,13 @@ listen((change) => {
 document.addEventListener("visibilitychange", wake);
 addEventListener("online", () => leads && state.connection !== "signed-out" && again());
 
-// A dead connection has nobody who says so. And who is stuck follows from the clock alone.
+// A dead connection does not announce itself. And which tasks are stuck depends on the clock alone.
 setInterval(() => source && Date.now() - heardAt > SILENCE_MS && lost(), 1000);
 setInterval(() => {
   if (state.connection === "live" && !document.hidden) loadHome().catch(() => {});
 }, 60000);
 
-// Times that are told as how long ago.
+// Keeps relative times current.
 setInterval(() => {
   for (const node of document.querySelectorAll("time[data-at]")) {
     const text = ago(Number(node.dataset.at));

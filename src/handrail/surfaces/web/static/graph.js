@@ -1,13 +1,13 @@
-// The graph screen: which graph is drawn, what is chosen and what the filters leave. The picture is graph_view.js.
+// The graph screen: which graph is drawn, what is selected and what the filters leave. graph_view.js draws it.
 
 import { drawingOf } from "./ahead.js";
 import { button, h, replace, told } from "./dom.js";
 import { graphView, isIn } from "./graph_view.js";
 
 const LEGIBLE = 0.5;
-const GROUPS_LEGIBLE = 0.65; // a group's name and its count
+const GROUPS_LEGIBLE = 0.65; // zoom at which a group's name and count can be read
 
-/** The task, all that it waits for and all that waits for it. */
+/** The task, everything it waits for and everything that waits for it. */
 function lineage(id, tasks) {
   const unlocks = new Map([...tasks.keys()].map((task) => [task, []]));
   for (const task of tasks.values()) for (const need of task.needs) unlocks.get(need)?.push(task.id);
@@ -40,8 +40,8 @@ export function screen(ctx) {
   let graph = null;
   let asked = "";
   let marked = "";
-  let drawTools = null; // once their script is there
-  let opening = null; // the tasks of a group that was pressed
+  let drawTools = null; // set once their script is loaded
+  let opening = null; // the tasks of the group that was pressed
 
   function press(box) {
     if (box?.kind !== "group") return ctx.select(box?.id ?? null);
@@ -67,8 +67,8 @@ export function screen(ctx) {
     if (first || stamp(found) !== stamp(graph)) view.draw(found);
     graph = found;
     if (graph.nodes.length) say();
-    else if (ctx.state.workflow?.pipeline) say("This run has not divided its work into tasks yet. Pipeline shows how far it is.");
-    else say("This plan has no tasks yet. An agent writes them with ", h("code", "workflow_set_plan"), ".");
+    else if (ctx.state.workflow?.pipeline) say("This run has no tasks yet. Its progress is under ", h("a", { href: `#/w/${ctx.id}/pipeline` }, "Pipeline"), ".");
+    else say("No tasks yet. They appear here once an agent calls ", h("code", "workflow_set_plan"), ".");
     dress(true);
     if (first) start();
     else if (otherwise) fit();
@@ -81,7 +81,7 @@ export function screen(ctx) {
     replace(note, words);
   }
 
-  /** All of it; of groups that could not be read then, and on a phone, what is under way. */
+  /** Shows everything, but on a phone, or if groups would be illegible, only what is in progress. */
   function start() {
     if (node.clientWidth < 600) active();
     else fit();

@@ -1,4 +1,4 @@
-// What lies over the graph: the tools above it, and the legend below, which is a filter as well. Loaded after the picture.
+// What is laid over the graph: the tools above, and the legend below, which is also a filter. Loaded after the graph.
 
 import { button, h, icon, iconButton, replace, word } from "./dom.js";
 import { isIn } from "./graph_view.js";
@@ -6,7 +6,7 @@ import { isIn } from "./graph_view.js";
 const STATES = ["waiting", "lost", "in_progress", "planning", "failed", "paused", "pending", "blocked", "completed", "skipped"];
 const MOST_BOXES = 2000; // more do not move smoothly
 
-/** Puts both into `place`; the rest is the screen's own. @returns {() => void} draws what has changed */
+/** Puts both into `place`; the screen owns the rest. @returns {() => void} redraws what has changed */
 export function graphTools(place, { ctx, tasks, param, list, toggle, active, fit, zoom, graph }) {
   const tools = h("div.graph-tools", { role: "toolbar", aria: { label: "Graph" } });
   const legend = h("div.graph-legend", { role: "group", aria: { label: "Show only" } });
@@ -14,7 +14,7 @@ export function graphTools(place, { ctx, tasks, param, list, toggle, active, fit
 
   const pressed = (on, more) => ({ aria: { pressed: String(Boolean(on)) }, ...more });
 
-  /** An open group. Its key tells what makes it a group: "lane:api", or "part:" and the task it belongs to. */
+  /** An open group. Its key says what makes it a group: "lane:api", or "part:" and the task it belongs to. */
   function openGroup(key) {
     const name = key.slice(key.indexOf(":") + 1);
     const label = tasks().get(name)?.name ?? name;
@@ -30,27 +30,28 @@ export function graphTools(place, { ctx, tasks, param, list, toggle, active, fit
 
   function toolbar(agents) {
     const tooMany = graph()?.grouped && tasks().size > MOST_BOXES;
-    const about = tooMany ? "Too many tasks to show one by one" : "One box for each group";
+    const about = tooMany ? "Too many tasks to show them one by one" : "Show one box per group";
     return [
       list("open").map(openGroup),
       agents.length > 1 && agentChoice(agents),
       button("Critical path", () => ctx.go({ critical: param("critical") ? null : "1" }), "", pressed(param("critical"))),
       graph()?.can_group && button("Groups", () => ctx.go({ groups: graph().grouped ? "0" : "1", open: null }), "",
         pressed(graph().grouped, { disabled: tooMany, title: about })),
-      button("Active", active, "", { title: "Go to what is under way" }),
-      iconButton("fit", "Fit (f)", fit),
-      iconButton("plus", "Closer (+)", () => zoom(1.35), { class: "button icon-button wide-only" }),
-      iconButton("minus", "Farther (-)", () => zoom(1 / 1.35), { class: "button icon-button wide-only" }),
+      button("Active", active, "", { title: "Go to the running tasks" }),
+      iconButton("fit", "Fit to the screen (f)", fit),
+      iconButton("plus", "Zoom in (+)", () => zoom(1.35), { class: "button icon-button wide-only" }),
+      iconButton("minus", "Zoom out (-)", () => zoom(1 / 1.35), { class: "button icon-button wide-only" }),
     ];
   }
 
   function state([status, count]) {
     const on = list("status").includes(status);
-    const words = `${status === "waiting" ? "waits for you" : word(status)} ${count}`;
+    const name = status === "waiting" ? "waits for you" : word(status);
+    const words = `${name[0].toUpperCase()}${name.slice(1)} ${count}`;
     return button([status !== "waiting" && icon(status), words], () => toggle("status", status), "s-" + status, pressed(on));
   }
 
-  /** Replace what a part shows only where it changed: the focus stays, and so does an open list. */
+  /** Replaces the content of a part only if it changed, so that the focus and an open list stay. */
   function renew(part, key, make) {
     if (part.key === String(key)) return;
     const spot = [...part.children].indexOf(document.activeElement);

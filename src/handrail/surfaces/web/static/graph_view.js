@@ -1,17 +1,17 @@
-// The picture of a graph that the server laid out: boxes, lines, words by zoom level, the keyboard's way through it.
-// Statuses come from the task rows, so a change of status repaints one box and never lays anything out again.
+// Draws a graph that the server laid out: boxes, lines, text by zoom level, and keyboard navigation. Statuses come from
+// the task rows, so a change of status repaints one box and never changes the layout.
 
 import { camera } from "./camera.js";
-import { h, icon, now, replace, span, svg, visible, word } from "./dom.js";
+import { h, icon, now, replace, span, svg, took, visible, word } from "./dom.js";
 import { fitted, twoLines } from "./measure.js";
 
 const FAR = 0.38;
 const NEAR = 0.82;
 const SIZES = { middle: { task: [17, 0], group: [19, 16] }, near: { task: [11.5, 10], group: [14, 11] } };
-const SILENT_MS = 15 * 60e3; // as the server counts what is stuck
+const SILENT_MS = 15 * 60e3; // the server's threshold for stuck tasks
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** A line through the points, level at each of them. */
+/** A line through the points, horizontal at each of them. */
 function curve([[x, y], ...points]) {
   let path = `M${x} ${y}`;
   for (const [nextX, nextY] of points) {
@@ -24,14 +24,14 @@ function curve([[x, y], ...points]) {
 
 const isRunning = (row) => row.status === "in_progress" || row.status === "planning";
 
-/** Under way, and nobody is heard of any more. A task with parts moves as they do. */
+/** In progress, with no sign of life. A task with parts moves as they do. */
 const isStuck = (row) =>
   isRunning(row) && !row.open_children && (row.lost || now() - row.updated_at >= SILENT_MS);
 
-/** Whether a task is what the legend calls so. */
+/** Whether a task has this state of the legend. */
 export const isIn = (row, state) => (state === "lost" ? isStuck(row) : state === "waiting" ? row.waiting : row.status === state);
 
-/** A group's tasks in one line, and the one status that stands for them. */
+/** A group's tasks in one line, and the one status that represents them. */
 function summary(tasks) {
   const count = (...states) => tasks.filter((task) => states.includes(task.status)).length;
   const [done, failed, running] = [count("completed", "skipped"), count("failed"), tasks.filter(isRunning).length];
@@ -45,21 +45,21 @@ function summary(tasks) {
   return { status: stuck && !failed ? "lost" : status, waiting, under: told.filter(Boolean).join(" · "), part: done / tasks.length };
 }
 
-/** What the small line of a task's box says: who, which try, how long. */
+/** The small line of a task's box: who, which attempt, how long. */
 function small(row) {
-  const since = row.started_at && (row.finished_at ?? now()) - row.started_at;
+  const since = took(row);
   const told = [row.agent, row.attempts > 1 && `try ${row.attempts}`, since && span(since)].filter(Boolean);
   return told.join(" · ") || word(row.status);
 }
 
-/** `tasks` gives the rows as they are now, by id; `pressed` is called with the box that was pressed, or null. */
+/** `tasks` returns the current rows by id; `pressed` is called with the box that was pressed, or null. */
 export function graphView(tasks, pressed) {
   const head = svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse",
     markerWidth: 8, markerHeight: 8, orient: "auto" }, svg("path", { d: "M0 .5L8 4L0 7.5z" }));
   const lines = svg("g.lines");
   const boxes = svg("g");
   const layer = svg("g", lines, boxes);
-  const label = "Tasks. Arrow keys travel, Enter opens";
+  const label = "Tasks. Arrow keys move, Enter opens";
   const frame = svg("svg.graph-frame.far", { role: "group", aria: { label } },
     svg("defs", head), layer);
   const corner = h("div", { hidden: true });
@@ -83,7 +83,7 @@ export function graphView(tasks, pressed) {
     showMap(at);
   }
 
-  /** The map is there only while a part of the graph is out of view, and made when it first is. */
+  /** The map is shown only while part of the graph is out of view, and created when first needed. */
   function showMap(at) {
     const inside = (from, length, room) => from >= 0 && from + length * at.k <= room;
     corner.hidden = inside(at.x, graph.width, size.width) && inside(at.y, graph.height, size.height);
@@ -105,7 +105,7 @@ export function graphView(tasks, pressed) {
     return inside(x * k + right, (x + w) * k + right, size.width) && inside(y * k + down, (y + h) * k + down, size.height);
   }
 
-  /** The words of a box at this zoom level, made when it is first seen. */
+  /** The text of a box at this zoom level, created when it is first seen. */
   function write({ node, box, texts, name, under }) {
     const key = name + under;
     if (level === "far" || texts[level]?.key === key || !seen(node)) return;
@@ -129,7 +129,7 @@ export function graphView(tasks, pressed) {
     const rows = rowsOf(node);
     const [row] = rows;
     const known = () => (group ? summary(rows) : { ...row, status: isStuck(row) ? "lost" : row.status, under: small(row) });
-    const about = row ? known() : { status: "pending", under: "", part: 0 }; // a plan that grows: its row is on its way
+    const about = row ? known() : { status: "pending", under: "", part: 0 }; // a growing plan: its row is on its way
     item.name = group ? node.label : about.name ?? node.label;
     item.under = about.under;
     if (group) box.querySelector(".done").setAttribute("width", node.w * about.part);
@@ -157,7 +157,7 @@ export function graphView(tasks, pressed) {
     return box;
   }
 
-  /** Draw anew; `mark` then paints it. The box nearest to the middle of the view stays where it is. */
+  /** Draws anew; `mark` then paints it. The box nearest to the middle of the view stays where it is. */
   function draw(next) {
     const was = nearest();
     graph = next;
@@ -176,7 +176,7 @@ export function graphView(tasks, pressed) {
     return graph.nodes.reduce((best, node) => (best && far(best) <= far(node) ? best : node), null);
   }
 
-  /** Show what is chosen, its lineage, and what a filter leaves (sets of task ids, null for all); the rest is dimmed. */
+  /** Highlights the selection, its lineage, and what a filter leaves (sets of task ids, null: all); dims the rest. */
   function mark(chosen, lineage, kept) {
     const has = (node, ids) => !ids || idsOf(node).some((id) => ids.has(id));
     const lit = new Set(graph.nodes.filter((node) => has(node, lineage) && has(node, kept)).map((node) => node.id));
@@ -191,12 +191,12 @@ export function graphView(tasks, pressed) {
     rove(itemOf(chosen) ?? drawn.values().next().value);
   }
 
-  /** One box at a time is reached by the Tab key. */
+  /** Makes one box at a time reachable by Tab. */
   function rove(item) {
     for (const other of boxes.children) other.setAttribute("tabindex", other === item?.box ? 0 : -1);
   }
 
-  /** Show these tasks, or the whole graph; no smaller than `least`, then from the first of them. */
+  /** Shows these tasks, or the whole graph; no smaller than `least`, in which case from the first of them. */
   function show(ids, least = 0) {
     const found = ids ? ids.map((id) => itemOf(id)?.node).filter(Boolean) : graph.nodes;
     if (!found.length) return;
@@ -207,7 +207,7 @@ export function graphView(tasks, pressed) {
     if (eye.at.k < least) eye.center(found[0].x + found[0].w / 2, found[0].y, least);
   }
 
-  /** The box an arrow leads to: right and left along the lines, up and down within the column. */
+  /** The box an arrow key leads to: right and left along the lines, up and down within the column. */
   function travel(node, [right, down]) {
     const [from, to] = right > 0 ? ["source", "target"] : ["target", "source"];
     const beside = (other) => other.x < node.x + node.w && node.x < other.x + other.w;

@@ -1,4 +1,4 @@
-// Home: all workflows of the store, what moves, and what waits.
+// Home: all workflows of the store, what is in progress, and what waits.
 import { bar, button, h, icon, keyed, replace, STANDINGS, standingPill, when } from "./dom.js";
 import { load } from "./live.js";
 import { styled } from "./prose.js";
@@ -18,17 +18,17 @@ function draw(row) {
     h("span.time", when(row.updated_at)),
     h("span.say", { title: row.sentence }, row.phase ? h("b", row.phase, " · ") : null, styled(row.sentence ?? "")[0].shown),
     h("span.marks.row", mark(row.standing === "waits_for_you" && row.waiting < 2 ? 0 : row.waiting, row.waiting === 1 ? "waits for you" : "wait for you", "waiting", "gate"),
-      mark(row.reviews, "to look at", "waiting", "review"), mark(row.stuck, "stuck", "failed", "paused"),
+      mark(row.reviews, "to review", "waiting", "review"), mark(row.stuck, "stuck", "failed", "paused"),
       mark(row.failed, "failed", "failed", "failed"), mark(row.running, "running", "in_progress", "in_progress"),
       mark(row.agents, row.agents === 1 ? "agent" : "agents", "pending", "agent")));
 }
 
 function nothing(any) {
-  if (any) return h("div.empty", h("h2", "Nothing here"), h("p", "No workflow fits the filter. ", h("a", { href: "#/" }, "Show all")));
-  return h("div.empty", h("h2", "No workflow yet"),
-    h("p", "Set up your coding agent in the project: ", h("code", "handrail init")),
-    h("p", "Then ask it: “Plan this with Handrail, then start.” What it plans appears here by itself."),
-    h("p", "To look around first: ", h("code", "handrail demo")));
+  if (any) return h("div.empty", h("h2", "No matches"), h("p", "No workflow matches the filter. ", h("a", { href: "#/" }, "Show all")));
+  return h("div.empty", h("h2", "No workflows yet"),
+    h("p", "1. In your project, run ", h("code", "handrail init"), " to connect your coding agent."),
+    h("p", "2. Ask the agent: “Plan this with Handrail, then start.”"),
+    h("p", "Its plan shows up here on its own. Just looking? Try ", h("code", "handrail demo"), "."));
 }
 
 export function screen(ctx) {
@@ -61,7 +61,7 @@ export function screen(ctx) {
     const show = ctx.params.get("show");
     const names = Map.groupBy(all, (row) => row.name);
     const rows = all.filter((row) => (!show || row.standing === show) && `${row.name} ${row.repository ?? ""}`.toLowerCase().includes(words));
-    rows.sort((a, b) => b.created_at - a.created_at); // an order that keeps still while things happen
+    rows.sort((a, b) => b.created_at - a.created_at); // an order that stays the same while things happen
     chips.hidden = !all.length && !ctx.state.closed;
     drawChips(all);
     const places = [...Map.groupBy(rows, (row) => row.repository ?? "")];
@@ -70,7 +70,7 @@ export function screen(ctx) {
       place.alone ? null : h("h2", place.name ?? "No repository", h("span.muted.small", place.path)), h("div.flow-list")));
     places.forEach(([, own], index) => keyed(groups.children[index].querySelector(".flow-list"),
       own.map((row) => ({ ...row, twin: names.get(row.name).length > 1 })), (row) => row.id, draw));
-    if (ctx.state.more) groups.append(h("p.muted.small", `${ctx.state.more} older ones are kept, not shown here.`));
+    if (ctx.state.more) groups.append(h("p.muted.small", `${ctx.state.more} older workflows are not shown.`));
   }
 
   update();

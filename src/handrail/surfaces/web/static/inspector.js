@@ -1,9 +1,9 @@
-// One task in full: why it stands where it stands, and all that is known of it. Reads again when its task is touched.
+// One task in full: why it is in its state, and everything known about it. Reloads when its task changes.
 
 import { facts } from "./dialog.js";
 import { copyButton, diffView } from "./diff.js";
 import { button, h, icon, iconButton, keyed, now, pill, replace, span, told, when, word } from "./dom.js";
-import { asking } from "./listing.js";
+import { asking, notChosen } from "./listing.js";
 import { prose } from "./prose.js";
 
 const signed = (text, by, at) => [text, " ", h("span.muted.small", by && `${by} · `, when(at))];
@@ -14,12 +14,12 @@ function lines(items, draw = (item) => item, looks = "") {
 }
 
 function attempt({ number, agent, outcome, error, started_at: from, ended_at: to }) {
-  return [h("b", `${number}. `), said(agent ?? "nobody", word(outcome ?? "under way"), to && span(to - from)), " · ", when(from),
+  return [h("b", `${number}. `), said(agent ?? "no agent", word(outcome ?? "running"), to && span(to - from)), " · ", when(from),
     error && h("p.bad", error)];
 }
 
 function journal({ directory, areas, files, added, removed, out_of_scope: outside, warnings }) {
-  const changed = files !== null && `${files} files, +${added} −${removed}`;
+  const changed = files !== null && `${files} ${files === 1 ? "file" : "files"}, +${added} −${removed}`;
   return [
     facts({ Directory: directory, Areas: areas.join(", "), Changed: changed }),
     outside.length > 0 && h("div.notice.s-failed",
@@ -33,9 +33,10 @@ function gate({ status, answer, question, feedback, answered_by: by, channel, an
     feedback && h("p.quote", feedback)];
 }
 
-function decision({ title, chosen, reason, alternatives, by, at }) {
+function decision(one) {
+  const { title, chosen, reason, by, at } = one;
   return [h("b", title), chosen && h("p", h("span.muted", "Chosen: "), chosen), h("p", signed(reason, by, at)),
-    alternatives.length > 0 && h("p.muted", "Not taken: ", alternatives.join(", "))];
+    notChosen(one)];
 }
 
 function evidence({ name, ok, text }) {
@@ -64,7 +65,7 @@ export function inspector(ctx) {
       h("p", why),
       h("div.row", pill(task.status), task.waiting && pill("waiting", "waits for you"),
         task.group && h("span.chip", task.group),
-        h("span.acts.row", changes && button("Changes", () => ctx.go({ diff: "1" })), events(), copyButton("copy", "Copy the id " + task.id, task.id),
+        h("span.acts.row", changes && button("Changes", () => ctx.go({ diff: "1" })), events(), copyButton("copy", "Copy the id, " + task.id, task.id),
           copyButton("link", "Copy a link to this task", location.href))),
     ];
   }
@@ -75,13 +76,13 @@ export function inspector(ctx) {
     const release = (reason) => ctx.api.post(path + "/release", { reason });
     return [h("p", lease?.agent ?? agent, lease && [" ", told]),
       lease && ctx.state.session?.decides
-        && asking(left < 0 ? "Release" : "Take it back", "Why is it given back?", release, load, "danger")];
+        && asking("Release", "Why release it?", release, load, "danger")];
   }
 
-  // Title, what of the document it shows, how it is drawn. A part is drawn again only when what it shows has changed.
+  // Title, the part of the document it shows, how it is drawn. A section is redrawn only if that part changed.
   const parts = [
     ["", ({ task, why, changes }) => ({ task, why, changes }), head],
-    ["Failed with", (doc) => doc.task.error, (error) => h("pre.bad", error)],
+    ["Error", (doc) => doc.task.error, (error) => h("pre.bad", error)],
     ["Agent", ({ lease, task: { agent } }) => (lease || agent) && { lease, agent }, holder],
     ["Needs", (doc) => doc.needs, chips],
     ["Unlocks", (doc) => doc.unlocks, chips],
@@ -89,7 +90,7 @@ export function inspector(ctx) {
     ["Subtasks", (doc) => doc.subtasks, chips],
     ["Result", (doc) => [doc.outcome, doc.detail].filter(Boolean), (texts) => texts.map(prose)],
     ["Brief", (doc) => doc.description, prose],
-    ["Accepted when", (doc) => doc.acceptance, (items) => lines(items, undefined, "ticks")],
+    ["Acceptance criteria", (doc) => doc.acceptance, (items) => lines(items, undefined, "ticks")],
     ["Evidence", (doc) => doc.evidence, (items) => items.map(evidence)],
     ["Attempts", (doc) => doc.attempts, (items) => lines(items, attempt)],
     ["Files", (doc) => doc.files, (items) => lines(items, undefined, "mono")],
@@ -113,14 +114,14 @@ export function inspector(ctx) {
     return ctx.api.get(path).then(draw).catch(fail);
   }
 
-  /** The changes lie over the whole page while the address says so. */
+  /** The changes cover the whole page while the address says so. */
   function changes() {
     const wanted = Boolean(ctx.params.get("diff"));
     if (wanted === over.open) return;
     if (!wanted) return over.close();
     const close = iconButton("close", "Close (Esc)", () => over.close());
     const name = ctx.state.workflow?.tasks.get(id)?.name;
-    replace(over, h("header", h("h2", "Changes of ", name ?? id), close), diffView(id, ctx.api));
+    replace(over, h("header", h("h2", "Changes: ", name ?? id), close), diffView(id, ctx.api));
     document.body.append(over);
     over.showModal();
   }

@@ -1,12 +1,12 @@
-// Keys. What they do is told by help.js.
+// Keys. help.js explains them.
 import { state } from "./live.js";
 
-/** A decision is never one key: `a` and `d` only lead to the button. */
+/** A decision never takes a single key: `a` and `d` only move the focus to the button. */
 function toButton(answer) {
   document.querySelector(`#needs [data-answer="${answer}"]`)?.focus();
 }
 
-/** Next or previous of what can be focused in the screen's list. */
+/** The next or previous focusable item in the screen's list. */
 function step(by) {
   const rows = [...document.querySelectorAll("#main :is(a.flow, [data-row], tbody tr[tabindex], .entries > li a, .entries > li button)")];
   const at = rows.indexOf(document.activeElement);
@@ -27,7 +27,7 @@ export function keys(shell) {
     Escape: () => shell.closeDrawer(),
   };
   document.addEventListener("keydown", (event) => {
-    const writing = event.target.closest?.("input, textarea, select, dialog");
+    const writing = event.target.closest?.("input, textarea, select") || document.querySelector("dialog[open]"); // wherever its focus is
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writing || !state.session) return;
     const tab = /^[1-9]$/.test(event.key) ? shell.tabs()[event.key - 1] : null;
     const run = tab ? () => shell.go({ tab }) : runs[event.key];

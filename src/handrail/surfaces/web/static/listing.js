@@ -1,19 +1,19 @@
-// What the list screens share: one address drawn as rows that are patched in place. No screen of its own.
+// What the list screens share: one address drawn as rows that are updated in place. Not a screen of its own.
 import { dialog, form, trouble } from "./dialog.js";
 import { button, h, keyed, replace, told } from "./dom.js";
 import { prose } from "./prose.js";
 
 const SHARED = ["agents", "messages", "board"]; // topics that belong to no workflow
 
-/** True where a change is about one of the topics, and about this workflow where one is open. */
+/** True if a change is about one of the topics and, if a workflow is open, about that workflow. */
 export function touches(ctx, change, topics) {
   const here = !ctx.id || !change.workflows.size || change.workflows.has(ctx.id);
   return change.all || topics.some((topic) => change.topics.has(topic) && (here || SHARED.includes(topic)));
 }
 
 /**
- * A screen over one address. `every`: milliseconds between looks, where something changes without news; `ages`: rows say
- * how long something lasts, so each look draws them anew.
+ * A screen over one address. `every`: milliseconds between reloads, if something changes without news; `ages`: rows show
+ * how long something lasts, so each reload redraws them.
  * spec: {topics, draw(item, refresh), empty: [sentence, command], path(), items(found), key, tools, head(found), foot(found), every}
  */
 export function listing(ctx, spec) {
@@ -34,7 +34,7 @@ export function listing(ctx, spec) {
       if (draw) keyed(place, [found], whole, () => h("div.stack", draw(found, refresh)));
     }
     keyed(list, items, spec.key ?? ((item) => item.id), (item) => spec.draw(item, refresh), also);
-    replace(note, items.length ? found.more > 0 && `${found.more} more are kept, not shown here.` : empty(...spec.empty));
+    replace(note, items.length ? found.more > 0 && `${found.more} more are not shown.` : empty(...spec.empty));
   }
 
   async function refresh() {
@@ -59,13 +59,13 @@ export function listing(ctx, spec) {
   };
 }
 
-export function facts(...parts) {
+export function smallFacts(...parts) {
   return h("div.small-facts", parts.filter(Boolean).map((part) => h("span", part)));
 }
 
-/** One row: what it is, the small facts, then whatever belongs below. */
+/** One row: what it is, the small facts, then anything that belongs below. */
 export function entry(first, small, ...below) {
-  return h("li.entry", h("div.first", first), facts(...small), below);
+  return h("li.entry", h("div.first", first), smallFacts(...small), below);
 }
 
 export function empty(sentence, command) {
@@ -81,16 +81,22 @@ export function taskLink(ctx, id, name) {
   return id && button(name ?? ctx.state.workflow?.tasks.get(id)?.name ?? id, () => ctx.select(id), "link");
 }
 
-/** A document of the run as it lies there now. */
+/** What else a decision could have been. Agents list all options they considered, usually including the chosen one. */
+export function notChosen({ alternatives, chosen }) {
+  const others = alternatives.filter((one) => one !== chosen);
+  return others.length > 0 && h("p.muted", `Not chosen: ${others.join("; ")}`);
+}
+
+/** A document of the run in its current version. */
 export async function openDocument(ctx, name, note) {
   const box = dialog(name, "wide");
   const asked = ctx.api.get(`/api/workflows/${ctx.id}/documents/${encodeURIComponent(name)}`);
   const show = ({ text, path, cut }) =>
-    [facts(h("code", path), cut && "only its beginning is shown", note), h("div.paper", prose(text))];
+    [smallFacts(h("code", path), cut && "too long to show in full", note), h("div.paper", prose(text))];
   replace(box.body, await asked.then(show, trouble));
 }
 
-/** A button that waits for its work, and says beside itself what went wrong. */
+/** A button that waits for its work and reports errors beside itself. */
 export function action(label, run, looks) {
   const said = h("span.bad", { role: "alert" });
   const node = button(label, async () => {
@@ -102,9 +108,9 @@ export function action(label, run, looks) {
   return [node, said];
 }
 
-/** A button that asks for a few words first; `run` gets them, and then the list is read again. */
+/** A button that asks for a few words first; `run` gets them, and then the list is reloaded. */
 export function asking(label, question, run, refresh, looks) {
-  const text = { label: question, why: "Nothing is written yet." };
+  const text = { label: question, why: "This cannot be empty." };
   const send = (words) => run(words).then(refresh);
   return button(label + "…", () => form({ title: label, text, act: label, looks: "primary", run: send }), `asking ${looks ?? ""}`);
 }
@@ -112,11 +118,11 @@ export function asking(label, question, run, refresh, looks) {
 /** One choice out of a few: [[value, text], …]. */
 export function chips(label, options, chosen, choose) {
   const chip = ([value, text]) =>
-    button(text, () => choose(value), "chip", { aria: { pressed: String(value === chosen) } });
+    button(text[0].toUpperCase() + text.slice(1), () => choose(value), "chip", { aria: { pressed: String(value === chosen) } });
   return h("div.row.chips", { role: "group", aria: { label } }, options.map(chip));
 }
 
-/** A field whose words become a parameter of the address once somebody stops typing. */
+/** A field whose text becomes a parameter of the address once somebody stops typing. */
 export function finder(ctx, name, label) {
   let wait = 0;
   const input = () => {

@@ -1,36 +1,37 @@
-// The plain lists of a workflow: each says what it reads, how a row looks, and what to do where there is none.
+// The plain lists of a workflow: each says what it reads, how a row looks, and what to do if it is empty.
 import { material, closeReview } from "./deciding.js";
 import { bar, button, clock, h, icon, pill, span, when } from "./dom.js";
-import { entry, finder, listing, openDocument, taskLink } from "./listing.js";
+import { entry, finder, listing, notChosen, openDocument, taskLink } from "./listing.js";
 
+const ANSWERED = { approve: "approved", reject: "rejected", abandon: "abandoned" };
 const GATE_STATES = { open: "waiting", withdrawn: "skipped", reject: "failed", abandon: "failed" };
 
-/** Every decision that was asked for: who answered, when, through which channel, and what exactly lay before them. */
+/** Every decision that was requested: who answered, when, through which channel, and what exactly they were shown. */
 function gates(ctx) {
   function draw(gate) {
-    const question = gate.phase ?? gate.question; // a run asks by the id of its phase
+    const question = gate.phase ?? gate.question; // a run's question is the id of its phase
     const open = gate.status === "open";
     const state = GATE_STATES[gate.status] ?? GATE_STATES[gate.answer] ?? "completed";
     return entry(
-      [pill(state, open ? "waits for you" : gate.answer ?? gate.status), h("b", question), taskLink(ctx, gate.task_id, gate.task_name)],
+      [pill(state, open ? "waits for you" : ANSWERED[gate.answer] ?? gate.answer ?? gate.status), h("b", question), taskLink(ctx, gate.task_id, gate.task_name)],
       [gate.kind, ["asked ", when(gate.created_at)], !open && gate.waited_ms > 0 && `waited ${span(gate.waited_ms)}`,
-        gate.answered_by && `by ${gate.answered_by}`, gate.channel && `through ${gate.channel}`,
+        gate.answered_by && `by ${gate.answered_by}`, gate.channel && `via ${gate.channel}`,
         gate.answered_at && ["answered ", when(gate.answered_at)],
         gate.withdrawn && `withdrawn: ${gate.withdrawn}`, gate.path && h("code", gate.path),
-        gate.content_hash && h("code", { title: `What was shown: ${gate.content_hash}` }, gate.content_hash.slice(0, 8))],
+        gate.content_hash && h("code", { title: `Hash of what was shown: ${gate.content_hash}` }, gate.content_hash.slice(0, 8))],
       gate.feedback && h("blockquote", gate.feedback),
       reads(gate, question, open));
   }
 
-  /** What was shown with a question that is over is not kept: only what lies there now can be read. */
+  /** What was shown with a closed question is not kept: only the current version can be read. */
   function reads(gate, question, open) {
-    const note = `what was asked about had the hash ${gate.content_hash.slice(0, 8)}`;
-    if (!open && gate.path) return button("Read it as it is now", () => openDocument(ctx, gate.path.split("/").at(-1), note));
+    const note = `the version asked about had the hash ${gate.content_hash.slice(0, 8)}`;
+    if (!open && gate.path) return button("Read the current version", () => openDocument(ctx, gate.path.split("/").at(-1), note));
     const label = open && gate.kind !== "review" ? "Read and decide" : "Read";
     return (open || gate.task_id) && button(label, () => material({ ...gate, question }));
   }
 
-  const empty = ["Nobody was asked for a decision yet. The gates of a pipeline stop here and wait for you.", "handrail flow"];
+  const empty = ["No decisions to make yet. When a pipeline reaches a gate, it waits here for your answer.", "handrail flow"];
   return { topics: ["gates", "reviews"], empty, draw };
 }
 
@@ -39,18 +40,18 @@ function reviews(ctx) {
   function draw(review) {
     const open = review.status === "open";
     return entry(
-      [pill(open ? "waiting" : "completed", review.answer ?? review.status), h("b", review.question),
+      [pill(open ? "waiting" : "completed", open ? "to review" : review.answer ?? review.status), h("b", review.question),
         taskLink(ctx, review.task_id, review.task_name)],
       [["asked ", when(review.created_at)], review.answered_at && ["closed ", when(review.answered_at)],
         review.answered_by && `by ${review.answered_by}`],
       review.remark && h("blockquote", review.remark),
-      open && ctx.state.session?.decides && button("Looked at…", () => closeReview(review)));
+      open && ctx.state.session?.decides && button("Mark reviewed…", () => closeReview(review)));
   }
-  const empty = ["No review was asked for. Agents ask for one where somebody should look at their work.", "handrail review"];
+  const empty = ["No reviews requested. Agents ask for one when a person should look at their work.", "handrail review"];
   return { topics: ["reviews", "gates"], empty, draw };
 }
 
-/** What was decided, why, what else there was, and what took its place. */
+/** What was decided, why, what else was considered, and what replaced it. */
 function decisions(ctx) {
   const jump = (id, words) => id && button(words, () => {
     const row = document.getElementById(`decision-${id}`);
@@ -61,12 +62,12 @@ function decisions(ctx) {
   function draw(each) {
     const row = entry(
       [pill(each.superseded_by ? "skipped" : "completed", each.status), h("b", each.title), taskLink(ctx, each.task_id, each.task_name)],
-      [each.by, when(each.at), ...each.tags,
-        jump(each.superseded_by, "what took its place"), ...[each.supersedes].flat().map((id) => jump(id, "what it replaced"))],
+      [each.by, when(each.at), ...each.tags.map((tag) => tag.replaceAll("_", " ")),
+        jump(each.superseded_by, "see what replaced it"), ...[each.supersedes].flat().map((id) => jump(id, "see what it replaced"))],
       each.chosen && h("p", each.chosen),
       each.reason && h("p", h("span.muted", "Why: "), each.reason),
-      each.consequences && h("p", h("span.muted", "Follows: "), each.consequences),
-      each.alternatives.length > 0 && h("p.muted", `Not taken: ${each.alternatives.join("; ")}`));
+      each.consequences && h("p", h("span.muted", "Consequences: "), each.consequences),
+      notChosen(each));
     return Object.assign(row, { id: `decision-${each.id}`, tabIndex: -1 });
   }
 
@@ -74,28 +75,28 @@ function decisions(ctx) {
     tools: h("div.tools.row", finder(ctx, "search", "Search decisions")),
     path: () => `/api/workflows/${ctx.id}/decisions?search=${encodeURIComponent(ctx.params.get("search") ?? "")}`,
     topics: ["decisions"],
-    empty: ["No such decision is noted. Agents note what they chose, why, and what else there was.", "handrail decisions"],
+    empty: ["No decisions found. Agents record what they chose, why, and what else they considered.", "handrail decisions"],
     draw,
   };
 }
 
 function share(part) {
   const percent = Math.round(part * 100);
-  return part !== null && [bar(percent, 100), `${percent} % of the task`];
+  return part !== null && [bar(percent, 100), `${percent}% of the task`];
 }
 
-/** What agents noted on the way: how far they are. */
+/** What agents noted about their progress. */
 const milestones = (ctx) => ({
   topics: ["checkpoints", "tasks"],
-  head: ({ progress }) => [h("p", `${progress.done} of ${progress.total} tasks are over`), bar(progress.done, progress.total)],
-  empty: ["No milestone yet. Agents note one when something that matters is reached."],
+  head: ({ progress }) => [h("p", `${progress.done} of ${progress.total} tasks finished`), bar(progress.done, progress.total)],
+  empty: ["No milestones yet. Agents record one when they reach something that matters."],
   draw: (each) => entry(
     [icon(each.status === "complete" ? "completed" : "pending"), taskLink(ctx, each.task_id, each.title)],
     [each.status, each.by, when(each.at), share(each.progress)],
     h("p.prose", each.text)),
 });
 
-/** How the plan changed: each version with what came and went. */
+/** How the plan changed: each version with what was added and removed. */
 function versions() {
   function names(each, kind) {
     const [count, shown] = [each[kind], each[`${kind}_names`]];
@@ -105,7 +106,7 @@ function versions() {
   return {
     topics: ["plan", "workflows"],
     key: (each) => each.version,
-    empty: ["The plan was never changed. Each change of it is kept here."],
+    empty: ["No plan yet. Every version of it is kept here."],
     draw: (each) => entry([h("b", `Version ${each.version}`), each.summary], [each.by, when(each.at)],
       ["added", "removed", "changed"].map((kind) => names(each, kind))),
   };
@@ -117,7 +118,7 @@ const boards = () => ({
   topics: ["board"],
   items: (found) => found.boards.flatMap((board) => board.entries.map((each) => ({ ...each, board: board.name }))),
   key: (each) => `${each.board} ${each.key}`,
-  empty: ["The boards are empty. Agents leave things for each other here.", "handrail board"],
+  empty: ["Nothing on the board yet. Agents share values with each other here.", "handrail board"],
   draw: (each) => entry([h("span.muted", each.board), h("b.mono", each.key)],
     [each.set_by, when(each.updated_at), `version ${each.version}`, each.expires_at && `until ${clock(each.expires_at)}`, ...each.tags],
     h("pre", typeof each.value === "string" ? each.value : JSON.stringify(each.value, null, 2))),

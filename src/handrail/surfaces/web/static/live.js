@@ -1,9 +1,9 @@
-// What the page knows, and how it stays true: one snapshot, then numbered news. No elements are made here.
+// What the page knows, and how it stays current: one snapshot, then numbered news. Creates no elements.
 import { ahead } from "./ahead.js";
 import { setSkew } from "./dom.js";
 
-// The proof that this page was signed in: a cookie goes to every port of a machine, this stays at ours. A link brings
-// it in the address, where nobody is to find it afterwards, nor a code that was refused.
+// The proof that this page was signed in: a cookie goes to every port of a machine, this stays with ours. A link brings
+// it in the address, where it must not remain; nor must a code that was refused.
 const PROOF = "handrail.proof";
 const [, brought] = /^#proof=([\w-]+)/.exec(location.hash) ?? [];
 const refusedLink = new URLSearchParams(location.search).has("token");
@@ -21,25 +21,25 @@ export const state = {
   workflows: new Map(),
   closed: 0,
   more: 0, // workflows beyond those
-  archived: false, // closed workflows are loaded as well
+  archived: false, // whether closed workflows are loaded too
   needs: [],
-  moreNeeds: 0, // what the server keeps beyond those
+  moreNeeds: 0, // further ones on the server
   unread: 0,
-  workflow: null, // the open one's document, its tasks as a Map
+  workflow: null, // the open workflow's document, its tasks as a Map
   position: 0,
-  refusedLink, // somebody came by a link that does not work
+  refusedLink, // somebody came with a link that does not work
 };
 
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(status, { code = "FAILED", message = "The server did not answer.", hint = "", details = {} } = {}) {
     super(message);
     Object.assign(this, { status, code, hint, details });
   }
 }
 
-/** What the feed does when the server does not answer, when it does, and when all is loaded. */
+/** What the feed does when the server does not answer, when it does, and when everything is loaded. */
 export const line = { failed() {}, worked() {}, loaded() {} };
-const LOOK_MS = 30000; // nobody waits longer for an answer that only looks
+const LOOK_MS = 30000; // the longest a read may take
 
 function send(method, path, body, proof) {
   if (method === "GET") return ahead.get(path) ?? fetch(path, { signal: AbortSignal.timeout(LOOK_MS) });
@@ -59,21 +59,23 @@ async function ask(method, path, body) {
   setSkew(Date.parse(response.headers.get("date")) - Date.now() || 0);
   const told = await response.json().catch(() => ({}));
   const isUnproven = told.error?.code === "PROOF_MISSING";
-  if (isUnproven && proof === localStorage.getItem(PROOF)) localStorage.removeItem(PROOF); // not one that came meanwhile
+  if (isUnproven && proof === localStorage.getItem(PROOF)) localStorage.removeItem(PROOF); // not one that arrived meanwhile
   if (isUnproven || (response.status === 401 && path !== "/api/session")) signedOut();
   if (!response.ok) throw new ApiError(response.status, told.error);
   return told;
 }
 
-/** Both answer parsed JSON or throw an ApiError. */
+/** Both return parsed JSON or throw an ApiError. */
 export const api = {
   get: (path) => ask("GET", path),
   post: (path, body = {}) => ask("POST", path, body),
 };
 
-// Telling the screens: at once after a quiet time, and at most each 60 ms.
+// Notifying the screens: at once after a quiet period, and at most every 60 ms.
 
 const listeners = new Set();
+/** What a screen gets when only its address has changed. */
+export const noChange = () => ({ topics: new Set(), workflows: new Set(), tasks: new Set(), all: false });
 let change = null;
 let toldAt = 0;
 
@@ -84,7 +86,7 @@ export function listen(run) {
 
 export function touch({ topics = [], workflows = [], tasks = [], all = false }) {
   if (!change) {
-    change = { topics: new Set(), workflows: new Set(), tasks: new Set(), all: false };
+    change = noChange();
     setTimeout(tell, Math.max(0, toldAt + 60 - Date.now()));
   }
   topics.forEach((topic) => change.topics.add(topic));
@@ -107,7 +109,7 @@ export function connected(connection) {
   touch({ topics: ["connection"] });
 }
 
-export const signedOut = () => connected("signed-out"); // the feed hears of it and ends
+export const signedOut = () => connected("signed-out"); // the feed notices and ends
 
 // The snapshot.
 
@@ -116,18 +118,18 @@ let loading = null;
 /** False while there is nothing yet that news could change. */
 export const isLoaded = () => !loading && state.session !== null;
 
-/** Everything anew: at the start, after signing in, and where the feed cannot go on. `id`: the open workflow. */
+/** Reloads everything: at the start, after signing in, and if the feed cannot continue. `id`: the open workflow. */
 export function load(id = state.workflow?.workflow.id) {
   loading ??= loadAll(id).finally(() => (loading = null));
   return loading;
 }
 
-/** What may be gone when it is tried again: no answer, or a server in trouble. */
+/** Whether an error may be temporary: no answer, or a server in trouble. */
 export const isPassing = (error) => !(error.status >= 400 && error.status < 500);
 
 async function loadAll(id) {
   const isFirst = !state.session;
-  const open = loadWorkflow(id).catch(() => {}); // one that is not there is told when it is opened
+  const open = loadWorkflow(id).catch(() => {}); // a missing one is reported when it is opened
   const [session, home] = await Promise.all([api.get("/api/session"), loadHome(), loadNeeds(), open]);
   state.session = session;
   state.position = Math.min(home.position, state.workflow?.position ?? home.position);
@@ -166,14 +168,14 @@ export async function loadWorkflow(id) {
   state.workflow = found && { ...found, tasks: new Map(found.tasks.map((row) => [row.id, row])) };
 }
 
-/** Makes this workflow the open one (none with null); throws an ApiError where there is no such workflow. */
+/** Makes this workflow the open one (none with null); throws an ApiError if it does not exist. */
 export async function openWorkflow(id) {
   if (wanted === (id ?? null) && (state.workflow?.workflow.id ?? null) === wanted) return;
   state.workflow = null;
   await loadWorkflow(id);
 }
 
-/** Loads everything, then follows what changes. False where nobody is signed in. */
+/** Loads everything, then follows changes. False if nobody is signed in. */
 export async function start(id) {
   try {
     await load(id);

@@ -1,4 +1,4 @@
-// Words cut to a width in the drawing. Measured, because a name in capitals needs half as much again.
+// Text cut to a width in the drawing. Measured, because a name in capitals needs half as much room again.
 
 const pen = document.createElement("canvas").getContext("2d");
 
@@ -10,7 +10,7 @@ function fits(text, width, size) {
   return pen.measureText(text).width <= width;
 }
 
-/** Cut in the middle: sibling names mostly differ at their end. */
+/** Cut in the middle: names of siblings mostly differ at the end. */
 export function fitted(text, width, size) {
   if (fits(text, width, size)) return text;
   const short = (length) => {
@@ -26,10 +26,12 @@ export function fitted(text, width, size) {
   return short(low);
 }
 
+const BREAKS = /(?<=[\s\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])/u; // these scripts put no spaces between words
+
 /** One or two lines: the first takes whole words, the second is cut. */
 export function twoLines(text, width, size) {
-  const words = text.split(" ");
+  const words = text.split(BREAKS);
   let first = words.shift();
-  while (words.length && fits(`${first} ${words[0]}`, width, size)) first += " " + words.shift();
-  return [first, words.join(" ")].filter(Boolean).map((line) => fitted(line, width, size));
+  while (words.length && fits((first + words[0]).trimEnd(), width, size)) first += words.shift();
+  return [first.trimEnd(), words.join("")].filter(Boolean).map((line) => fitted(line, width, size));
 }

@@ -5,19 +5,19 @@ import { action, asking, entry, listing, taskLink } from "./listing.js";
 export function screen(ctx) {
   const thread = () => ctx.params.get("thread");
   const may = ctx.state.session?.decides;
-  const isMine = (id) => id === "human"; // the person's inbox, whoever is signed in
+  const isMine = (id) => id === "human"; // the person's inbox, no matter who is signed in
   const read = (message, ack) => ctx.api.post(`/api/messages/${message.id}/read`, { ack });
 
-  /** Answers go to who wrote last; where nobody did but the person, to whom they wrote. */
+  /** Answers go to the last other writer or, if only the person wrote, to their recipient. */
   function foot({ messages }, refresh) {
     const last = messages?.findLast((message) => !isMine(message.sender_id)) ?? messages?.at(-1);
     if (!last || !may) return null;
     const [id, name] = isMine(last.sender_id) ? [last.recipient_id, last.recipient] : [last.sender_id, last.sender];
     const send = (body) => ctx.api.post("/api/messages", { recipient_id: id, body, reply_to: last.id });
-    return asking("Answer", `To ${name}`, send, refresh, "primary");
+    return asking("Reply", `To ${name}`, send, refresh, "primary");
   }
 
-  /** Who opens a thread has read it; what is to be acknowledged still waits for that. */
+  /** Opening a thread marks it as read; messages to be acknowledged still wait for that. */
   function head({ messages }) {
     if (!messages) return null;
     const unread = messages.filter((message) => may && isMine(message.recipient_id) && !message.read_at);
@@ -30,18 +30,22 @@ export function screen(ctx) {
       [icon("message"), button(each.subject || "No subject", () => ctx.go({ thread: each.id }), "link"),
         each.unread > 0 && h("span.badge", `${each.unread} new`)],
       [each.with.join(", "), each.count === 1 ? "1 message" : `${each.count} messages`, when(each.last.created_at)],
-      h("p.muted.line-cut", `${each.last.sender}: ${each.last.body}`));
+      h("p.muted.line-cut", { title: each.last.body }, `${each.last.sender}: ${each.last.body}`));
   }
+
+  /** The task it is about; only the tabs of its own workflow know the name. */
+  const about = ({ task_id: id, workflow_id: flow }) => (ctx.id === flow ? taskLink(ctx, id)
+    : id && flow && h("a", { href: `#/w/${flow}/graph?task=${id}` }, "task"));
 
   function drawMessage(message, refresh) {
     const owed = message.requires_ack && !message.acked_at;
     return entry(
-      [h("b", message.sender), h("span.muted", `to ${message.recipient}`), taskLink(ctx, message.task_id)],
+      [h("b", message.sender), h("span.muted", `to ${message.recipient}`), about(message)],
       [when(message.created_at), message.type, message.priority !== "normal" && message.priority,
-        owed ? "wants an acknowledgement" : message.acked_at && ["acknowledged ", when(message.acked_at)]],
+        owed ? "needs to be acknowledged" : message.acked_at && ["acknowledged ", when(message.acked_at)]],
       h("p.prose", message.body),
       owed && may && isMine(message.recipient_id) &&
-        h("div.row", action("Acknowledge", () => read(message, true).then(refresh), "primary")));
+        h("div.row", action("Acknowledge", () => read(message, true).then(refresh))));
   }
 
   function path() {
@@ -55,7 +59,7 @@ export function screen(ctx) {
     items: (found) => found.messages ?? found.threads,
     head,
     foot,
-    empty: ["No messages. Agents write to each other and to you; you write from the Agents tab.", "handrail message"],
+    empty: ["No messages yet. Agents write to each other and to you. To write to one, open the Agents tab.", "handrail message"],
     draw: (item, refresh) => (item.body === undefined ? drawThread(item) : drawMessage(item, refresh)),
   });
 }

@@ -1,4 +1,4 @@
-// The whole graph in small, with the part in view. Press or drag to look elsewhere.
+// The whole graph in small, with the visible part marked. Press or drag to look elsewhere.
 
 import { svg } from "./dom.js";
 

@@ -1,27 +1,27 @@
-// Needs you: one line for each thing that waits for the person, on every screen, and the notice that there is a new one.
+// Needs you: one line for each thing that waits for the person, on every screen, and the notice of a new one.
 import { button, h, icon, keyed, when } from "./dom.js";
-import { api, state } from "./live.js";
+import { state } from "./live.js";
 
-/** What is asked, for people: a gate of a run has a short name for its question, so the phase says it better. */
+/** The question in a person's words: a run's gate has only a short name for it, so the phase says it better. */
 export const asked = (item) => item.headline || item.phase || item.question;
 
-/** An option of a gate as a button says it. */
+/** A gate's option as a button label. */
 export const label = (answer) => answer[0].toUpperCase() + answer.slice(1).replaceAll("_", " ");
 
 /** A dialog of deciding.js, which is loaded when somebody first decides. */
 const open = (name, ...about) => () => import("./deciding.js").then((dialogs) => dialogs[name](...about));
 
-/** What may be done at once. Everything that decides asks once more, in a dialog that says what it is about. */
+/** What can be done at once. Every decision is confirmed in a dialog that says what it is about. */
 function acts(item) {
   const read = (words) => button(words, open("material", item), "quiet");
   if (!state.session.decides) {
-    const why = h("span.muted.small", "You are reading only; a signed-in person decides.");
+    const why = h("span.muted.small", "Read-only. Sign in to decide.");
     return [item.kind === "message" ? null : read("Read"), why];
   }
   if (item.kind === "message") {
     return [button("Reply…", open("reply", item), "quiet"), button("Acknowledge", open("acknowledge", item))];
   }
-  if (item.kind === "review") return [read("Read"), button("Looked at…", open("closeReview", item))];
+  if (item.kind === "review") return [read("Read"), button("Mark reviewed…", open("closeReview", item))];
   const choice = (answer) => button(label(answer) + "…", open("decide", item, answer),
     { approve: "primary", reject: "danger" }[answer], { data: { answer } });
   const others = item.options.filter((answer) => answer !== "abandon" && answer !== "reject");
@@ -42,7 +42,7 @@ function line(item) {
     when(item.created_at), h("span.acts.row", acts(item)));
 }
 
-/** The strip. It keeps still while nothing changes: a button under somebody's finger must not move away. */
+/** The strip. It stays put while nothing changes: a button under somebody's finger must not move away. */
 export function needsStrip(node, announce) {
   let known = null;
   let count = () => {};
@@ -54,7 +54,7 @@ export function needsStrip(node, announce) {
       const fresh = state.needs.filter((item) => known && item.kind === "decision" && !known.has(item.id));
       known = new Set(state.needs.map((item) => item.id));
       keyed(node, state.needs, (item) => item.id, line, String(state.session.decides));
-      if (state.moreNeeds) node.append(h("p.need.muted", `${state.moreNeeds} more wait behind these.`));
+      if (state.moreNeeds) node.append(h("p.need.muted", `${state.moreNeeds} more are waiting.`));
       count();
       if (!fresh.length) return;
       announce(`Needs you: ${fresh.map(asked).join("; ")}`);

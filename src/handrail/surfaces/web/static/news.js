@@ -1,10 +1,10 @@
-// What news means: the rows it brings are taken in, and the rest is asked for again. Needed once all is loaded.
+// What news means: the rows it contains are applied, and the rest is reloaded. Needed once everything is loaded.
 import { isLoaded, isPassing, line, loadHome, loadNeeds, loadWorkflow, state, takeRows, touch } from "./live.js";
 
-let early = []; // news that came while everything was on its way
+let early = []; // news that arrived while everything was loading
 const asking = {};
 
-/** Runs at once; for all calls that come meanwhile once more, a quarter of a second later. What failed is tried again. */
+/** Runs at once; then once more, a quarter of a second later, for all calls made meanwhile. Failures are retried. */
 function soon(name, run) {
   const one = (asking[name] ??= { busy: false });
   one.again = one.busy;
@@ -21,7 +21,7 @@ function soon(name, run) {
   });
 }
 
-/** Takes in what the feed tells. */
+/** Applies what the feed sends. */
 export function apply(news) {
   if (!isLoaded()) return void early.push(news);
   if (news.position <= state.position) return;
@@ -45,6 +45,6 @@ line.loaded = () => {
   const waiting = early;
   early = [];
   waiting.forEach(apply);
-  soon("needs", loadNeeds); // they do not say when they were read: once more, when all else is there
+  soon("needs", loadNeeds); // these carry no position, so load them again after everything else
 };
 if (isLoaded()) line.loaded();

@@ -1,9 +1,10 @@
-// A pipeline run as steps: where it stands, what each phase took, what was spent.
+// A pipeline run as steps: where it is, how long each phase took, what was spent.
 import { bar, button, h, icon, pill, span, when } from "./dom.js";
-import { action, asking, entry, facts, listing, openDocument } from "./listing.js";
+import { action, asking, entry, smallFacts, listing, openDocument } from "./listing.js";
 import { prose } from "./prose.js";
 
 const STATES = { done: "completed", now: "in_progress", waits: "waiting", next: "pending" };
+const WORDS = { now: "running", waits: "waiting", next: "to do" };
 
 function spending({ spent, budget }) {
   return Object.entries(spent ?? {}).filter(([, count]) => count).map(([name, count]) => {
@@ -13,7 +14,7 @@ function spending({ spent, budget }) {
   });
 }
 
-/** The phases in their order; those that were skipped one after the other are one item. */
+/** The phases in order; consecutive skipped ones are one item. */
 function folded(phases) {
   const items = [];
   for (const phase of phases) {
@@ -31,14 +32,14 @@ export function screen(ctx) {
 
   const paper = (name) => button(name, () => openDocument(ctx, name), "link");
   const output = (name) => (documents.some((one) => one.name === name) ? paper(name) : h("code", name));
-  const foot = () => documents.length > 0 && [h("h3", "Documents of this run"), facts(...documents.map((one) => paper(one.name)))];
+  const foot = () => documents.length > 0 && [h("h3", "Documents of this run"), smallFacts(...documents.map((one) => paper(one.name)))];
 
   function head(run, refresh) {
-    const pause = () => asking("Pause", "Why should it wait?", (reason) => send("pause", { reason }), refresh);
+    const pause = () => asking("Pause", "Why pause it?", (reason) => send("pause", { reason }), refresh);
     const resume = () => action("Resume", () => send("resume", {}).then(refresh), "primary");
     return [h("h2", run.title), run.sentence && prose(run.sentence),
-      facts(run.flow, run.effort, run.branch && h("code", run.branch), run.driven_by && `driven by ${run.driven_by}`),
-      h("div.row", spending(run)), run.warning && h("p.bad", run.warning),
+      smallFacts(`flow ${run.flow}`, run.effort && `effort ${run.effort}`, run.branch && h("code", run.branch), run.driven_by && `driven by ${run.driven_by}`),
+      h("div.row.spending", spending(run)), run.warning && h("p.bad", run.warning),
       !run.ended && ctx.state.session?.decides && h("div.row", run.stopped ? resume() : pause()),
       run.go_on_with && h("code", run.go_on_with)];
   }
@@ -49,9 +50,9 @@ export function screen(ctx) {
       return h("li.entry", h("details", summary, h("p.muted", phase.skipped.join(", "))));
     }
     return entry(
-      [pill(STATES[phase.state] ?? phase.state, phase.state), h("b", phase.label), phase.gate && icon("gate")],
+      [pill(STATES[phase.state] ?? phase.state, WORDS[phase.state] ?? phase.state), h("b", phase.label), phase.gate && icon("gate")],
       [phase.gate ? "a person decides" : phase.agent ?? phase.kind, phase.elapsed_ms && (phase.state === "now" ? `${span(phase.elapsed_ms)} so far` : `took ${span(phase.elapsed_ms)}`),
-        phase.waiting_ms && `waiting ${span(phase.waiting_ms)}`, phase.started_at && ["began ", when(phase.started_at)], phase.tries > 1 && `${phase.tries} tries`,
+        phase.waiting_ms && `waiting ${span(phase.waiting_ms)}`, phase.started_at && ["started ", when(phase.started_at)], phase.tries > 1 && `${phase.tries} tries`,
         phase.tokens > 0 && `${phase.tokens.toLocaleString()} tokens`,
         phase.answer && `${phase.answer}${phase.answered_by ? ` by ${phase.answered_by}` : ""}`,
         phase.output && output(phase.output)],
@@ -59,7 +60,6 @@ export function screen(ctx) {
   }
 
   return listing(ctx, {
-    path: () => `/api/workflows/${ctx.id}/pipeline`,
     topics: ["pipeline", "gates", "workflows"],
     every: 30000,
     looks: "steps",
@@ -67,7 +67,7 @@ export function screen(ctx) {
       documents = run.documents ?? [];
       return folded(run.phases);
     },
-    empty: ["This workflow is no run of a pipeline.", "handrail pipeline"],
+    empty: ["This workflow is not a pipeline run.", "handrail pipeline"],
     head,
     foot,
     draw,

@@ -1,4 +1,4 @@
-// Light Markdown, made of elements: headings, lists, code, bold. What it does not know stays text.
+// Light Markdown, made of elements: headings, lists, code, bold. Anything else stays text.
 
 import { h } from "./dom.js";
 
@@ -9,10 +9,10 @@ function inline(text) {
   });
 }
 
-/** The lines of a text, whoever ended them; lists of lines are made by this alone, so that their numbers agree. */
+/** The lines of a text, with any line ending; all lists of lines are made by this, so that their numbers agree. */
 export const linesOf = (text) => text.split(/\r\n|[\n\r\u2028\u2029]/);
 
-/** Each line of a text: the class it looks by, and what it shows. */
+/** Each line of a text: its class, and what it shows. */
 export function styled(text) {
   let code = false;
   return linesOf(text).map((line) => {

@@ -22,7 +22,7 @@ export function searchBox({ route, go, select }) {
       type: "button", role: "option", id: "found-" + index, tabindex: -1, aria: { selected: String(index === 0) },
       class: "s-" + task.status, on: { mousedown: (event) => event.preventDefault(), click: () => take(task.id) },
     }, pill(task.status), h("span.line-cut.grow", task.name), h("span.muted.small", task.agent))),
-    h("p.small", found.length ? `${found.length} found` : "No task has this in its name, id or agent."));
+    h("p.small", found.length ? `${found.length} found` : "No task matches by name, id or agent."));
     open(Boolean(words && state.workflow));
   }
 

@@ -1,15 +1,15 @@
-// The tasks of a workflow as a table, and as a board by state. Agents own the states: nothing is dragged here.
-import { button, cut, h, icon, keyed, now, pill, replace, span, when, word } from "./dom.js";
-import { chips, empty, facts, taskLink } from "./listing.js";
+// The tasks of a workflow as a table, and as a board by state. Agents own the states: nothing can be dragged here.
+import { button, cut, h, icon, keyed, pill, replace, span, took, when, word } from "./dom.js";
+import { chips, empty, smallFacts, taskLink } from "./listing.js";
 import { fitted } from "./measure.js";
 
 const ORDER = ["failed", "in_progress", "planning", "paused", "pending", "blocked", "completed", "skipped"];
-const LANES = [["Failed", "failed"], ["Waits for tasks", "blocked"], ["Ready", "pending"], ["Under way", "in_progress", "planning"],
+const LANES = [["Failed", "failed"], ["Blocked", "blocked"], ["Ready", "pending"], ["Running", "in_progress", "planning"],
   ["Paused", "paused"], ["Done", "completed", "skipped"]];
-const MANY = 60; // of more tasks those that are not over come first
+const MANY = 60; // with more tasks than this, unfinished ones come first
 const CARDS = 40; // in one lane of the board
-const WHOLE = 300; // rows that are all drawn; of more only those that are seen
-const AROUND = 12; // rows drawn above and below those
+const WHOLE = 300; // up to this many rows all are drawn; beyond it only the visible ones
+const AROUND = 12; // rows drawn above and below the visible ones
 
 const COLUMNS = [
   { id: "status", name: "State", by: (row) => ORDER.indexOf(row.status), draw: (row) => pill(row.status) },
@@ -18,36 +18,35 @@ const COLUMNS = [
   { id: "group", name: "Group", by: (row) => row.group ?? "~", draw: (row) => row.group },
   { id: "waits", name: "Waits for", by: (row) => -row.waits, draw: (row) => row.waits || "" },
   { id: "attempts", name: "Tries", by: (row) => -row.attempts, draw: (row) => row.attempts || "" },
-  { id: "took", name: "Time", by: (row) => -took(row), draw: (row) => row.time },
-  { id: "updated", name: "Changed", by: (row) => -row.updated_at, draw: (row) => when(row.updated_at) },
+  { id: "took", name: "Time", by: (row) => -(took(row) ?? 0), draw: (row) => row.time },
+  { id: "updated", name: "Updated", by: (row) => -row.updated_at, draw: (row) => when(row.updated_at) },
 ];
 
 const asks = (row) => row.waiting && h("span.s-waiting", { title: "waits for you" }, icon("gate"));
 
-/** The name, cut to the room there is; on a phone with what its own columns say elsewhere. */
+/** The name, cut to the available width; on a phone with what otherwise has columns of its own. */
 function nameOf(row) {
   const room = row.room * (row.error ? 0.6 : 1) - (row.waiting ? 24 : 0);
   return [h("span", { title: row.name }, fitted(row.name, Math.max(room, 90), 14)), asks(row),
-    row.error && h("span.bad.small", { title: row.error }, cut(row.error, 90)), facts(row.agent, when(row.updated_at))];
+    row.error && h("span.bad.small", { title: row.error }, cut(row.error, 90)), smallFacts(row.agent, when(row.updated_at))];
 }
 
 const isOpen = (status) => status !== "completed" && status !== "skipped";
-const took = (row) => (row.started_at ? (row.finished_at ?? now()) - row.started_at : 0);
 
-/** How long it took; while it goes on in whole minutes, so that a row is not drawn again each second. */
+/** How long it took; in whole minutes while it continues, so that a row is not redrawn every second. */
 function timeOf(row) {
   const past = took(row);
-  return past ? span(row.finished_at || past < 60e3 ? past : past - (past % 60e3)) : "";
+  return past ? span(row.finished_at || row.status === "failed" || past < 60e3 ? past : past - (past % 60e3)) : "";
 }
 
 export function screen(ctx) {
   return ctx.tab === "board" ? board(ctx) : table(ctx);
 }
 
-/** The column that orders the rows; "plan" is none of them. */
+/** The column that orders the rows; "plan" stands for the plan's own order. */
 const sortOf = (ctx) => ctx.params.get("sort") ?? (ctx.state.workflow?.tasks.size > MANY ? "status" : "plan");
 
-/** The tasks that the address asks for, in its order; each with how many tasks it still waits for, and how long it took. */
+/** The tasks the address asks for, in its order; each with how many it still waits for, and how long it took. */
 function chosen(ctx) {
   const all = ctx.state.workflow?.tasks ?? new Map();
   const words = (ctx.params.get("q") ?? "").toLowerCase();
@@ -73,7 +72,7 @@ function table(ctx) {
   const body = h("tbody");
   const [above, below] = [1, 2].map(() => h("tbody", { aria: { hidden: "true" } }, h("tr", h("td", { colspan: COLUMNS.length }))));
   const grid = h("table.table.tasks", { role: "grid", tabindex: 0, data: { row: "" },
-    aria: { label: "Tasks: j and k move, Enter opens" }, on: { keydown } }, h("thead", head), above, body, below);
+    aria: { label: "Tasks. j and k move, Enter opens" }, on: { keydown } }, h("thead", head), above, body, below);
   const box = h("div.tasks-box", { on: { scroll: draw } }, grid);
   const note = h("div", { role: "status" });
   let rows = [];
@@ -87,12 +86,12 @@ function table(ctx) {
     drawStates();
     draw();
     const any = ctx.state.workflow?.tasks.size;
-    const none = any ? empty("No task is like that.") : empty("No tasks yet. An agent lays out the plan.", "handrail init");
+    const none = any ? empty("No matching tasks.") : empty("No tasks yet. They appear here once an agent writes a plan.", "handrail init");
     replace(note, rows.length ? null : none);
     box.hidden = !rows.length;
   }
 
-  /** A click sorts, a second one turns the order round, a third gives the plan's own order back. */
+  /** A click sorts, a second one reverses the order, a third restores the plan's own order. */
   function drawHead() {
     const [sort, down] = [sortOf(ctx), ctx.params.get("down")];
     const turned = (id) => (id !== sort ? { sort: id, down: null } : down ? { sort: "plan", down: null } : { sort, down: 1 });
@@ -111,15 +110,15 @@ function table(ctx) {
     keyed(states, [view], () => 0, () => h("div.row.chips",
       chips("State", view.options, view.status, (status) => ctx.go({ status })),
       chips("Order", [["status", "failed first"]], view.sort, () => ctx.go({ sort: first, down: null })),
-      q && button([`“${q}”`, icon("close")], () => ctx.go({ q: null }), "chip", { title: "Show what was searched away" })));
+      q && button([`“${q}”`, icon("close")], () => ctx.go({ q: null }), "chip", { title: "Clear the search" })));
   }
 
   const tall = () => body.firstChild?.offsetHeight || 34;
 
-  /** Draws what is seen and a bit around it; two empty rows hold the place of the others. */
+  /** Draws what is visible and a bit around it; two empty rows take the space of the others. */
   function draw() {
     const all = rows.length <= WHOLE;
-    const height = tall(); // measured before anything moves: a table that is short for a moment loses its place
+    const height = tall(); // measured before anything moves: a table that is briefly shorter loses its scroll position
     const first = all ? 0 : Math.max(0, Math.floor(box.scrollTop / height) - AROUND);
     const last = all ? rows.length : Math.min(rows.length, first + Math.ceil(box.clientHeight / height) + 2 * AROUND);
     const open = ctx.params.get("task");
@@ -178,7 +177,7 @@ function board(ctx) {
     return { states, count, list, rest, node };
   });
   const card = (row) => h("li.card", taskLink(ctx, row.id, row.name), asks(row),
-    facts(row.agent, row.waits > 0 && `waits for ${row.waits}`, row.attempts > 1 && `try ${row.attempts}`, when(row.updated_at)));
+    smallFacts(row.agent, row.waits > 0 && `waits for ${row.waits}`, row.attempts > 1 && `try ${row.attempts}`, when(row.updated_at)));
 
   function update() {
     const rows = chosen(ctx).sort((one, other) => other.updated_at - one.updated_at);

@@ -1,4 +1,4 @@
-// Before the first paint: the theme that was chosen, so that nothing flashes. Without a choice the system decides.
+// Before the first paint: applies the chosen theme, so that nothing flashes. Without a choice the system decides.
 {
   const chosen = localStorage.getItem("handrail-theme");
   if (chosen) document.documentElement.dataset.theme = chosen;

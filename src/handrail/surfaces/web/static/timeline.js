@@ -7,9 +7,9 @@ const WINDOWS = [["", "all"], ["1440", "1 day"], ["60", "1 h"], ["10", "10 min"]
 const KINDS = { queue: "waited for an agent", work: "work", approval: "waited for a person", paused: "paused" };
 const LANE = 26;
 const MOST_LANES = 12;
-const SHORTEST = 7; // pixels that a bar takes at least, as the style has it
+const SHORTEST = 7; // the least width of a bar in pixels, as in the style sheet
 
-const HOURS = new Intl.DateTimeFormat([], { timeStyle: "short" }); // made once: making one takes longer than drawing a bar
+const HOURS = new Intl.DateTimeFormat([], { timeStyle: "short" }); // created once: that takes longer than drawing a bar
 
 export function screen(ctx) {
   const tools = h("div");
@@ -19,10 +19,10 @@ export function screen(ctx) {
   const plot = h("div.timeline", { role: "group", aria: { label: "Timeline" }, on: { keydown: travel } }, ruler, body, note);
   let found = null;
   let wait = null;
-  let width = 0; // as it is drawn
-  let view = ""; // the parameters that are drawn
+  let width = 0; // the width as drawn
+  let view = ""; // the parameters as drawn
 
-  /** Asks again at most each two seconds: a busy crew makes news all the time. */
+  /** Reloads at most every two seconds: a busy crew makes news all the time. */
   async function load() {
     const answer = await ctx.api.get(`/api/workflows/${ctx.id}/timeline`).catch((error) => error);
     wait = null;
@@ -39,8 +39,8 @@ export function screen(ctx) {
     const bars = found.bars.map((bar) => ({ ...bar, open: bar.to === null, to: Math.max(bar.from, bar.to ?? now()) }));
     bars.push(...found.gates.map(asBar));
     bars.sort((one, other) => one.from - other.from);
-    const more = found.more > 0 && h("p.muted", "Older bars are kept, not shown here.");
-    replace(note, bars.length ? more : empty("Nothing has begun. A bar appears when an agent takes a task.", "handrail next"));
+    const more = found.more > 0 && h("p.muted", "Older work is not shown.");
+    replace(note, bars.length ? more : empty("Nothing has started yet. A bar appears when an agent takes a task.", "handrail next"));
     if (!bars.length) return;
     const end = bars.some((bar) => bar.open) ? now() : bars.reduce((last, bar) => Math.max(last, bar.to), 0);
     const minutes = Number(ctx.params.get("window"));
@@ -50,7 +50,7 @@ export function screen(ctx) {
     drawRows(rowsOf(bars.filter((bar) => bar.to >= axis.pieces[0].from && bar.from <= end)), axis);
   }
 
-  /** A question, as long as it waited. A run asks by the id of its phase. */
+  /** A question, as long as it waited. A run's question is the id of its phase. */
   function asBar(gate) {
     const name = found.rows.phases.find((each) => each.id === gate.phase)?.label ?? gate.question;
     return { ...gate, name, gate: true, kind: "approval", status: "waiting", open: gate.to === null, to: gate.to ?? now() };
@@ -63,10 +63,10 @@ export function screen(ctx) {
     keyed(tools, [{ options, by, length, squash }], () => 0, () => h("div.tools.row",
       "Rows", chips("Rows", options.map((name) => [name, name]), by, (rows) => ctx.go({ rows })),
       "Window", chips("Window", WINDOWS, length, (minutes) => ctx.go({ window: minutes })),
-      chips("Gaps", [[true, "squash idle time"]], squash, () => ctx.go({ squash: squash ? "0" : null }))));
+      chips("Gaps", [[true, "Skip idle time"]], squash, () => ctx.go({ squash: squash ? "0" : null }))));
   }
 
-  /** Rows in the server's order, then those it does not name; what waits for a person stands above all. */
+  /** Rows in the server's order, then any others; what waits for a person comes first. */
   function rowsOf(bars) {
     const by = ctx.params.get("rows") ?? "agent";
     const rows = new Map();
@@ -80,7 +80,7 @@ export function screen(ctx) {
     return [...rows.values()].filter((each) => each.bars.length);
   }
 
-  /** Nodes stay where they are and are only moved, so that a tooltip or a press outlives the news. */
+  /** Nodes are kept and only moved, so that a tooltip or a press survives news. */
   function drawRows(rows, axis) {
     for (const row of rows) {
       row.lanes = lanes(row.bars, MOST_LANES, (axis.length * SHORTEST) / width);
@@ -110,7 +110,7 @@ export function screen(ctx) {
       h("div.tl-name", { title: name }, name, more > 0 && h("div.muted.small", `${more} more`)), h("div.tl-track"));
   }
 
-  /** All that a bar shows; where it lies is not part of it. */
+  /** Everything a bar shows, except its position. */
   function look(bar, at) {
     const text = (bar.attempt > 1 ? `#${bar.attempt} ` : "") + bar.name;
     const told = [text, `${KINDS[bar.kind]}, ${span(bar.to - bar.from)}${bar.open ? " so far" : ""}`,
@@ -136,14 +136,14 @@ export function screen(ctx) {
       node.style.left = `${x * 100}%`;
       return node;
     };
-    const room = ticks(axis, Math.max(3, width / 110)).filter((tick) => (1 - tick.x) * width > 60); // "now" stands at the end
+    const room = ticks(axis, Math.max(3, width / 110)).filter((tick) => (1 - tick.x) * width > 60); // "now" is at the end
     replace(ruler, room.map((tick) => mark(tick.x * width < 50 ? "tl-tick edge" : "tl-tick", tick.x, tick.text)),
       axis.pieces.slice(1).map((piece) => mark("tl-break", piece.x - axis.gap / 2)),
       now() - axis.pieces.at(-1).to < 1000 && mark("tl-now", 1, "now"));
   }
 
   const clock = setInterval(() => document.hidden || (found?.bars.some((bar) => bar.to === null) && draw()), 15000);
-  // Only another width is news: drawing itself changes the height.
+  // Only a new width matters: drawing itself changes the height.
   const sized = new ResizeObserver(() => plot.clientWidth !== width && draw());
   sized.observe(plot);
   load();
@@ -162,12 +162,12 @@ export function screen(ctx) {
 }
 
 function legend() {
-  const kinds = [["k-work s-completed", "done"], ["k-work s-in_progress", "at work"], ["k-work s-failed", "failed"],
+  const kinds = [["k-work s-completed", "done"], ["k-work s-in_progress", "running"], ["k-work s-failed", "failed"],
     ["k-queue", "waited for an agent"], ["k-approval", "waited for a person"], ["k-paused", "paused"]];
   return h("ul.tl-legend.muted", kinds.map(([looks, text]) => h("li", h("i", { class: `tl-bar ${looks}` }), text)));
 }
 
-/** Arrow keys go from bar to bar: along the row, and to the nearest one of the next row. */
+/** Arrow keys move from bar to bar: along the row, and to the nearest one in the next row. */
 function travel(event) {
   const bars = [...event.currentTarget.querySelectorAll(".tl-bar")];
   const here = bars.indexOf(document.activeElement);

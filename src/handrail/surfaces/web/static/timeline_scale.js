@@ -6,7 +6,7 @@ const ROUND = [1, 2, 5, 10, 15, 30];
 const STEPS = [...ROUND.map((count) => count * 1e3), ...ROUND.map((count) => count * MINUTE),
   ...[1, 2, 3, 6, 12, 24, 48, 168, 720].map((count) => count * HOUR)];
 
-/** The stretches of [from, to] to show: all of it, or only those in which somebody was at work. */
+/** The stretches of [from, to] to show: all of it, or only those in which somebody was working. */
 export function stretches(bars, from, to, squash) {
   const least = Math.max((to - from) / 25, MINUTE);
   const found = [];
@@ -21,7 +21,7 @@ export function stretches(bars, from, to, squash) {
   return squash && found.length ? found : [{ from, to }];
 }
 
-/** Turns moments into shares of the width, 0 to 1. Between two stretches lies a small gap. */
+/** Maps moments to fractions of the width, 0 to 1. Between two stretches there is a small gap. */
 export function scale(parts) {
   const gap = Math.min(0.02, 0.3 / parts.length);
   const length = parts.reduce((sum, part) => sum + part.to - part.from, 0) || 1;
@@ -39,7 +39,7 @@ export function scale(parts) {
   return { pieces, gap, length, at };
 }
 
-/** Round moments for the axis, at most about `count`, each with its words. */
+/** Round moments for the axis, at most about `count`, each with its label. */
 export function ticks({ pieces, length, at }, count) {
   const step = STEPS.find((each) => length / each <= count) ?? STEPS.at(-1);
   const found = [];
@@ -60,9 +60,9 @@ export function ticks({ pieces, length, at }, count) {
 }
 
 /**
- * Gives each bar (in order of time) a lane where it lies upon no other; returns how many lanes there are. A bar is drawn
- * at least `least` long; one for which there is no room gets lane `most`. A wait goes as a strip below the work that
- * ended it, so that waits do not make a row tall.
+ * Gives each bar (in order of time) a lane where it overlaps no other; returns the number of lanes. A bar is drawn at
+ * least `least` long; one that does not fit anywhere gets lane `most`. A wait becomes a strip below the work that ended
+ * it, so that waits do not make a row tall.
  */
 export function lanes(bars, most, least = 0) {
   const ends = [];

@@ -1,7 +1,7 @@
-// The small tools of the bar on top: the bell, light or dark, and the dialog about keys, devices, signing out.
+// The small tools of the top bar: the bell, light or dark, and the dialog about keys, devices, signing out.
 import { h, icon, iconButton, replace } from "./dom.js";
 
-/** Loaded when somebody first asks. */
+/** Loaded when first opened. */
 const about = () => import("./help.js").then((help) => help.about());
 
 function toggleTheme() {
@@ -17,20 +17,20 @@ function toggleTheme() {
   }
 }
 
-/** The switch of sound and notice. */
+/** The switch for sound and notifications. */
 function bellButton() {
   const look = (is) => {
     const soundOnly = is && globalThis.Notification?.permission !== "granted";
-    const how = soundOnly ? "New decisions are told with a sound; this browser allows no notices" : "Notices of new decisions are on";
-    node.title = is ? how : "Tell me of new decisions, with a sound";
+    const how = soundOnly ? "Sound is on; this browser blocks notifications" : "Notifications for new decisions are on";
+    node.title = is ? how : "Notify me of new decisions, with a sound";
     node.setAttribute("aria-pressed", is);
     replace(node, icon("bell"), soundOnly && h("span.small", "sound only"));
   };
-  const node = iconButton("bell", "Sound and notice for new decisions", async () => {
+  const node = iconButton("bell", "Notify me of new decisions", async () => {
     const bell = await import("./bell.js");
     const asked = bell.toggle();
     look(bell.isOn());
-    await asked; // whether notices are allowed, which may take long
+    await asked; // whether notifications are allowed, which may take a while
     look(bell.isOn());
   });
   look(Boolean(localStorage.getItem("handrail-bell")));

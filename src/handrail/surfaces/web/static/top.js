@@ -1,21 +1,21 @@
-// The bar on top: where we are, how it stands, search, and whether what is shown is true.
+// The top bar: where we are, how the work stands, search, and whether what is shown is current.
 import { bar, h, icon, replace, standingPill, visible } from "./dom.js";
 import { state } from "./live.js";
 
 function connection() {
   const looks = { live: "ok", connecting: "pending", reconnecting: "waiting" }[state.connection] ?? "failed";
   const since = state.connection === "offline" ? " since " + new Date(state.since).toLocaleTimeString([], { timeStyle: "short" }) : "";
-  const told = state.connection === "live" ? "What you see is up to date" : "What you see may be old";
+  const told = state.connection === "live" ? "What you see is up to date" : "What you see may be out of date";
   return h("span", { class: "connection s-" + looks, title: told, data: { state: state.connection } }, state.connection.replace("-", " ") + since);
 }
 
-/** Whether another workflow has the same name: then something else must tell them apart. */
+/** Whether another workflow has the same name, so that something else must tell them apart. */
 const twins = (rows, one) => rows.some((other) => other !== one && other.name === one.name);
 
 /** The title is a native list of the workflows, laid invisibly over the name. */
 function switcher(row, go) {
   const others = [...new Map([...state.workflows, [row.id, row]]).values()]; // a closed one may be open here
-  const list = h("select", { aria: { label: "Workflow" }, on: { change: () => go({ id: list.value }) } },
+  const list = h("select", { title: row.name, aria: { label: "Workflow" }, on: { change: () => go({ id: list.value }) } },
     others.map((one) => h("option", { value: one.id }, `${one.name}${twins(others, one) ? " …" + one.id.slice(-6) : ""} (${one.finished}/${one.total}${one.waiting ? ", waits for you" : ""})`)));
   list.value = row.id;
   return h("span.switcher", h("h1.line-cut", row.name), icon("down"), list);

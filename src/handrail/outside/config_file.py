@@ -1,0 +1,75 @@
+"""One line of the project's config file: which store it uses. Everything else stays as a person wrote it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from handrail.kernel.errors import PlaceUnusable
+from handrail.outside.whole_files import write_whole
+
+_LINE = re.compile(r"^\s*db\s*=")
+_TABLE = re.compile(r"^\s*\[")
+
+
+def with_db(text: str, db: str) -> str | None:
+    """The file's text with another store in it; None if changing a line cannot do that."""
+    line = f"db = {json.dumps(db)}"
+    lines, place = _found(text)
+    if place is None:
+        lines.insert(0, line)
+    else:
+        lines[place] = line
+    return _if_only(text, lines, {"db": db})
+
+
+def without_db(text: str) -> str | None:
+    """The file's text with no store in it; None if removing a line cannot do that."""
+    lines, place = _found(text)
+    if place is None:
+        return None
+    del lines[place]
+    return _if_only(text, lines, {})
+
+
+def _found(text: str) -> tuple[list[str], int | None]:
+    lines = text.splitlines()
+    end = next((number for number, found in enumerate(lines) if _TABLE.match(found)), len(lines))
+    return lines, next((number for number, found in enumerate(lines[:end]) if _LINE.match(found)), None)
+
+
+def _if_only(text: str, lines: list[str], db: dict[str, str]) -> str | None:
+    """The changed text, if everything else in it still means what it did before."""
+    changed = "".join(f"{line}\n" for line in lines)
+    try:
+        before, after = tomllib.loads(text), tomllib.loads(changed)
+    except tomllib.TOMLDecodeError:
+        return None
+    before.pop("db", None)
+    return changed if after == {**before, **db} else None
+
+
+def say_db(config: Path, db: str) -> bool:
+    """Writes the line; False if a person has to. The file is changed completely or not at all."""
+    return _change(config, lambda text: with_db(text, db), f"write db = {json.dumps(db)} into it")
+
+
+def drop_db(config: Path) -> bool:
+    """Removes the line, in the same way."""
+    return _change(config, without_db, "take db out of it")
+
+
+def _change(config: Path, how: Callable[[str], str | None], by_hand: str) -> bool:
+    try:
+        text = config.read_text(encoding="utf-8") if config.exists() else ""
+        changed = how(text)
+        if changed is None or config.is_symlink():
+            return False
+        config.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(config, changed.encode())
+    except (OSError, UnicodeDecodeError) as problem:
+        raise PlaceUnusable(f"{config} cannot be changed: {problem}", hint=by_hand) from None
+    return True

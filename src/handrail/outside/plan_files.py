@@ -1,0 +1,61 @@
+"""Files that plans are read from and written to: text of a bounded size, in whatever Unicode encoding a shell wrote it;
+written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+from typing import BinaryIO
+
+from handrail.kernel.errors import InvalidParams, PlaceUnusable
+from handrail.outside.whole_files import write_new, write_whole
+
+LARGEST = 64 * 1024 * 1024
+"""The most bytes read from a file. A plan of 10,000 tasks, each with a page of text, is a third of it."""
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+"""Byte order marks and the encodings they stand for: PowerShell's `>` writes UTF-16."""
+
+
+def read_text(file: Path, largest: int = LARGEST) -> str:
+    """The text of a file, or a refusal that says what is wrong with it."""
+    try:
+        with file.open("rb") as stream:
+            return text_of(stream, str(file), largest)
+    except FileNotFoundError:
+        raise InvalidParams(f"{file} is not there", hint="name a file, or - for standard input") from None
+    except OSError as problem:
+        raise PlaceUnusable(f"{file} cannot be read: {problem.strerror}", hint="name another file") from None
+
+
+def text_of(stream: BinaryIO, name: str, largest: int = LARGEST) -> str:
+    """The text of a stream."""
+    raw = stream.read(largest + 1)
+    if len(raw) > largest:
+        raise InvalidParams(
+            f"{name} is larger than {largest // (1024 * 1024)} MB, the most that is read",
+            hint="export less at a time, such as what is open, and import the rest with --into",
+        )
+    for mark, encoding in (*_MARKS, (b"", "utf-8")):
+        if raw.startswith(mark):
+            try:
+                return raw[len(mark) :].decode(encoding)
+            except UnicodeDecodeError:
+                break
+    raise InvalidParams(f"{name} is not UTF-8 text", hint="save it as UTF-8")
+
+
+def write_text(file: Path, text: str, *, replace: bool) -> None:
+    """Writes a file. An existing one is left alone unless `replace` is set."""
+    try:
+        if not replace:
+            write_new(file, text.encode())
+        elif file.exists() and not file.is_file():  # a pipe or a device is written to, never replaced
+            file.write_text(text, encoding="utf-8", newline="\n")
+        else:
+            write_whole(file, text.encode())
+    except FileExistsError:
+        raise InvalidParams(f"{file} is there already", hint="add --force to replace it") from None
+    except OSError as problem:
+        raise PlaceUnusable(
+            f"{file} cannot be written: {problem.strerror}", hint="name another file with --output"
+        ) from None

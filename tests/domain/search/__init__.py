@@ -1,0 +1,1 @@
+"""Tests of what counts as a text, a word and a question."""
