@@ -20,7 +20,7 @@ from bench.crew.delivery import delivery
 from bench.crew.messages import FLOORS, OURS, PEERS, Crowd, measured, rounds
 from bench.crew.packages import AGENT_MAIL_PIN, NODE_PINS
 from bench.environments import NotInstalled, bench_home
-from bench.store.crews import Stuck as StuckWorker
+from bench.started import Stuck
 from bench.store.report import aims, table
 from bench.store.server import Server, postgres
 
@@ -147,7 +147,7 @@ def main() -> int:
                     sound &= deliveries(options, home, server)
                 else:
                     sound &= claims(name, options, home, server)
-            except StuckWorker as stuck:
+            except Stuck as stuck:
                 print(f"{name}: {stuck}")
                 sound = False
     shutil.rmtree(home / "run", ignore_errors=True)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from bench.crew.burst import Ask, Script
 from bench.crew.contestants import BODY, Contestant, Place
-from bench.crew.lines import DEADLINE_S, HttpLine, Line, Reply, Stuck, ask, surroundings
+from bench.crew.lines import DEADLINE_S, HttpLine, Line, Reply, ask
 from bench.crew.packages import agent_mail_python
+from bench.started import Stuck, end, surroundings
 
 ADJECTIVES = ("Amber", "Blue", "Green", "Red", "White", "Black")
 NOUNS = ("Lake", "Castle", "Stone", "Creek", "Hill")
@@ -106,11 +107,7 @@ class _Shared(HttpLine):
         super().end()
         if self._process is not None:
             self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end(self._process)
 
 
 def names(count: int) -> list[str]:

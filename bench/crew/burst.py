@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from bench.crew.lines import DEADLINE_S, Line, Reply, Stuck
+from bench.crew.lines import DEADLINE_S, Line, Reply
+from bench.started import Stuck
 
 
 class Ask(msgspec.Struct, frozen=True):

@@ -10,8 +10,9 @@ import msgspec
 
 from bench.crew.burst import percentile
 from bench.crew.contestants import BODY, Place
-from bench.crew.lines import DEADLINE_S, Line, Reply, Stuck, ask
+from bench.crew.lines import DEADLINE_S, Line, Reply, ask
 from bench.crew.ours import HandrailCrew, registered
+from bench.started import Stuck
 
 WAIT_MS = 25_000
 SETTLE_S, SPREAD_S = 0.3, 0.5

@@ -5,11 +5,9 @@ A line is one connection. What is sent is sent at once; what came back is taken 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import socket
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,18 +15,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bench.environments import ROOT
+from bench.started import Piped, Stuck
 
 DEADLINE_S = 120.0
-END_S = 10.0
 _CHUNK = 1 << 16
 _CLIENT = {"name": "bench", "version": "1"}
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": _CLIENT}
 NOT_FOUND = -32601
-
-
-class Stuck(Exception):  # noqa: N818 - a fact about a server
-    """A server ended, did not answer in time, or refused what it has to grant before anything is measured."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -83,23 +76,11 @@ def _call(number: int, tool: str, arguments: Mapping[str, Any]) -> bytes:
     return _request(number, "tools/call", {"name": tool, "arguments": arguments})
 
 
-class PipeLine:
+class PipeLine(Piped):
     """A server process of one's own, on its standard input and output."""
 
     def __init__(self, command: Sequence[str], cwd: Path, environ: Mapping[str, str], log: Path) -> None:
-        self._log = log
-        with log.open("ab") as errors:
-            self.process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env={**surroundings(), **environ},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._in, self._out = self.process.stdin, self.process.stdout
+        super().__init__(command, cwd, environ, log)
         self._pending = b""
         self._say(_request(0, "initialize", INITIALIZE))
 
@@ -125,7 +106,7 @@ class PipeLine:
         """The replies among what came. What the server asks of its client is refused: this one can do nothing."""
         chunk = os.read(self._out.fileno(), _CHUNK)
         if not chunk:
-            raise Stuck(f"the server ended{self._last_words()}")
+            raise Stuck(f"the server ended{self.last_words()}")
         *lines, self._pending = (self._pending + chunk).split(b"\n")
         replies = []
         for line in filter(None, lines):
@@ -139,20 +120,6 @@ class PipeLine:
 
     def _say(self, line: bytes) -> None:
         os.write(self._in.fileno(), line + b"\n")
-
-    def _last_words(self) -> str:
-        lines = self._log.read_text(errors="replace").strip().splitlines()
-        return f": {lines[-1]}" if lines else ""
-
-    def end(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            self._in.close()
-        try:
-            self.process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self._out.close()
 
 
 class HttpLine:
@@ -241,10 +208,3 @@ def messages_in(body: bytes) -> list[dict[str, Any]]:
         return [msgspec.json.decode(body)]
     data = [line[5:] for line in body.replace(b"\r\n", b"\n").split(b"\n") if line.startswith(b"data:")]
     return [message for text in data if "method" not in (message := msgspec.json.decode(text))]
-
-
-def surroundings() -> dict[str, str]:
-    """The caller's environment without what would change how a server works."""
-    foreign = ("HANDRAIL_", "WORKFLOW_", "PYTHON", "NODE_", "BACKLOG_", "TASK_MASTER_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    return {**kept, "PYTHONPATH": str(ROOT)}

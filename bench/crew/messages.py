@@ -25,9 +25,9 @@ from bench.crew.contestants import (
     Shrimp,
     TaskMaster,
 )
-from bench.crew.lines import Stuck
 from bench.crew.ours import HandrailCrew
 from bench.environments import NotInstalled
+from bench.started import Stuck
 from bench.store.server import Server
 
 OURS: tuple[HandrailCrew, ...] = (HandrailCrew(SQLITE), HandrailCrew(POSTGRES))

@@ -14,7 +14,8 @@ from typing import Any
 from bench.crew.burst import Ask, Burst, Script, Written
 from bench.crew.checking import doubled, lost, out_of_order
 from bench.crew.contestants import BODY, Contestant, Findings, Place, address, lay_out_database
-from bench.crew.lines import Line, Reply, Stuck, ask
+from bench.crew.lines import Line, Reply, ask
+from bench.started import Stuck
 
 PAGE = 500
 ANSWERS_OF_THREE = 2

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.started import elapsed
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.outside.tracking.directory import DirectoryTracker
@@ -79,25 +80,19 @@ def edit(fixture: Fixture, chance: random.Random) -> None:
         file.write_text(f"# {chance.random()}\n")
 
 
-def measured(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return (time.perf_counter() - began) * 1000
-
-
 def one_round(fixture: Fixture, number: int, chance: random.Random) -> dict[str, float]:
     """Every row once, in milliseconds."""
     root, found = str(fixture.root), {}
-    found["floor: os.walk + lstat"] = measured(lambda: floor(fixture))
-    found["first snapshot"] = measured(lambda: tracker(fixture.state / f"round{number}").snapshot(root))
+    found["floor: os.walk + lstat"] = elapsed(lambda: floor(fixture))
+    found["first snapshot"] = elapsed(lambda: tracker(fixture.state / f"round{number}").snapshot(root))
     before = fixture.warm.snapshot(root)
-    found["snapshot, nothing changed"] = measured(lambda: fixture.warm.snapshot(root))
+    found["snapshot, nothing changed"] = elapsed(lambda: fixture.warm.snapshot(root))
     edit(fixture, chance)
-    found[f"snapshot, {EDITED} files edited"] = measured(lambda: fixture.warm.snapshot(root))
+    found[f"snapshot, {EDITED} files edited"] = elapsed(lambda: fixture.warm.snapshot(root))
     after = fixture.warm.snapshot(root)
-    found["changes between two snapshots"] = measured(lambda: fixture.warm.changes(before, after))
-    found["only reading every file, sha256"] = measured(lambda: read_with(fixture, _sha256))
-    found["only reading every file, blake2b"] = measured(lambda: read_with(fixture, _blake2b))
+    found["changes between two snapshots"] = elapsed(lambda: fixture.warm.changes(before, after))
+    found["only reading every file, sha256"] = elapsed(lambda: read_with(fixture, _sha256))
+    found["only reading every file, blake2b"] = elapsed(lambda: read_with(fixture, _blake2b))
     return found
 
 

@@ -20,8 +20,9 @@ from pathlib import Path
 
 import msgspec
 
-from bench.crew.lines import INITIALIZE, Stuck, surroundings
+from bench.crew.lines import INITIALIZE
 from bench.environments import ROOT
+from bench.started import Stuck, surroundings
 
 LOCK = "requirements.lock"
 CLONE, FIRST, SECOND, PIP = (
@@ -57,7 +58,7 @@ def _children_s() -> float:
 
 def clean_environ(home: Path) -> dict[str, str]:
     """The caller's, with package caches that are empty and no environment chosen before."""
-    kept = {name: value for name, value in surroundings().items() if name not in ("VIRTUAL_ENV", "VENV", "PYTHONPATH")}
+    kept = {name: value for name, value in surroundings().items() if name not in ("VIRTUAL_ENV", "VENV")}
     return {**kept, "PIP_CACHE_DIR": str(home / "pip"), "UV_CACHE_DIR": str(home / "uv")}
 
 

@@ -11,11 +11,11 @@ import argparse
 import shutil
 import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from bench.git.making import bytes_below, git, make, work
+from bench.started import elapsed
 from handrail.outside.tracking.git_tracker import GitTracker
 from handrail.outside.tracking.large import Limits
 from handrail.outside.world import RandomIds, SystemClock
@@ -62,12 +62,6 @@ class Measured:
         self.time("nothing changed", lambda: self.tracker.changes(again, self.tracker.snapshot(root, like=again)))
 
 
-def elapsed(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return (time.perf_counter() - began) * 1000
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.git", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small trees: shows that it runs, not how it grows")
@@ -79,7 +73,7 @@ def main() -> None:
         trees = []
         for files in sizes:
             top = Path(folder) / f"repo-{files}"
-            made = elapsed(lambda top=top, files=files: make(top, files))  # type: ignore[misc]
+            made = elapsed(make, top, files)
             print(f"made {files:,} files in {made / 1000:.0f} s", flush=True)
             trees.append(Measured(top, files))
         for number in range(given.rounds):

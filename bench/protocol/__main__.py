@@ -12,9 +12,9 @@ from bench.protocol import over_http, over_stdio
 from bench.protocol.contestants import BASELINE, ON_HTTP, ON_STDIO, Contestant
 from bench.protocol.conversation import NotEqual
 from bench.protocol.environments import pins, prepare_home
-from bench.protocol.processes import Stuck
 from bench.protocol.report import http_report, stdio_report
 from bench.protocol.rounds import Results, Transport, run_rounds
+from bench.started import Stuck
 
 FULL = {"rounds": 9, "calls": 2000}
 QUICK = {"rounds": 3, "calls": 300}

@@ -26,7 +26,8 @@ from bench.protocol.conversation import (
     notification,
     request,
 )
-from bench.protocol.processes import DEADLINE_MS, Stuck
+from bench.protocol.processes import DEADLINE_MS
+from bench.started import Stuck
 
 _META = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,

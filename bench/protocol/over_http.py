@@ -13,7 +13,8 @@ import msgspec
 from bench.protocol.contestants import Contestant
 from bench.protocol.conversation import TIMED_CALL, prove_equal
 from bench.protocol.http_client import Client, drive
-from bench.protocol.processes import DEADLINE_MS, Launch, ServerProcess, Stuck
+from bench.protocol.processes import DEADLINE_MS, Launch, ProcessMeasure, ServerProcess
+from bench.started import Stuck
 
 WARM_UP_CALLS = 304
 CROWD = 16
@@ -21,23 +22,15 @@ _ANNOUNCED = "serving http"
 _LOOK_EVERY_MS = 2
 
 
-class HttpMeasure(msgspec.Struct, frozen=True):
-    """One server, once."""
+class HttpMeasure(ProcessMeasure, frozen=True, kw_only=True):
+    """The same with what many clients at once took."""
 
-    start_cpu_ms: float
-    start_wall_ms: float
-    start_rss_mb: float
-    start_pss_mb: float
-    first_call_cpu_ms: float
-    call_cpu_us: float
-    call_p50_us: float
     call_p99_us: float
     calls_per_s: float
     crowd_cpu_us: float
     crowd_p50_us: float
     crowd_p99_us: float
     crowd_calls_per_s: float
-    end_rss_mb: float
 
 
 class _Load(msgspec.Struct, frozen=True):

@@ -9,8 +9,6 @@ import subprocess
 import time
 from typing import Any
 
-import msgspec
-
 from bench.protocol.contestants import Contestant
 from bench.protocol.conversation import (
     INITIALIZE,
@@ -22,22 +20,10 @@ from bench.protocol.conversation import (
     prove_equal,
     request,
 )
-from bench.protocol.processes import DEADLINE_MS, Launch, ServerProcess, Stuck
+from bench.protocol.processes import DEADLINE_MS, Launch, ProcessMeasure, ServerProcess
+from bench.started import Stuck
 
 WARM_UP_CALLS = 300
-
-
-class StdioMeasure(msgspec.Struct, frozen=True):
-    """One server, once."""
-
-    start_cpu_ms: float
-    start_wall_ms: float
-    start_rss_mb: float
-    start_pss_mb: float
-    first_call_cpu_ms: float
-    call_cpu_us: float
-    call_p50_us: float
-    end_rss_mb: float
 
 
 class PipeServer(ServerProcess):
@@ -97,7 +83,7 @@ def prove(contestant: Contestant, launch: Launch) -> None:
         server.finish()
 
 
-def measure(contestant: Contestant, launch: Launch, calls: int) -> StdioMeasure:
+def measure(contestant: Contestant, launch: Launch, calls: int) -> ProcessMeasure:
     with PipeServer(launch) as server:
         server.ask("initialize", INITIALIZE)
         start_wall_ns = time.perf_counter_ns() - server.started_ns
@@ -122,7 +108,7 @@ def measure(contestant: Contestant, launch: Launch, calls: int) -> StdioMeasure:
         at_end = server.memory()
         server.finish()
 
-    return StdioMeasure(
+    return ProcessMeasure(
         start_cpu_ms=start_cpu_ns / 1e6,
         start_wall_ms=start_wall_ns / 1e6,
         start_rss_mb=at_start.rss_mb,

@@ -17,6 +17,8 @@ from typing import IO, Any, Self
 
 import msgspec
 
+from bench.started import Stuck
+
 DEADLINE_MS = 60_000
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -38,8 +40,17 @@ class Memory(msgspec.Struct, frozen=True):
     pss_mb: float
 
 
-class Stuck(Exception):  # noqa: N818 - a fact about a server
-    """The server ended or did not answer in time."""
+class ProcessMeasure(msgspec.Struct, frozen=True, kw_only=True):
+    """What one server took, once: to start, for its first call, for each call of one client."""
+
+    start_cpu_ms: float
+    start_wall_ms: float
+    start_rss_mb: float
+    start_pss_mb: float
+    first_call_cpu_ms: float
+    call_cpu_us: float
+    call_p50_us: float
+    end_rss_mb: float
 
 
 class ServerProcess(ABC):

@@ -6,7 +6,6 @@ falls on all of them alike.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 from bench.environments import NotInstalled
 from bench.protocol.contestants import Contestant
 from bench.protocol.processes import Launch
+from bench.started import surroundings
 
 Measure = TypeVar("Measure")
 Results = dict[str, list[Measure]]
@@ -55,13 +55,7 @@ def launches_of(transport: Transport[Measure], chosen: Sequence[Contestant], hom
             print(f"{contestant.name}: {missing}", file=sys.stderr)
             continue
         log = home / f"{transport.name}-{contestant.name.replace(' ', '-')}.stderr"
-        launch = Launch(command, cwd=home / "empty", env=environment(), log=log)
+        launch = Launch(command, cwd=home / "empty", env=surroundings(), log=log)
         transport.prove(contestant, launch)
         launches[contestant.name] = launch
     return launches
-
-
-def environment() -> dict[str, str]:
-    """The caller's environment without what would change how a server starts."""
-    foreign = ("HANDRAIL_", "WORKFLOW_", "PYTHON", "NODE_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

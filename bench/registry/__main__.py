@@ -18,9 +18,9 @@ from bench.environments import NotInstalled, bench_home
 from bench.registry.contestants import POSTGRES, RegistrySection, events_of, sections
 from bench.registry.notice import notices
 from bench.registry.notice import table as notice_table
+from bench.started import Stuck
 from bench.store import report
 from bench.store.contestants import Contestant
-from bench.store.crews import Stuck
 from bench.store.server import Server, postgres
 
 ROUNDS, QUICK_ROUNDS = 9, 2

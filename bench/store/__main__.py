@@ -13,9 +13,10 @@ from pathlib import Path
 import apsw
 
 from bench.environments import NotInstalled, bench_home
+from bench.started import Stuck
 from bench.store import report
 from bench.store.contestants import PEER_PINS, Contestant, Place, sections
-from bench.store.crews import Crew, Slice, Stuck
+from bench.store.crews import Crew, Slice
 from bench.store.server import PREFIX, Server, postgres
 from bench.store.through_store import problems_of
 from handrail.store.reading import Engine

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import select
 import statistics
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -15,15 +12,11 @@ from typing import Any
 
 import msgspec
 
-from bench.environments import ROOT
+from bench.started import Piped, Stuck
 
 DEADLINE_S = 120.0
 HEAD_START_NS = 20_000_000
 WITHOUT_END_S = 3600.0
-
-
-class Stuck(Exception):  # noqa: N818 - a fact about a worker
-    """A worker ended or did not answer in time."""
 
 
 class Effort(msgspec.Struct, frozen=True):
@@ -48,23 +41,11 @@ class Slice(msgspec.Struct, frozen=True):
     errors: dict[str, int]
 
 
-class Worker:
+class Worker(Piped):
     """One process that does what it is told and says what it took."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
-        self._log = log
-        with log.open("ab") as errors:
-            self.process = subprocess.Popen(
-                command,
-                cwd=log.parent,
-                env={**_environment(), "PYTHONPATH": str(ROOT)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._in, self._out = self.process.stdin, self.process.stdout
+        super().__init__(command, log.parent, {}, log)
 
     def tell(self, order: dict[str, Any]) -> None:
         self._in.write(msgspec.json.encode(order) + b"\n")
@@ -72,26 +53,12 @@ class Worker:
 
     def hear(self) -> dict[str, Any]:
         if not select.select([self._out], [], [], DEADLINE_S)[0]:
-            raise Stuck(f"no answer within {DEADLINE_S:.0f} s{self._last_words()}")
+            raise Stuck(f"no answer within {DEADLINE_S:.0f} s{self.last_words()}")
         line = self._out.readline()
         if not line:
-            raise Stuck(f"the worker ended{self._last_words()}")
+            raise Stuck(f"the worker ended{self.last_words()}")
         said: dict[str, Any] = msgspec.json.decode(line)
         return said
-
-    def _last_words(self) -> str:
-        lines = self._log.read_text(errors="replace").strip().splitlines()
-        return f": {lines[-1]}" if lines else ""
-
-    def end(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            self._in.close()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self._out.close()
 
 
 class Crew:
@@ -134,8 +101,3 @@ def _together(said: list[dict[str, Any]]) -> Slice:
         fairness=min(counts) / max(1, *counts),
         errors=dict(errors),
     )
-
-
-def _environment() -> dict[str, str]:
-    foreign = ("HANDRAIL_", "WORKFLOW_", "PYTHON", "DBOS")
-    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

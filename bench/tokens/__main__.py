@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 from rs_bpe.bpe import openai
 
-from bench.crew.lines import Stuck
 from bench.environments import NotInstalled
+from bench.started import Stuck
 from bench.tokens.listing import Told, told_by
 from bench.tokens.peers import PEERS, environ_of, installed, started_with
 from handrail.catalog import PROFILES

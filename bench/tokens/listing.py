@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from bench.crew.lines import END_S, INITIALIZE, NOT_FOUND, Stuck, surroundings
+from bench.crew.lines import INITIALIZE, NOT_FOUND
+from bench.started import Piped, Stuck
 
 DEADLINE_S = 60.0
 MOST_PAGES = 100
@@ -28,31 +28,14 @@ class Told(msgspec.Struct, frozen=True):
 
 def told_by(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Told:
     """Starts the server, asks what it has and ends it. Raises Stuck."""
-    with (cwd / "stderr.txt").open("ab") as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env={**surroundings(), **environ},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        )
+    talk = _Talk(command, cwd, environ, cwd / "stderr.txt")
     try:
-        return _asked(process)
+        return _asked(talk)
     finally:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.close()
-        try:
-            process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+        talk.end()
 
 
-def _asked(process: subprocess.Popen[bytes]) -> Told:
-    talk = _Talk(process)
+def _asked(talk: _Talk) -> Told:
     greeting = talk.ask(0, "initialize", INITIALIZE)
     talk.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
     tools: list[dict[str, Any]] = []
@@ -66,18 +49,14 @@ def _asked(process: subprocess.Popen[bytes]) -> Told:
     return Told(tools, greeting.get("instructions") or "")
 
 
-class _Talk:
+class _Talk(Piped):
     """Requests and their answers, one after the other."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
-        self._pending = b""
+    _pending = b""
 
     def say(self, message: Mapping[str, Any]) -> None:
         try:
-            os.write(self._in, msgspec.json.encode(message) + b"\n")
+            os.write(self._in.fileno(), msgspec.json.encode(message) + b"\n")
         except BrokenPipeError:
             raise Stuck("the server ended") from None
 
@@ -96,7 +75,7 @@ class _Talk:
         raise Stuck(f"no answer to {method} within {DEADLINE_S:.0f} s")
 
     def _heard(self, method: str) -> list[dict[str, Any]]:
-        chunk = os.read(self._out, 1 << 16)
+        chunk = os.read(self._out.fileno(), 1 << 16)
         if not chunk:
             raise Stuck(f"ended before it answered {method}")
         *lines, self._pending = (self._pending + chunk).split(b"\n")

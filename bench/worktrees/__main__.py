@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.git.making import git, make, name_of
+from bench.started import elapsed
 from handrail.outside.worktrees import worktrees_at
 from handrail.outside.worktrees.foreseeing import BASE
 from handrail.outside.worktrees.git_worktrees import GitWorktrees
@@ -104,12 +105,6 @@ class Bench:
         else:
             floor = elapsed(plain)
             self.times.setdefault(name, []).append((elapsed(ours), floor))
-
-
-def elapsed(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return (time.perf_counter() - began) * 1000
 
 
 def main() -> None:
