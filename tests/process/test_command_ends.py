@@ -1,4 +1,4 @@
-"""How a command ends whose reader has left: quietly. (Ctrl-C is in tests/surfaces/cli/test_message.py.)"""
+"""How a command ends whose reader has left: quietly, and with its work done. (Ctrl-C is in tests/surfaces/cli/test_message.py.)"""
 
 from __future__ import annotations
 
@@ -9,15 +9,35 @@ from pathlib import Path
 
 import pytest
 
+from tests.surfaces.cli.test_store_commands import create, workflows
+
 HANDRAIL = [sys.executable, "-m", "handrail"]
+
+
+def run_unread(project: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command whose reader has left before anything is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "HOME": str(project), "NO_COLOR": "1"}
+    asked = [*HANDRAIL, *words, "--root", str(project)]
+    try:
+        return subprocess.run(asked, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False, timeout=60)
+    finally:
+        os.close(writing)
 
 
 @pytest.mark.parametrize("words", [("tools", "--profile", "all"), ("guide", "show", "bug-hunt"), ("settings",)])
 def test_a_reader_that_leaves_early_is_no_trouble(tmp_path: Path, words: tuple[str, ...]) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)  # whoever reads has left before anything is written
-    asked = [*HANDRAIL, *words, "--root", str(tmp_path)]
-    environment = {**os.environ, "HOME": str(tmp_path), "NO_COLOR": "1"}
-    done = subprocess.run(asked, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False)
-    os.close(writing)
+    done = run_unread(tmp_path, *words)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_move_is_whole_before_it_is_told(tmp_path: Path) -> None:
+    create(tmp_path)
+    config = tmp_path / ".handrail" / "config.toml"
+    assert run_unread(tmp_path, "db", "move", str(tmp_path / "new.db"), "--yes").returncode == 141
+    assert 'db = "new.db"' in config.read_text(encoding="utf-8")
+    assert workflows(tmp_path) == ["Import"]
+    assert run_unread(tmp_path, "db", "release", "--yes", "--db", ".handrail/handrail.db").returncode == 141
+    assert "db =" not in config.read_text(encoding="utf-8")
+    assert workflows(tmp_path) == ["Import"]

@@ -202,6 +202,20 @@ def test_who_goes_back_is_offered_the_config_too(project: Path) -> None:
     assert workflows(project) == ["Import"]
 
 
+def test_a_config_that_cannot_be_written_does_not_hide_the_move(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(project)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("handrail.outside.config_file.write_whole", full)
+    done = run(project, "db", "move", str(project / "new.db"), "--yes")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert "1 event, 1 row; verified" in said
+    assert "No space left on device; write db = " in said
+
+
 def test_a_config_that_names_another_store_is_left_alone(project: Path) -> None:
     create(project)
     run(project, "db", "move", str(project / "new.db"), "--yes")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from handrail import __version__
-from handrail.kernel.errors import InvalidParams, StoreUnusable
+from handrail.kernel.errors import InvalidParams, PlaceUnusable, StoreUnusable
 from handrail.settings import CONFIG_FILE
 from handrail.surfaces.cli.columns import counted, one_line
 from handrail.surfaces.cli.db_store import engine_of, store_of, telling, told_to_git, trusted_address
@@ -21,12 +21,16 @@ from handrail.surfaces.cli.render import echo_json, echo_wrapped
 from handrail.wiring import Place, has_store
 
 
-class _Next(NamedTuple):
-    """How everybody gets to the new place."""
+class _Way(NamedTuple):
+    """How everybody gets to the store's place from now on. People are asked before the store is touched, and the config
+    file is changed before anything is printed: the reader of the output may leave at its first line, as `head` does."""
 
-    written: Path | None
-    """The file that now names it."""
-    said: str
+    by_hand: str
+    """What a person has to do, if the config file cannot or may not be changed."""
+    done: str = ""
+    """What to say once it was changed."""
+    db: str | None = None
+    """What the config file will say, if it may be changed; empty: nothing any more."""
 
 
 @click.command()
@@ -58,23 +62,25 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
         what = "Copy" if keep else "Move"
         after = "" if keep else " and the old one refuses them afterwards"
         click.confirm(f"{what} {location} to {shown}? Writers wait meanwhile{after}.", abort=True)
+    way = None if keep else _way_on(place, options, address, yes=yes, quiet=as_json)
     began = time.monotonic()
     with telling(quiet=as_json) as tell:
         moved = move_store(engine_of(store), address, project=place.project, version=__version__, keep=keep, tell=tell)
     waited = round(time.monotonic() - began, 2)
-    counts = {"events": moved.events, "rows": moved.rows, "keys": moved.keys}
-    if not as_json:
-        what = f"{counted(moved.events, 'event')}, {counted(moved.rows, 'row')}"
-        echo_wrapped(f"{'copied' if keep else 'moved'} to {shown}: {what}; verified")
-        click.echo(f"writers waited for {waited:g} s")
-        if "://" not in address and (said := told_to_git(place, Path(address))):
-            echo_wrapped(said)
-    after_that = None if keep else _go_on(place, options, address, yes=yes, quiet=as_json)
+    config, said = _go(place, way)
     if as_json:
-        told = {"moved_to": shown, **counts, "seconds": waited, "kept": keep}
-        echo_json({**told, "config": str(after_that.written) if after_that and after_that.written else None})
-    elif after_that is not None:
-        echo_wrapped(after_that.said)
+        counts = {"events": moved.events, "rows": moved.rows, "keys": moved.keys}
+        echo_json(
+            {"moved_to": shown, **counts, "seconds": waited, "kept": keep, "config": str(config) if config else None}
+        )
+        return
+    what = f"{counted(moved.events, 'event')}, {counted(moved.rows, 'row')}"
+    echo_wrapped(f"{'copied' if keep else 'moved'} to {shown}: {what}; verified")
+    click.echo(f"writers waited for {waited:g} s")
+    if "://" not in address and (warning := told_to_git(place, Path(address))):
+        echo_wrapped(warning)
+    if said:
+        echo_wrapped(said)
 
 
 @click.command()
@@ -120,42 +126,37 @@ def release(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
     place = place_of(root)
     address = trusted_address(place, options)
     shown, found = shown_address(address, place.project), found_at(address, place.project)
-    if is_moved(found.schema) and not yes:
-        left = one_line(found.moved_to or "the other place")
-        click.confirm(f"Use {one_line(shown)} again, without what {left} got since?", abort=True)
-    release_store(address, place.project)
     left = one_line(found.moved_to or "the other place")
-    if not as_json:
-        echo_wrapped(f"{shown} can be used again; {left} stays as it is")
-    after_that = _go_back(place, address, found.moved_to, yes=yes, quiet=as_json)
+    if is_moved(found.schema) and not yes:
+        click.confirm(f"Use {one_line(shown)} again, without what {left} got since?", abort=True)
+    way = _way_back(place, address, found.moved_to, yes=yes, quiet=as_json)
+    release_store(address, place.project)
+    config, said = _go(place, way)
     if as_json:
-        config = after_that.written if after_that else None
         echo_json({"released": shown, "moved_to": found.moved_to, "config": str(config) if config else None})
-    elif after_that is not None:
-        echo_wrapped(after_that.said)
+        return
+    echo_wrapped(f"{shown} can be used again; {left} stays as it is")
+    if said:
+        echo_wrapped(said)
 
 
-def _go_back(place: Place, address: str, moved_to: str | None, *, yes: bool, quiet: bool) -> _Next | None:
-    """Removes the line that still names the place the store had moved to, or tells the person about it."""
-    from handrail.outside.config_file import drop_db  # noqa: PLC0415 - only here
-    from handrail.settings import said_by_project  # noqa: PLC0415 - as above
+def _way_back(place: Place, address: str, moved_to: str | None, *, yes: bool, quiet: bool) -> _Way | None:
+    """What to do about a line that still names the place the store had moved to; None if there is no such line."""
+    from handrail.settings import said_by_project  # noqa: PLC0415 - only here
     from handrail.store.opening import database_path, shown_address  # noqa: PLC0415 - as above
 
     config, db = place.project / CONFIG_FILE, said_by_project(place.project, "db")
     if not isinstance(db, str) or not db or shown_address(db, place.project) != moved_to:
         return None
-    still = _Next(
-        None, f"{config} still says db = {json.dumps(shown_address(db, place.project))}: change or remove that line"
-    )
+    by_hand = f"{config} still says db = {json.dumps(shown_address(db, place.project))}: change or remove that line"
     own = os.path.realpath(database_path("", place.project))  # Path.resolve would fail on circular links
     if os.path.realpath(database_path(address, place.project)) != own:
-        return still
+        return _Way(by_hand)
     asked = f"{config} still names {one_line(moved_to)}. Remove that line, so that this store is used?"
     if not yes and (quiet or not click.confirm(asked, default=True)):
-        return still
-    if not drop_db(config):
-        return still
-    return _Next(config, f"{config} no longer names a store, so this one is used; restart anything that uses another")
+        return _Way(by_hand)
+    done = f"{config} no longer names a store, so this one is used; restart anything that uses another"
+    return _Way(by_hand, done, db="")
 
 
 def _address(target: str) -> str:
@@ -171,34 +172,45 @@ def _address(target: str) -> str:
     return str(Path(target).absolute())
 
 
-def _go_on(place: Place, options: dict[str, Any], address: str, *, yes: bool, quiet: bool) -> _Next:
-    """Tells people how to get to the new place, or writes it down if allowed."""
-    from handrail.outside.config_file import say_db  # noqa: PLC0415 - only here
-    from handrail.outside.trusted_stores import trust as keep_word  # noqa: PLC0415 - as above
-    from handrail.store.opening import holds_password, shown_address  # noqa: PLC0415 - as above
+def _way_on(place: Place, options: dict[str, Any], address: str, *, yes: bool, quiet: bool) -> _Way:
+    """What to do about the settings that name the old place."""
+    from handrail.store.opening import holds_password, shown_address  # noqa: PLC0415 - only here
 
     shown, config = shown_address(address, place.project), place.project / CONFIG_FILE
     restart = "restart anything that still uses the old store"
     if options.get("db") or options.get("global_store"):
-        return _Next(
-            None,
-            f"you named the old store on the command line: use --db {shlex.quote(shown)} from now on, and {restart}",
+        return _Way(
+            f"you named the old store on the command line: use --db {shlex.quote(shown)} from now on, and {restart}"
         )
     if "HANDRAIL_DB" in place.environ or "HANDRAIL_GLOBAL_STORE" in place.environ:
-        return _Next(None, f"the environment names the old store: set HANDRAIL_DB to {shown} there, and {restart}")
+        return _Way(f"the environment names the old store: set HANDRAIL_DB to {shown} there, and {restart}")
     if holds_password(address, place.project):
         why = f"the address has a password, so it was not written to {CONFIG_FILE}, which git may track"
-        return _Next(None, f"{why}: set HANDRAIL_DB to the address for every agent, and {restart}")
-    by_hand = _Next(
-        None, f'write db = "{shown}" into {config} (instead of global_store, if it is there), and {restart}'
-    )
+        return _Way(f"{why}: set HANDRAIL_DB to the address for every agent, and {restart}")
+    by_hand = f'write db = "{shown}" into {config} (instead of global_store, if it is there), and {restart}'
     if settings_of(place, options).global_store:
-        return by_hand
+        return _Way(by_hand)
     inside = Path(address).is_relative_to(place.project)
-    value = Path(address).relative_to(place.project).as_posix() if inside else address
-    if not yes and (quiet or not click.confirm(f'Write db = "{value}" into {config}?', default=True)):
-        return by_hand
-    if not say_db(config, value):
-        return by_hand
-    keep_word(value, project=place.project, home=place.home)
-    return _Next(config, f'{config} now says db = "{value}"; {restart}')
+    db = Path(address).relative_to(place.project).as_posix() if inside else address
+    if not yes and (quiet or not click.confirm(f'Then write db = "{db}" into {config}?', default=True)):
+        return _Way(by_hand)
+    return _Way(by_hand, f'{config} now says db = "{db}"; {restart}', db)
+
+
+def _go(place: Place, way: _Way | None) -> tuple[Path | None, str]:
+    """Changes the config file, if that is the way: the file, if it was changed, and what to say. A file that cannot be
+    changed is no refusal: the store has already moved."""
+    from handrail.outside.config_file import drop_db, say_db  # noqa: PLC0415 - only here
+    from handrail.outside.trusted_stores import trust as keep_word  # noqa: PLC0415 - as above
+
+    config = place.project / CONFIG_FILE
+    if way is None:
+        return None, ""
+    try:
+        if way.db is None or not (say_db(config, way.db) if way.db else drop_db(config)):
+            return None, way.by_hand
+    except PlaceUnusable as problem:
+        return None, f"{problem.message}; {way.by_hand}"
+    if way.db:
+        keep_word(way.db, project=place.project, home=place.home)
+    return config, way.done
