@@ -99,6 +99,21 @@ def whole_catalog() -> tuple[Operation[Any, Any], ...]:
     return tuple(operation for toolset in TOOLSETS for operation in operations_of(toolset.name))
 
 
+def operation_named(name: str) -> Operation[Any, Any] | None:
+    """The operation that has this name on some server, whether it is on here or not. Loads every toolset."""
+    return _every_name().get(name)
+
+
+@functools.cache
+def _every_name() -> dict[str, Operation[Any, Any]]:
+    """Every operation by every name it could have."""
+    everything = whole_catalog()
+    return {
+        **{f"{operation.toolset.family}_{operation.name}": operation for operation in everything},
+        **{operation.name: operation for operation in reversed(everything)},  # the first to have a name wins
+    }
+
+
 ANNOUNCED: dict[str, tuple[str, ...]] = {
     "registry": ("bt",),
 }

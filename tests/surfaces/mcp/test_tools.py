@@ -42,6 +42,29 @@ def test_a_tool_whose_toolset_is_off_names_the_toolset_and_the_switch(tmp_path: 
     assert "--enable-mcp-introspection" in error.message
 
 
+def test_a_hint_says_which_of_its_tools_are_off(tmp_path: Path) -> None:
+    """The hint is the rule's own, and the rule does not know what is on."""
+    given = {"workflow_id": "wf_none", "name": "x", "goal": "x", "areas": []}
+    hints: dict[str, str] = {}
+    for toolsets in ("journal", "journal,workflow"):
+        server = World(tmp_path / toolsets, toolsets=toolsets).server()
+        told = ask(server, "tools/call", {"name": "start_task", "arguments": given})
+        hints[toolsets] = told["structuredContent"]["error"]["hint"]
+        assert refusal(server, "start_task", given).data["hint"] == hints[toolsets]
+    bare = hints["journal,workflow"]
+    assert "workflow_create or start_workflow" in bare
+    assert hints["journal"] == f"{bare}; off here: workflow_create (toolset workflow)"
+    growing = World(tmp_path / "growing", toolsets="journal", dynamic="true").server()
+    told = ask(growing, "tools/call", {"name": "start_task", "arguments": given})
+    assert told["structuredContent"]["error"]["hint"] == f"{hints['journal']}; toolset_enable turns a toolset on"
+
+
+def test_an_argument_in_a_hint_is_no_tool(tmp_path: Path) -> None:
+    server = World(tmp_path, toolsets="journal").server()
+    told = ask(server, "tools/call", {"name": "start_task", "arguments": {"workflow": "wf_1"}})
+    assert "off here" not in told["structuredContent"]["error"]["hint"]
+
+
 def test_a_tool_that_answers_to_another_name_here_is_named(tmp_path: Path) -> None:
     server = World(tmp_path, toolsets="workflow").server()
     error = refusal(server, "tools/call", {"name": "plan_workflow_list"})

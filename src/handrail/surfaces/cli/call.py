@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from handrail.catalog import operation_named
 from handrail.kernel.errors import InvalidParams, NotFound
 from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
@@ -20,7 +21,7 @@ from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import columns, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json, echo_lines
-from handrail.surfaces.mcp.tools import operation_named, why_not_here
+from handrail.surfaces.mcp.tools import why_not_here
 from handrail.surfaces.schemas import kind_of, request_schema
 from handrail.wiring import Handrail, assemble
 

@@ -238,7 +238,7 @@ def _tools(_ctx: click.Context, _: str) -> Iterator[Offer]:
 
 def _arguments(ctx: click.Context, _: str) -> Iterator[Offer]:
     """Arguments of the tool being called, except those already given."""
-    from handrail.surfaces.mcp.tools import operation_named  # noqa: PLC0415 - as above
+    from handrail.catalog import operation_named  # noqa: PLC0415 - as above
     from handrail.surfaces.schemas import request_schema  # noqa: PLC0415 - as above
 
     given = tuple(ctx.params.get("arguments") or ())

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from handrail.catalog import operation_named
 from handrail.domain.work.editing import tally_of
 from handrail.operation import Call
 from handrail.surfaces.arguments import parse_arguments
@@ -15,7 +16,6 @@ from handrail.surfaces.cli.columns import columns, counted, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant
 from handrail.surfaces.cli.render import echo_json, echo_lines
-from handrail.surfaces.mcp.tools import operation_named
 
 
 @click.command()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
+from handrail.catalog import operation_named
 from handrail.domain.journal.keeping import LOOKING
 from handrail.domain.work.workflow import Workflow
 from handrail.domain.workspaces.keeping import end_workspace, find_workspace
@@ -26,7 +27,6 @@ from handrail.surfaces.cli.options import ListFirst, common_options, person, pla
 from handrail.surfaces.cli.plan import looking_call
 from handrail.surfaces.cli.progress import progress
 from handrail.surfaces.cli.render import echo_json, echo_lines
-from handrail.surfaces.mcp.tools import operation_named
 from handrail.toolsets.workspace import Seen, look, shown_clash
 from handrail.wiring import assemble
 

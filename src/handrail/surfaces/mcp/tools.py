@@ -6,13 +6,12 @@ result object. Both share argument parsing, the operation, and the mapping of re
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.catalog import whole_catalog
+from handrail.catalog import operation_named
 from handrail.kernel.errors import Cancelled, Refusal, StoreTooNew, StoreUnusable
 from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
@@ -25,6 +24,7 @@ from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, e
 from handrail.selection import how_to_enable
 from handrail.surfaces.asking import Asked, Meanwhile, Patience
 from handrail.surfaces.beside import published_beside
+from handrail.surfaces.mcp.off_here import complete_hint
 from handrail.surfaces.mcp.person import STATELESS_PUTS, PersonAtClient, may_be_asked
 from handrail.surfaces.refusals import bare_error, cut, numbered_error, refused_result, speaks_numbers
 from handrail.surfaces.schemas import request_schema, response_schema
@@ -143,21 +143,6 @@ def told_bare(exchange: Exchange, refusal: Refusal) -> RpcError:
     return bare_error(refusal, stateless=exchange.stateless)
 
 
-def operation_named(name: str) -> Operation[Any, Any] | None:
-    """The operation that has this name on some server, on or off here."""
-    return _every_name().get(name)
-
-
-@functools.cache
-def _every_name() -> dict[str, Operation[Any, Any]]:
-    """Every operation by every name it could have. Only for a name that was not found: it loads everything."""
-    everything = whole_catalog()
-    return {
-        **{f"{operation.toolset.family}_{operation.name}": operation for operation in everything},
-        **{operation.name: operation for operation in reversed(everything)},  # the first to have a name wins
-    }
-
-
 def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Call, principal: Any = None) -> str:
     """Why this server does not do what another would, and where it is done. `principal` is who was admitted."""
     here = next((entry.name for entry in switch.published() if entry.operation is operation), None)
@@ -221,6 +206,7 @@ class CatalogTools:
             return refused_result(cancelled)
         except Refusal as refusal:
             note_failure(exchange, refusal)
+            complete_hint(refusal, operation, self._switch)
             if speaks_numbers(operation, stateless=exchange.stateless):
                 raise numbered_error(refusal) from refusal
             return refused_result(refusal)
@@ -253,13 +239,15 @@ class CatalogMethods:
     def call(self, exchange: Exchange, method: str, params: Mapping[str, Any]) -> Any:
         operation = self._switch.find(method)
         if operation is None:
-            elsewhere = _every_name()[method]
+            elsewhere = operation_named(method)
+            assert elsewhere is not None, "only methods that are known get here"
             reason = why_not_here(elsewhere, self._switch, self._call, exchange.connection.principal)
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {reason}", {"method": method})
         try:
             return self._caller.call(exchange, operation, params)
         except Refusal as refusal:
             note_failure(exchange, refusal)
+            complete_hint(refusal, operation, self._switch)
             if speaks_numbers(operation, stateless=exchange.stateless):
                 raise numbered_error(refusal) from refusal
             raise bare_error(refusal, stateless=exchange.stateless) from refusal
