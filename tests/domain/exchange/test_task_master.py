@@ -44,6 +44,12 @@ def test_the_sample_is_read_whole() -> None:
     assert [task.priority for task in document.tasks] == [100, 200, 0, 0, 0, 0, -100, 0, 0]
 
 
+def test_what_a_plan_has_no_place_for_is_told() -> None:
+    about = {"created": "2025-04-01T10:00:00Z", "updated": "2025-05-02T10:00:00Z", "taskCount": 0, "owner": "x", "v": 2}
+    document = read(json.dumps({"tasks": [], "metadata": about}), "plan")
+    assert document.remarks == ["left out of what is said about all tasks: owner, v"]
+
+
 def test_a_task_has_its_texts_where_they_belong() -> None:
     task = by_id(read(samples.task_master(), "plan"))["1"]
     assert task.description == (

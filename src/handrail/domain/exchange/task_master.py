@@ -51,6 +51,8 @@ COMPLEXITIES = {"simple": "low", "moderate": "medium", "complex": "high", "very-
 LOW_SCORE, MEDIUM_SCORE = 3, 6
 """Scores range from 1 to 10; these are the highest that count as low and as medium."""
 _ADDED = re.compile(r"<info added on ([^>\n]{1,40})>")
+_DERIVED = ("updated", "taskCount", "completedCount", "totalTasks")
+"""What a tag's metadata says that follows from its tasks."""
 _BOILERPLATE = re.compile(r"Tasks? (?:for|live here)\b.{0,80}", re.IGNORECASE)
 
 
@@ -78,7 +80,7 @@ def read(text: str, name: str, part: str | None = None) -> PlanDocument:
     tasks = unpaused(tasks, reading.blocked)
     reading.remarks += remark_on(UNKNOWN_STATUSES, reading.unknown)
     reading.remarks += remark_on(CUT_DESCRIPTIONS, reading.cut)
-    description, created = _about(holder)
+    description, created = _about(holder, reading.remarks)
     is_usual = tag in ("", USUAL_TAG)
     return PlanDocument(
         name=name if is_usual else plain_title(tag) or name,
@@ -119,12 +121,15 @@ def _lists_tasks(value: dict[str, Any]) -> bool:
     return isinstance(value.get("tasks"), list)
 
 
-def _about(holder: dict[str, Any]) -> tuple[str, int | None]:
+def _about(holder: dict[str, Any], remarks: list[str]) -> tuple[str, int | None]:
+    """What the tag says about itself, and when it was made. A plan has no place for anything else it says."""
     metadata = holder.get("metadata")
     record = ForeignRecord(metadata if isinstance(metadata, dict) else {})
     said = [text for text in (record.text("projectName"), record.text("description")) if text]
     about = "\n\n".join(text for text in said if not _BOILERPLATE.fullmatch(text))
-    return about[:TEXT_MAX], record.time("created", "createdAt")
+    created = record.time("created", "createdAt")
+    remarks += remark_on("left out of what is said about all tasks", [key for key in record.left if key not in _DERIVED])
+    return about[:TEXT_MAX], created
 
 
 def _collect(value: Any, where: str, parent: str | None, reading: _Reading) -> None:
