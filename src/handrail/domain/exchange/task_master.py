@@ -128,7 +128,8 @@ def _about(holder: dict[str, Any], remarks: list[str]) -> tuple[str, int | None]
     said = [text for text in (record.text("projectName"), record.text("description")) if text]
     about = "\n\n".join(text for text in said if not _BOILERPLATE.fullmatch(text))
     created = record.time("created", "createdAt")
-    remarks += remark_on("left out of what is said about all tasks", [key for key in record.left if key not in _DERIVED])
+    unplaced = [key for key in record.left if key not in _DERIVED]
+    remarks += remark_on("left out of what is said about all tasks", unplaced)
     return about[:TEXT_MAX], created
 
 
