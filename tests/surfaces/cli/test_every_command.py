@@ -92,6 +92,23 @@ def test_every_command_prints_json_for_programs_or_says_why_not() -> None:
     assert found == set(WITHOUT_JSON)
 
 
+def test_wrong_use_is_told_in_the_form_that_was_asked_for() -> None:
+    for leaf in every_leaf():
+        if leaf.path in WITHOUT_JSON:
+            continue
+        words = [*leaf.path, "--no-such-option"]
+        as_json = click.testing.CliRunner().invoke(cli, [*words, "--json"], prog_name="handrail")
+        as_text = click.testing.CliRunner().invoke(cli, [*words, "--", "--json"], prog_name="handrail")
+        assert as_json.exit_code == as_text.exit_code == 2, leaf.path
+        assert as_text.stderr.startswith("Usage: handrail"), leaf.path
+        error = msgspec.json.decode(as_json.stdout)["error"]
+        assert error["code"] == "INVALID_PARAMS"
+        assert "--no-such-option" in error["message"]
+        assert error["hint"] == f"handrail {' '.join(leaf.path)} --help shows its use"
+    unknown = click.testing.CliRunner().invoke(cli, ["statsu", "--json"], prog_name="handrail")
+    assert "did you mean status?" in msgspec.json.decode(unknown.stdout)["error"]["message"]
+
+
 def test_every_option_of_every_command_is_explained() -> None:
     for leaf in every_leaf():
         for param in leaf.command.params:

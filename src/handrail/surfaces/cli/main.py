@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -17,6 +17,8 @@ from handrail.surfaces.cli.colour import colour_wanted
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+AS_JSON = "handrail.as_json"
+"""The key under which it is noted that the answer, whatever it is, should be JSON."""
 STOPPED, LEFT_ALONE = 130, 141
 """The shells' exit codes for a command ended by Ctrl-C, and for one whose reader went away first."""
 
@@ -117,15 +119,33 @@ class LazyGroup(click.Group):
             ctx.fail(f"there is no command {args[0]}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = args[: args.index("--")] if "--" in args else args
+        ctx.meta[AS_JSON] = "--json" in options
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            if not ctx.meta[AS_JSON]:
+                raise
+            _end_misused(error)
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             sys.exit(STOPPED)
         except BrokenPipeError:  # `handrail log | head -1`: the reader has left, which is fine
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(LEFT_ALONE)
+
+
+def _end_misused(error: click.UsageError) -> NoReturn:
+    """Ends a command that was typed wrongly by a program, which reads answers and not help texts."""
+    from handrail.kernel.errors import InvalidParams  # noqa: PLC0415 - only on the way out
+    from handrail.surfaces.cli.options import end_refused  # noqa: PLC0415 - as above
+
+    command = error.ctx.command_path if error.ctx is not None else "handrail"
+    end_refused(InvalidParams(error.format_message(), hint=f"{command} --help shows its use"), as_json=True)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
