@@ -270,6 +270,22 @@ def test_another_profile_is_written_and_everything_comes_back(desk: Desk) -> Non
     assert file.read_text(encoding="utf-8") == 'model = "m"'
 
 
+def test_a_manifest_from_a_repository_reaches_no_file_that_init_never_writes(desk: Desk) -> None:
+    desk.well("--client", "claude-code", "--yes")
+    manifest = desk.project / ".handrail" / "init.json"
+    known = json.loads(manifest.read_text(encoding="utf-8"))
+    (entry,) = [one for one in known["files"] if one["file"] == ".mcp.json"]
+    target = desk.home / "own" / "servers.json"
+    target.parent.mkdir(parents=True)
+    target.write_bytes((desk.project / ".mcp.json").read_bytes())
+    known["files"].append({**entry, "file": str(target), "folders": [str(target.parent)]})
+    manifest.write_text(json.dumps(known), encoding="utf-8")
+    assert "init writes no such file" in desk.well("--remove", "--yes")
+    assert target.exists()
+    assert not (desk.project / ".mcp.json").exists()
+    assert not manifest.exists()
+
+
 def test_the_database_stays_out_of_commits_after_a_removal(desk: Desk) -> None:
     desk.well("--yes")
     desk.write(".handrail/handrail.db", "")

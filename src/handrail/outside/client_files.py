@@ -68,6 +68,11 @@ class ClientFiles:
             return any(line.strip() in (f"@{other.name}", f"@./{other.name}") for line in lines for other in others)
         return False
 
+    def may_be_ours(self, file: str) -> bool:
+        """Whether init writes such a file: one in the project, or one in which a client keeps its servers."""
+        clients = {located(name, str(self.project), self.machine) for client in CLIENTS for name in client.files}
+        return Path(file).is_relative_to(self.project) or file in clients
+
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def read(self, file: str) -> str | None:

@@ -60,7 +60,7 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
     known = files.manifest()
     chosen: list[Client] = []
     if remove:
-        todo = removal(known, files.read, _kept(place.project))
+        todo = removal(known, files.read, _kept(files, known))
     else:
         chosen = _chosen(files, options)
         asks = not (yes or only_print or as_json)
@@ -131,20 +131,25 @@ def _wanted(
     )
 
 
-def _kept(project: Path) -> dict[str, str]:
-    """What --remove does not remove: while there is a database, it must stay out of everybody's commits."""
-    has_database = (project / ".handrail" / "handrail.db").exists()
-    return {f"{project}/{IGNORE}": "the database beside it is still there"} if has_database else {}
+def _kept(files: ClientFiles, known: Manifest) -> dict[str, str]:
+    """What --remove does not touch, and why: the database must stay out of everybody's commits while it is there, and a
+    manifest that came with a repository must not reach files that init never writes."""
+    strange = [written.file for written in known.files if not files.may_be_ours(written.file)]
+    kept = dict.fromkeys(strange, "init writes no such file")
+    if (files.project / ".handrail" / "handrail.db").exists():
+        kept[f"{files.project}/{IGNORE}"] = "the database beside it is still there"
+    return kept
 
 
 def _remove(files: ClientFiles, known: Manifest, todo: Plan) -> None:
     for change in todo.changes:
         files.apply(change)
-    stuck = {left.file for left in todo.left} - set(_kept(files.project))
+    kept = _kept(files, known)
+    stuck = {left.file for left in todo.left} - set(kept)
     files.keep(Manifest(tuple(written for written in known.files if written.file in stuck)))
     # Only folders that a file of ours lay in: the manifest may have come with the repository.
-    above = [folder for one in known.files for folder in one.folders if Path(one.file).is_relative_to(folder)]
-    files.drop_folders(above)
+    ours = [one for one in known.files if one.file not in kept]
+    files.drop_folders([folder for one in ours for folder in one.folders if Path(one.file).is_relative_to(folder)])
 
 
 def _show(todo: Plan, project: Path, *, remove: bool) -> None:
