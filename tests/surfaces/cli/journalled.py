@@ -8,6 +8,7 @@ from typing import Any
 import click.testing
 import msgspec
 
+from handrail.catalog import operation_named
 from handrail.domain.journal.tracking import Tracker
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
@@ -16,7 +17,6 @@ from handrail.store.opening import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.calling import run
 from handrail.surfaces.cli.main import cli
-from handrail.surfaces.mcp.tools import operation_named
 from handrail.wiring import LazyLedger, Place, assemble, settings_at
 from tests.outside.tracking.playground import Playground, write_global_config
 
