@@ -6,6 +6,7 @@ Ctrl-C is in tests/surfaces/cli/test_message.py.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,38 @@ def run_unread(project: Path, *words: str) -> subprocess.CompletedProcess[bytes]
 def test_a_reader_that_leaves_early_is_no_trouble(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = run_unread(tmp_path, *words)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_who_stops_at_a_question_has_stopped_the_command(tmp_path: Path) -> None:
+    create(tmp_path)
+    asked = [*HANDRAIL, "db", "move", str(tmp_path / "new.db"), "--root", str(tmp_path)]
+    with subprocess.Popen(
+        asked,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "HOME": str(tmp_path)},
+    ) as command:
+        assert command.stdout is not None
+        question = b""
+        while not question.endswith(b"[y/N]: "):
+            question += os.read(command.stdout.fileno(), 1000)
+        command.send_signal(signal.SIGINT)
+        _, told = command.communicate(timeout=60)
+    assert (command.returncode, told) == (130, b"\nStopped.\n")
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize(("answer", "told"), [(b"n\n", b"Nothing was done."), (b"", b"Nobody answered")])
+def test_who_does_not_say_yes_is_told_that_nothing_was_done(tmp_path: Path, answer: bytes, told: bytes) -> None:
+    create(tmp_path)
+    asked = [*HANDRAIL, "db", "move", str(tmp_path / "new.db"), "--root", str(tmp_path)]
+    done = subprocess.run(
+        asked, input=answer, capture_output=True, env={**os.environ, "HOME": str(tmp_path)}, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_a_move_is_whole_before_it_is_told(tmp_path: Path) -> None:

@@ -189,11 +189,21 @@ def test_who_abandons_is_asked_for_that_word(project: Path) -> None:
 
 
 @pytest.mark.usefixtures("terminal")
-@pytest.mark.parametrize("option", ["--yes", "--json"])
-def test_at_a_terminal_a_script_is_not_asked(project: Path, option: str) -> None:
+@pytest.mark.parametrize("options", [["--yes"], ["--yes", "--json"]])
+def test_at_a_terminal_a_script_is_not_asked(project: Path, options: list[str]) -> None:
     workspace = waiting(project)
-    assert run(project, "approve", option).exit_code == 0
+    assert run(project, "approve", *options).exit_code == 0
     assert [answer["answer"] for answer in answers(project, workspace)] == ["approve"]
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("command", ["approve", "reject"])
+def test_at_a_terminal_no_output_form_answers_what_nobody_has_seen(project: Path, command: str) -> None:
+    workspace = waiting(project)
+    refused = run(project, command, "--json")
+    assert refused.exit_code == 2
+    assert "add --yes" in msgspec.json.decode(refused.stdout)["error"]["hint"]
+    assert answers(project, workspace) == []
 
 
 def test_without_a_terminal_it_is_said_what_was_approved(project: Path) -> None:

@@ -109,6 +109,16 @@ def test_wrong_use_is_told_in_the_form_that_was_asked_for() -> None:
     assert "did you mean status?" in msgspec.json.decode(unknown.stdout)["error"]["message"]
 
 
+def test_every_question_has_an_answer_for_programs(rich: Facts, tmp_path: Path) -> None:
+    """Nothing is asked where JSON was asked for: the refusal names the option that says yes."""
+    copy = tmp_path / "copy.db"
+    assert run(rich, f"db backup {copy}").exit_code == 0
+    for line in (f"db move {tmp_path / 'x.db'}", f"db restore {copy}", "init --client cursor", "completion --install"):
+        refused = run(rich, f"{line} --json")
+        assert refused.exit_code == 2, (line, refused.output)
+        assert "add --yes" in msgspec.json.decode(refused.stdout)["error"]["hint"], line
+
+
 def test_every_option_of_every_command_is_explained() -> None:
     for leaf in every_leaf():
         for param in leaf.command.params:

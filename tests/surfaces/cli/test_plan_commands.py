@@ -334,9 +334,26 @@ def test_what_could_mean_several_is_refused_with_the_candidates(project: Path) -
     begin(project, "two")
     said = refused(project, "why", "deploy")
     assert "SEVERAL_OPEN" in said
-    assert len(re.findall(r"task_\w+ \(deploy, blocked\)", said)) == 2
+    for name in ("one", "two"):
+        assert re.search(rf'task_\w+ \(blocked, in "{name}"\)', said)
     assert "SEVERAL_OPEN: task_ could mean any of" in refused(project, "show", "task_")
     assert "SEVERAL_OPEN: wf_ could mean any of 2" in refused(project, "done", "wf_")
+
+
+def test_what_changes_a_thing_guesses_nothing(project: Path) -> None:
+    begin(project)
+    assert "did you mean Retry imports?" in refused(project, "done", "Retry", "--abandon")
+    for command in (("done", "", "--abandon"), ("done", " "), ("release", ""), ("show", ""), ("status", "")):
+        done = run(project, *command)
+        assert (done.exit_code, "The name is empty." in done.stderr) == (2, True), command
+    assert shown(project, "done", "retry  imports", "--abandon").startswith('"Retry imports" is abandoned')
+
+
+def test_a_name_is_meant_as_it_is_shown(project: Path) -> None:
+    begin(project, "two\nlines")
+    begin(project, "cafe\u0301")
+    assert run_json(project, "show", "two lines")["name"] == "two\nlines"
+    assert run_json(project, "show", "Caf\u00e9")["name"] == "cafe\u0301"
 
 
 def test_a_mistyped_name_gets_the_nearest(project: Path) -> None:
@@ -348,7 +365,8 @@ def test_a_mistyped_name_gets_the_nearest(project: Path) -> None:
 def test_only_a_workflow_is_done(project: Path) -> None:
     begin(project)
     assert "RUN_NOT_FOUND" in refused(project, "done", "wrap")
-    assert "RUN_NOT_FOUND" in refused(project, "done", task_id(project, "wrap"))
+    assert "is a task, not a workflow" in refused(project, "done", task_id(project, "wrap"))
+    assert "is a workflow; agents hold tasks" in refused(project, "release", "Retry imports")
 
 
 def test_names_of_other_repositories_are_not_meant(project: Path) -> None:
@@ -404,7 +422,7 @@ def test_a_finished_workflow_is_done_by_the_person_and_can_be_taken_back(project
     move(project, "wrap", "in_progress", "completed")
     for argv in (["status"], ["next"], ["show", key], ["why", key]):
         assert f"complete it (`handrail done {key}`)" in " ".join(shown(project, *argv).split())
-    done = run_json(project, "done", "Retry", "--reason", "shipped")
+    done = run_json(project, "done", "Retry imports", "--reason", "shipped")
     assert done == {"id": key, "name": "Retry imports", "status": "completed", "open_tasks": 0, "reason": "shipped"}
     event = run_json(project, "log")[-1]
     assert (event["actor"], event["channel"], event["kind"]) == ("ann", "cli", "workflow.completed")

@@ -111,9 +111,11 @@ def _lines(agent: dict[str, Any], did: str, now: int, room: int) -> Iterator[str
 
 
 def _freed(call: Call, text: str, reason: str | None) -> dict[str, Any]:
-    task = thing_meant(call, text)
-    lease = claim_of(call.work, task) if isinstance(task, Task) else None
-    if not isinstance(task, Task) or lease is None or lease.holder is None:
+    task = thing_meant(call, text, exact=True)
+    if not isinstance(task, Task):
+        raise NotFound(f"{one_line(task.name)} is a workflow; agents hold tasks", hint="`handrail agents` shows whose")
+    lease = claim_of(call.work, task)
+    if lease.holder is None:
         raise NotFound(f"nobody holds {one_line(task.name)}", hint="`handrail agents` shows who has what")
     freed = give_up(call.work, task, lease, reason)
     holder = call.work.get(Agent, lease.holder)

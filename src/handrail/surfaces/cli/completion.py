@@ -15,6 +15,7 @@ from handrail.kernel.errors import InvalidParams
 from handrail.outside.client_files import ClientFiles, this_machine
 from handrail.surfaces.cli.change_lines import action, change_lines, short
 from handrail.surfaces.cli.columns import columns, wrapped
+from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.options import common_options, place_of
 from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.wiring import Place
@@ -82,9 +83,7 @@ def completion(
         for change in changes:
             echo_lines(change_lines(change, place.home))
     if changes and not yes:
-        if as_json:
-            raise InvalidParams("--json asks nothing", hint="add --yes to write")
-        click.confirm("Take this back?" if remove else "Write this?", abort=True)
+        confirm("Take this back?" if remove else "Write this?", as_json=as_json)
     for change in changes:
         files.apply(change)
     if as_json:

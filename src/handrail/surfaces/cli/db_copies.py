@@ -10,6 +10,7 @@ import click
 from handrail import __version__
 from handrail.kernel.errors import InvalidParams, StoreRefused
 from handrail.surfaces.cli.columns import spoken_bytes
+from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.db_store import engine_of, free_name, store_of, store_there, telling, told_to_git
 from handrail.surfaces.cli.options import common_options, place_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
@@ -60,7 +61,7 @@ def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options
     kept = free_name(beside.with_name(f"{beside.name}.before-restore"))
     if not yes:
         size = spoken_bytes(source.stat().st_size)
-        click.confirm(f"Replace {info.location} with {source} ({size})? It is kept as {kept}.", abort=True)
+        confirm(f"Replace {info.location} with {source} ({size})? It is kept as {kept}.", as_json=as_json)
     store.position()  # it may have moved meanwhile: then nothing is kept either
     kept.parent.mkdir(exist_ok=True)
     with telling(quiet=as_json) as tell:

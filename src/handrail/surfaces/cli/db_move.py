@@ -15,6 +15,7 @@ from handrail import __version__
 from handrail.kernel.errors import InvalidParams, PlaceUnusable, StoreUnusable
 from handrail.settings import CONFIG_FILE
 from handrail.surfaces.cli.columns import counted, one_line
+from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.db_store import engine_of, store_of, telling, told_to_git, trusted_address
 from handrail.surfaces.cli.options import common_options, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
@@ -61,7 +62,7 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
         check_target(engine_of(store), address, project=place.project, version=__version__)
         what = "Copy" if keep else "Move"
         after = "" if keep else " and the old one refuses them afterwards"
-        click.confirm(f"{what} {location} to {shown}? Writers wait meanwhile{after}.", abort=True)
+        confirm(f"{what} {location} to {shown}? Writers wait meanwhile{after}.", as_json=as_json)
     way = None if keep else _way_on(place, options, address, yes=yes, quiet=as_json)
     began = time.monotonic()
     with telling(quiet=as_json) as tell:
@@ -105,7 +106,7 @@ def trust(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
         raise InvalidParams(f"{CONFIG_FILE} names no store outside of this project", hint="there is nothing to trust")
     shown = shown_address(db, place.project)
     if not yes:
-        click.confirm(f"Record the work of {place.project} in {shown}?", abort=True)
+        confirm(f"Record the work of {place.project} in {shown}?", as_json=as_json)
     keep_word(db, project=place.project, home=place.home)
     echo_json({"trusted": shown}) if as_json else echo_wrapped(f"{shown} is used from now on")
 
@@ -128,7 +129,7 @@ def release(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
     shown, found = shown_address(address, place.project), found_at(address, place.project)
     left = one_line(found.moved_to or "the other place")
     if is_moved(found.schema) and not yes:
-        click.confirm(f"Use {one_line(shown)} again, without what {left} got since?", abort=True)
+        confirm(f"Use {one_line(shown)} again, without what {left} got since?", as_json=as_json)
     way = _way_back(place, address, found.moved_to, yes=yes, quiet=as_json)
     release_store(address, place.project)
     config, said = _go(place, way)

@@ -92,7 +92,9 @@ def _decide(
     ask: bool,
     as_json: bool,
 ) -> None:
-    asking = ask and not as_json and sits_at_terminal()
+    asking = ask and sits_at_terminal()
+    if asking and as_json:
+        raise InvalidParams("--json shows nothing and asks nothing", hint="add --yes, or look first: approve --show")
     seen = in_one_look(root, options, lambda call: asked_about(call, text)) if asking else None
     while seen is not None:
         _show(seen)

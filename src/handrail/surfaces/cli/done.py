@@ -39,7 +39,7 @@ def done(workflow: str, abandon: bool, reason: str | None, root: Path | None, as
 
 def end(call: Call, workflow: str, *, abandon: bool, reason: str | None) -> dict[str, Any]:
     """Ends the workflow and returns the outcome."""
-    meant = workflow_meant(call, workflow)
+    meant = workflow_meant(call, workflow, exact=True)
     status = "abandoned" if abandon else "completed"
     operation = operation_named("workflow_update_status")
     assert operation is not None, "the catalog has it"

@@ -246,7 +246,7 @@ def _import(call: Call, given: Given, *, quiet: bool) -> Told:
 
 
 def _to_extend(call: Call, key: str) -> Workflow:
-    workflow = workflow_meant(call, key)
+    workflow = workflow_meant(call, key, exact=True)
     check_open(workflow, starting=False)
     plan_to_change(call, workflow)
     return workflow

@@ -19,6 +19,7 @@ from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.approvals import approvals_wanted, said_approvals, write_changes
 from handrail.surfaces.cli.change_lines import action, change_lines, short
 from handrail.surfaces.cli.colour import styled
+from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.options import common_options, place_of
 from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.wiring import Place
@@ -70,9 +71,7 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
     has_work = bool(todo.changes or (remove and known.files))
     writes = has_work and not only_print
     if writes and not yes:
-        if as_json:
-            raise InvalidParams("--json asks nothing", hint="add --yes to write, or --print to look")
-        click.confirm("Take this back?" if remove else "Write this?", abort=True)
+        confirm("Take this back?" if remove else "Write this?", as_json=as_json, look="--print")
     if writes:
         _remove(files, known, todo) if remove else write_changes(files, known, todo)
     if as_json:

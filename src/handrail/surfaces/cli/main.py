@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 AS_JSON = "handrail.as_json"
 """The key under which it is noted that the answer, whatever it is, should be JSON."""
-STOPPED, LEFT_ALONE = 130, 141
-"""The shells' exit codes for a command ended by Ctrl-C, and for one whose reader went away first."""
+REFUSED, STOPPED, LEFT_ALONE = 1, 130, 141
+"""The exit codes of a command that did nothing, and the shells' for one ended by Ctrl-C and for one whose reader went
+away first."""
+DECLINED = "Nothing was done."
+UNANSWERED = "Nobody answered, so nothing was done. If the command has --yes, that answers for you."
 
 HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Begin": {
@@ -131,12 +134,22 @@ class LazyGroup(click.Group):
             if not ctx.meta[AS_JSON]:
                 raise
             _end_misused(error)
+        except click.Abort as abort:  # click's word for Ctrl-C at a question, for a closed input, and for a no
+            if isinstance(abort.__context__, KeyboardInterrupt):
+                _end_stopped()
+            unasked = isinstance(abort.__context__, EOFError)
+            click.echo(f"{chr(10) if unasked else ''}{UNANSWERED if unasked else DECLINED}", err=True)
+            sys.exit(REFUSED)
         except KeyboardInterrupt:
-            click.echo("\nStopped.", err=True)
-            sys.exit(STOPPED)
+            _end_stopped()
         except BrokenPipeError:  # `handrail log | head -1`: the reader has left, which is fine
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(LEFT_ALONE)
+
+
+def _end_stopped() -> NoReturn:
+    click.echo("\nStopped.", err=True)
+    sys.exit(STOPPED)
 
 
 def _end_misused(error: click.UsageError) -> NoReturn:

@@ -5,6 +5,7 @@ Contains no command and prints nothing. Reading does not create a store.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,14 +13,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from handrail.domain.work.explaining import explain_workflow
+from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.errors import NotFound, NothingOpen, RunNotFound, SeveralOpen
+from handrail.kernel.errors import InvalidParams, NotFound, NothingOpen, RunNotFound, SeveralOpen
 from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import LAST, Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
-from handrail.surfaces.cli.columns import one_line, said
+from handrail.surfaces.cli.columns import fit, one_line, said
 from handrail.surfaces.cli.options import person, place_of, settings_of, typed_text
 from handrail.surfaces.cli.runs import run_sentence
 from handrail.toolsets.here import SHOWN, open_workflows, workflow_here
@@ -29,6 +31,8 @@ ThingT = TypeVar("ThingT", bound=Task | Workflow)
 
 LOOKED_THROUGH = 50
 """How many workflows are searched for a name."""
+NAME_COLUMNS = 40
+"""How much of a name a refusal repeats."""
 _PREFIXES = ("wf_", "task_")
 _WHERE = "`handrail status` shows what is open, `handrail search WORDS` finds the rest"
 _BEGIN = "ask your agent to plan its work with Handrail, or `handrail import FILE`"
@@ -46,28 +50,40 @@ def looking_call(place: Place, options: dict[str, Any]) -> Call:
     return assemble(place, settings, ledger=looking_ledger(place, settings)).call
 
 
-def thing_meant(call: Call, text: str) -> Task | Workflow:
-    """The task or workflow a person means, by id, the beginning of an id, or name; open ones come before ended ones."""
-    text = typed_text(text)
-    for search in _SEARCHES:
+def thing_meant(call: Call, text: str, *, exact: bool = False) -> Task | Workflow:
+    """The task or workflow a person means, by id, name, or the beginning of either; open ones come before ended ones.
+    `exact`, for commands that change it: the beginning of a name is not enough."""
+    text = _given(text)
+    for search in _EXACT_SEARCHES if exact else _SEARCHES:
         found = search(call, text)
         if found:
-            return _only(found, text)
+            return _only(call, found, text)
     raise NotFound(
         f"there is no task or workflow {one_line(text)}{did_you_mean(text, _names(call))}",
         hint=_WHERE,
     )
 
 
-def workflow_meant(call: Call, text: str) -> Workflow:
+def workflow_meant(call: Call, text: str, *, exact: bool = False) -> Workflow:
     """The workflow a person means, found in the same ways; never a task."""
-    text = typed_text(text)
-    for search in _SEARCHES:
+    text = _given(text)
+    for search in _EXACT_SEARCHES if exact else _SEARCHES:
         found = [thing for thing in search(call, text) if isinstance(thing, Workflow)]
         if found:
-            return _only(found, text)
+            return _only(call, found, text)
+    task = call.work.get(Task, text)
+    if task is not None:
+        raise RunNotFound(f"{task.id} is a task, not a workflow", hint=f"it is part of {task.workflow_id}")
     names = [one.name for some in (open_workflows, ended_workflows) for one in some(call, LOOKED_THROUGH)]
     raise RunNotFound(f"there is no workflow {one_line(text)}{did_you_mean(text, names)}", hint=_WHERE)
+
+
+def _given(text: str) -> str:
+    """What was typed. Nothing at all, as from a variable that is not set, must not mean anything."""
+    text = typed_text(text)
+    if not text.strip():
+        raise InvalidParams("The name is empty.", hint=_WHERE)
+    return text
 
 
 def workflow_meant_or_open(call: Call, text: str | None) -> Workflow:
@@ -103,11 +119,11 @@ def done_by(workflow: Workflow) -> str:
     return f"`handrail done {workflow.id}`"
 
 
-def _only(found: Sequence[ThingT], text: str) -> ThingT:
+def _only(call: Call, found: Sequence[ThingT], text: str) -> ThingT:
     if len(found) == 1:
         return found[0]
     shown = found[:SHOWN]
-    listed = ", ".join(f"{thing.id} ({one_line(thing.name)}, {said(_state(thing))})" for thing in shown)
+    listed = ", ".join(f"{thing.id} ({_told_apart(call, thing, text)})" for thing in shown)
     raise SeveralOpen(
         f"{one_line(text)} could mean any of {len(found) if len(found) <= SHOWN else f'more than {SHOWN}'}",
         hint=f"say which by its id: {listed}{' …' if len(found) > SHOWN else ''}",
@@ -115,8 +131,12 @@ def _only(found: Sequence[ThingT], text: str) -> ThingT:
     )
 
 
-def _state(thing: Task | Workflow) -> str:
-    return thing.shown_status if isinstance(thing, Task) else thing.status
+def _told_apart(call: Call, thing: Task | Workflow, text: str) -> str:
+    """What tells a thing from others of its name: its state, and the workflow it is part of."""
+    name = "" if thing.name == text else f"{fit(thing.name, NAME_COLUMNS)}, "
+    if not isinstance(thing, Task):
+        return f"{name}workflow, {said(thing.status)}"
+    return f'{name}{said(thing.shown_status)}, in "{fit(workflow_of(call.work, thing).name, NAME_COLUMNS)}"'
 
 
 def _by_id(call: Call, text: str) -> list[Task | Workflow]:
@@ -175,5 +195,25 @@ def _names(call: Call) -> list[str]:
     return names
 
 
-_SEARCHES = (_by_id, _by_name, _by_id_beginning, _by_name_beginning, _ended_by_name, _ended_by_name_beginning)
-"""The ways to find what is meant, the most certain first."""
+def _as_shown(call: Call, text: str) -> list[Task | Workflow]:
+    """By the name as it is shown: line breaks and how an accent is written do not show, and case is easily missed."""
+    wanted = _plain(text)
+    workflows = [*open_workflows(call, LOOKED_THROUGH), *ended_workflows(call, LOOKED_THROUGH)]
+    found: list[Task | Workflow] = [workflow for workflow in workflows if _plain(workflow.name) == wanted]
+    for workflow in workflows:
+        first = call.work.select(Task, Query((("workflow_id", workflow.id),), ("sequence",), LOOKED_THROUGH))
+        found += [task for task in first if _plain(task.name) == wanted]
+    return found
+
+
+def _plain(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", one_line(name)).casefold().split())
+
+
+_EXACT_SEARCHES = (_by_id, _by_name, _by_id_beginning, _ended_by_name, _as_shown)
+"""The ways to find what is meant without guessing."""
+_SEARCHES = (
+    *(_by_id, _by_name, _by_id_beginning, _by_name_beginning, _ended_by_name, _ended_by_name_beginning),
+    _as_shown,
+)
+"""All ways to find what is meant, the most certain first."""
