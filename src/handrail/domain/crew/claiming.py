@@ -120,10 +120,10 @@ def check_writer(unit: UnitOfWork, task: Task, writer: Writer, rules: CrewRules)
             unit.record("task.claim_resumed", lease.with_holding(again, now), data={"agent_id": writer.agent_id})
         return
     if held or writer.fence is not None:
-        raise _held(unit, task, lease, writer, held=held)
+        raise _claim_held(unit, task, lease, writer, held=held)
 
 
-def _held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: bool) -> ClaimHeld:
+def _claim_held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: bool) -> ClaimHeld:
     details: dict[str, Any] = {"task_id": task.id, "fence": lease.fence}
     if held:
         holder = unit.get(Agent, lease.holder or "")

@@ -55,7 +55,7 @@ def post(
         recipient_id=recipient_id,
         status="unread",
         reply_to_id=answers.id if answers is not None else None,
-        created_at=_dated(unit, last, answers),
+        created_at=_creation_time(unit, last, answers),
         read_at=None,
         sequence=(last[0].sequence if last else 0) + 1,
         urgency=PRIORITIES.index(letter.priority),
@@ -65,7 +65,7 @@ def post(
     return message
 
 
-def _dated(unit: UnitOfWork, last: list[Message], answers: Message | None) -> int:
+def _creation_time(unit: UnitOfWork, last: list[Message], answers: Message | None) -> int:
     before = list(last)
     if answers is not None:
         before += unit.select(Message, Query((("thread_id", answers.thread_id),), ("-created_at", "-id"), 1))

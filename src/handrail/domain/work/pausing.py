@@ -19,10 +19,10 @@ def status_event(unit: UnitOfWork, workflow: Workflow) -> Event | None:
     """The event that gave a workflow its current status; None if it is too far back to be found."""
     about = Only(streams=(workflow.stream,), kinds=("workflow.", "pipeline."))
     events = unit.newest(LOOKED_AT, about)
-    return next((event for event in reversed(events) if _made(event, workflow.status)), None)
+    return next((event for event in reversed(events) if _is_move_to(event, workflow.status)), None)
 
 
-def _made(event: Event, status: str) -> bool:
+def _is_move_to(event: Event, status: str) -> bool:
     if event.kind.endswith(f".{status}"):
         return True
     return any(row.get("status") == status for row in event.rows("workflow"))
