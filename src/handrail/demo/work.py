@@ -64,7 +64,7 @@ def foresight(play: Play) -> None:
     _begin(play, play.cleo, USAGE, ["README.md"])
     _edit(play, play.ada, PARSE, texts.PARSE)
     _edit(play, play.cleo, USAGE, texts.USAGE)
-    clash = _foreseen(play, play.cleo)
+    clash = _report_conflicts(play, play.cleo)
     assert clash, "both changed the same line"
     play.cleo.call(
         "message_send",
@@ -81,7 +81,7 @@ def foresight(play: Play) -> None:
         play.ada.says(f'reads a message from {sender}: "{message["subject"]}"')
         play.ada.call("message_mark_read", message_ids=[message["id"]])
     _edit(play, play.ada, PARSE, texts.TAKEN_BACK, doing="takes back")
-    _foreseen(play, play.ada)
+    _report_conflicts(play, play.ada)
 
 
 def journals(play: Play) -> None:
@@ -152,7 +152,7 @@ def _edit(play: Play, agent: Agent, task: str, files: Mapping[str, str], doing: 
     agent.says(f"{doing} {', '.join(files)}")
 
 
-def _foreseen(play: Play, agent: Agent) -> bool:
+def _report_conflicts(play: Play, agent: Agent) -> bool:
     """Asks git what would not merge, and reports it."""
     seen = agent.call("workspace_list", workflow_id=play.workflow)
     if seen.get("problem"):
