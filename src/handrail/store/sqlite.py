@@ -120,7 +120,7 @@ class SqliteEngine:
         return int(self._writer.execute("PRAGMA user_version").get)
 
     def _make_current(self) -> None:
-        found = self._look()
+        found = self._own_schema()
         if found > LATEST:
             self._refuse(found)
         if found == LATEST and self._writer.execute("PRAGMA journal_mode").get == "wal":
@@ -130,9 +130,9 @@ class SqliteEngine:
                 self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
                 self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
             for step in STEPS:
-                self._take(step.number, step.sql, step.since)
+                self._apply_migration(step.number, step.sql, step.since)
 
-    def _look(self) -> int:
+    def _own_schema(self) -> int:
         """The file's schema. Refuses a file that holds something and is not ours."""
         self._writer.execute("BEGIN")  # one consistent read: another process may be creating the tables right now
         try:
@@ -144,7 +144,7 @@ class SqliteEngine:
             self._roll_back()
         return found
 
-    def _take(self, number: int, text: str, since: str) -> None:
+    def _apply_migration(self, number: int, text: str, since: str) -> None:
         """Takes one step in one transaction; another process may have taken it while we waited."""
         self._writer.execute("BEGIN IMMEDIATE")
         try:
@@ -259,16 +259,16 @@ class SqliteEngine:
             self._gate.leave_to(depth)
         except BaseException as error:
             self._gate.leave_to(depth)
-            told = self._told(error)
+            refusal = self._as_refusal(error)
             for pending in batch:
-                pending.error = pending.error or told
+                pending.error = pending.error or refusal
             if not isinstance(error, Exception):
                 raise
         finally:
             for pending in batch:
                 pending.done = True
 
-    def _told(self, error: BaseException) -> Exception:
+    def _as_refusal(self, error: BaseException) -> Exception:
         """The error to give a group's writers when the thread that wrote for them failed."""
         if isinstance(error, apsw.Error):
             return refusal_for(error, self._path) or error
