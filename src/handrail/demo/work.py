@@ -8,7 +8,7 @@ from pathlib import Path
 from handrail.demo import texts
 from handrail.demo.play import Agent, Play
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import LETTERS, told, totals
+from handrail.domain.journal.file_changes import LETTERS, totals, totals_in_words
 from handrail.domain.journal.keeping import LOOKING, snapshot_of
 
 PARSE, COUNT, USAGE, JOIN = (task["name"] for task in texts.PLAN["tasks"])  # type: ignore[index]
@@ -174,7 +174,7 @@ def _complete(play: Play, agent: Agent, task: str, summary: str) -> None:
     files = done["files_changed"]
     names = ", ".join(f"{LETTERS[kind]} {path}" for kind in LETTERS for path in files[kind])
     scope = "as planned" if done["verification"]["scope_match"] else "outside its areas"
-    agent.says(f'completes "{task}": {names} ({told(totals(entry.report["files"]))}), {scope}')
+    agent.says(f'completes "{task}": {names} ({totals_in_words(totals(entry.report["files"]))}), {scope}')
 
 
 def _show_patch(play: Play, agent: Agent, task: str) -> None:

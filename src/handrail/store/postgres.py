@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.store import statements as sql
-from handrail.store.copying import EVENT, Rows, Still, Tell, differences, untold
+from handrail.store.copying import EVENT, Rows, Still, Tell, differences, report_nothing
 from handrail.store.migrations import LATEST
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.tables import UNIQUE
@@ -381,19 +381,19 @@ class PostgresEngine:
                 break
         schema_of(session, self.location, self._version)
 
-    def backup(self, target: str, tell: Tell = untold) -> None:
+    def backup(self, target: str, tell: Tell = report_nothing) -> None:
         """Makes a consistent copy, as a SQLite store, while others write."""
         with self._connections.taken() as session:
             session.do(f"{BEGIN_LOOK[0]}; {copying.UNHURRIED}")
             copying.write_file(copying.PostgresRows(session), Path(target), self._version, tell)
             session.do("COMMIT")
 
-    def restore(self, source: str, tell: Tell = untold) -> None:
+    def restore(self, source: str, tell: Tell = report_nothing) -> None:
         """Replaces our content with a backup's, in one transaction."""
         with copying.rows_of_file(Path(source), self._version) as rows:
             self._fill(rows, tell, instead=True)
 
-    def fill(self, source: Rows, tell: Tell = untold) -> None:
+    def fill(self, source: Rows, tell: Tell = report_nothing) -> None:
         self._fill(source, tell, instead=False)
 
     def _fill(self, source: Rows, tell: Tell, *, instead: bool) -> None:

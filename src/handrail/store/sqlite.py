@@ -19,7 +19,7 @@ import apsw
 from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
 from handrail.store import sqlite_upkeep as upkeep
 from handrail.store import statements as sql
-from handrail.store.copying import Rows, Still, Tell, differences, untold
+from handrail.store.copying import Rows, Still, Tell, differences, report_nothing
 from handrail.store.gate import Gate
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
@@ -446,19 +446,19 @@ class SqliteEngine:
             with self._writing():
                 yield SqliteStill(self._writer)
 
-    def fill(self, source: Rows, tell: Tell = untold) -> None:
+    def fill(self, source: Rows, tell: Tell = report_nothing) -> None:
         with self._leader, translated(self._path), self._gate.held():
             fill_from(self._writer, source, tell)
         problems = differences(source, SqliteRows(self._writer))
         if problems:
             raise StoreUnusable(f"{self._path} is not a true copy: {problems[0]}", hint="remove it, and copy again")
 
-    def backup(self, target: str, tell: Tell = untold) -> None:  # noqa: ARG002 - SQLite does it in one go
+    def backup(self, target: str, tell: Tell = report_nothing) -> None:  # noqa: ARG002 - SQLite does it in one go
         """Makes a consistent copy while others write."""
         with self._borrowed() as connection, translated(Path(target)):
             connection.execute("VACUUM INTO ?", (target,))
 
-    def restore(self, source: str, tell: Tell = untold) -> None:
+    def restore(self, source: str, tell: Tell = report_nothing) -> None:
         """Replaces our content with a backup's, in one step that other processes see like any other write."""
         with translated(Path(source)):
             kept = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import CrewRules, Writer
 from handrail.domain.crew.lease import Lease, free_lease
-from handrail.domain.crew.posting import post_taken
+from handrail.domain.crew.posting import post_takeover
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.moving import blocked, check_open, move_task, workflow_of
 from handrail.domain.work.task import RUNNING, Task
@@ -70,7 +70,7 @@ def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start
         told = {"agent_id": agent.id, "fence": mine.fence, **({"taken_from": before} if before else {})}
         edit.record("task.claimed", mine, data=told)
         if before is not None:
-            post_taken(unit, before, task, agent, mine.fence)
+            post_takeover(unit, before, task, agent, mine.fence)
     if start and changed.status != "in_progress":
         changed = move_task(unit, changed, "in_progress")
     return Claimed(True, mine, changed, before)

@@ -83,7 +83,7 @@ def unread_count(unit: UnitOfWork, agent_id: str) -> int:
     return unit.count(Message, unread(agent_id, unit.now_ms()))
 
 
-def post_taken(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
+def post_takeover(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
     """Leaves a notice for an agent that another one has its task now."""
     _post_loss(unit, loser_id, task, {"now_held_by": taker.id, "name": taker.name, "fence": fence})
 

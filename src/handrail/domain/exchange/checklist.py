@@ -1,8 +1,8 @@
 """Reads and writes Markdown check lists: `- [ ] name (needs: other)`, parts indented, text under an item.
 
 A check list holds names, what is done (`[x]`), under way (`[/]`) or given up (`[-]`, `[~]`), parts, order,
-dependencies, descriptions, and spec-kit's marks (`T001`, `[P]`). It cannot hold anything else of a plan: `unsaid` lists
-that. Reading what was written gives the same again.
+dependencies, descriptions, and spec-kit's marks (`T001`, `[P]`). It cannot hold anything else of a plan: `left_out`
+lists that. Reading what was written gives the same again.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ def _need(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else msgspec.json.encode(name).decode()
 
 
-def unsaid(document: PlanDocument) -> list[str]:
+def left_out(document: PlanDocument) -> list[str]:
     """What a check list leaves out of a document, in words."""
     tasks = document.tasks
     read_again = [msgspec.structs.replace(task, status=STATES[MARKS.get(task.status, " ")]) for task in tasks]

@@ -42,8 +42,8 @@ def _lines(document: PlanDocument) -> Iterator[dict[str, Any]]:
 
 def _nondefault_fields(record: msgspec.Struct) -> dict[str, Any]:
     """The fields that differ from their defaults, in order."""
-    values = ((name, getattr(record, name), unsaid) for name, unsaid in _fields(type(record)))
-    return {name: _with_sorted_keys(value) for name, value, unsaid in values if value != unsaid}
+    values = ((name, getattr(record, name), default) for name, default in _fields(type(record)))
+    return {name: _with_sorted_keys(value) for name, value, default in values if value != default}
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.domain.pipeline.engine import Action, failure_gate, is_sent_back_too_often, ready
 from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.handing_out import taken, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, text_hash
 from handrail.domain.pipeline.state import RunState, all_again, finish
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 
@@ -81,7 +81,7 @@ def asks_to_review_again(phase: Phase, state: RunState) -> bool:
 def _with_accepted(state: RunState, name: str | None, text: str | None) -> RunState:
     if name is None or text_hash(text or "") in state.judged.get(name, [])[-1:]:
         return state
-    return taken(state, name, text or "")
+    return accept_file(state, name, text or "")
 
 
 def meanings(flow: Flow, state: RunState, gate: Action) -> dict[str, str]:

@@ -15,7 +15,7 @@ from handrail.domain.pipeline.budget import spent, stricter
 from handrail.domain.pipeline.documents import judgement_in
 from handrail.domain.pipeline.estimating import Cost
 from handrail.domain.pipeline.flow import NUMBER, Flow, Phase, numbered
-from handrail.domain.pipeline.handing_out import taken, task_states, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, task_states, text_hash
 from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, learn
 from handrail.domain.pipeline.run import FOR_PEOPLE, PipelineRun
 from handrail.domain.pipeline.state import Facts, RunState, TaskState, finish, is_left_out, outputs_of
@@ -186,7 +186,7 @@ def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str
     _check_there(written, files, phase_id)
     _check_passed(before, state, files, phase_id)
     for name in written:
-        state = taken(state, name, files[name])
+        state = accept_file(state, name, files[name])
     left = any(not task.implemented for task in state.tasks)  # tasks for people, or none was started
     given = [phase.id for phase in before if phase is not doing or not left]
     for phase_given in given:

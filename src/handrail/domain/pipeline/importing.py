@@ -113,7 +113,7 @@ class Setback(NamedTuple):
     """The task that is done again, if it is not the whole phase."""
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         whole = f"{self.phase} and all that follow are done again"
         what = whole if self.task is None else f"{self.phase} does task {self.task} again"
         return f"{self.file} {self.why}, so {what}"
@@ -178,7 +178,7 @@ def imported_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: D
     if ended is not None:
         workflow = msgspec.structs.replace(workflow, status=ended)
     run = msgspec.structs.replace(read, id=workflow.id)
-    again = {"again": [one.told for one in setbacks[:TOLD]]} if setbacks else {}
+    again = {"again": [one.sentence for one in setbacks[:TOLD]]} if setbacks else {}
     unit.record("pipeline.imported", workflow, run, data={"workspace": run.workspace, **again})
     return Imported(run, setbacks)
 

@@ -11,15 +11,15 @@ import msgspec
 from handrail.domain.pipeline.documents import Finding, findings_in, judgement_in
 from handrail.domain.pipeline.engine import one_task_list, ready
 from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.handing_out import is_old, settled, taken, task_states, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, is_old, settled, task_states, text_hash
 from handrail.domain.pipeline.state import (
     Facts,
     RunState,
     TaskState,
     all_again,
     back_to,
+    count_unusable,
     finish,
-    in_vain,
     present_phase,
     progressed,
     unreviewed,
@@ -47,13 +47,13 @@ def report(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], 
     done = _report_by_kind(flow, state, phase, files)
     # Anything that sends work back was read and acted on first; a report that merely has to be repeated left no trace.
     nothing = done.hint == REVISE and done.state.judged == state.judged
-    after = in_vain(done.state, phase.id) if nothing else progressed(done.state)
+    after = count_unusable(done.state, phase.id) if nothing else progressed(done.state)
     return done._replace(state=with_reason(after, phase.id, done.warning))
 
 
 def refused(state: RunState, phase_id: str, why: str) -> RunState:
     """The run after an action without a usable result: it is handed out again, with the reason, until it is done."""
-    return in_vain(state, phase_id).but(again={**state.again, phase_id: why})
+    return count_unusable(state, phase_id).but(again={**state.again, phase_id: why})
 
 
 def fail(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str, error: str) -> Reported:
@@ -138,7 +138,7 @@ def _report_document(flow: Flow, state: RunState, phase: Phase, files: Mapping[s
             phase=phase.id,
             file=name,
         )
-    state = finish(taken(state, name, text), phase.id)
+    state = finish(accept_file(state, name, text), phase.id)
     if any(other.kind == "tasks" and other.plan == name for other in flow.phases):
         state = state.but(tasks=task_states(text, name), plan=text_hash(text))
     return Reported(state, PROCEED, name)
@@ -156,7 +156,7 @@ def _report_review(flow: Flow, state: RunState, phase: Phase, files: Mapping[str
         warning = f"{why}; it needs one line such as: ## Verdict: {phase.passes[0]} (one of {expected})"
         return Reported(state.but(unread=counted), REVISE, name, warning=warning)
     found = tuple(findings_in(text))
-    state = taken(state, name, text).but(unread={**state.unread, phase.id: 0})
+    state = accept_file(state, name, text).but(unread={**state.unread, phase.id: 0})
     if verdict in phase.passes:
         return Reported(
             finish(state.but(approved=[*state.approved, phase.id]), phase.id), PROCEED, name, verdict, found
@@ -191,7 +191,7 @@ def _report_implementation(state: RunState, phase: Phase, files: Mapping[str, st
         if text.strip() and not is_old(state, name, text):
             written.append(name)
             done = msgspec.structs.replace(state.task(number), implemented=True, verdict=None)
-            state = taken(state.with_task(done), name, text)
+            state = accept_file(state.with_task(done), name, text)
     if not written:
         raise ArtefactMissing(
             f"{phase.id} has written none of {', '.join(list(awaited.values())[:10])}",
@@ -224,7 +224,7 @@ def _report_task_reviews(flow: Flow, state: RunState, phase: Phase, files: Mappi
         read.append(name)
         verdicts.append(verdict)
         found += findings_in(text)
-        state = taken(state.with_task(_with_verdict(task, verdict, passed=verdict in phase.passes)), name, text)
+        state = accept_file(state.with_task(_with_verdict(task, verdict, passed=verdict in phase.passes)), name, text)
     if unclear:
         state = state.but(unread={**state.unread, phase.id: state.unread.get(phase.id, 0) + 1})
     else:

@@ -234,12 +234,12 @@ def envelope(event: Event) -> dict[str, Any]:
         "kind": event.kind.upper(),
         "msg": line_of(event),
     }
-    if told := told_data(event):
+    if told := data_without_boards(event):
         shown["data"] = bounded(told)
     return shown
 
 
-def told_data(event: Event) -> Mapping[str, Any]:
+def data_without_boards(event: Event) -> Mapping[str, Any]:
     """An event's data, without the contents of boards."""
     if not event.kind.startswith(BOARDS):
         return event.data

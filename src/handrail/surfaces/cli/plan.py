@@ -19,7 +19,7 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import LAST, Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
-from handrail.surfaces.cli.columns import one_line, said
+from handrail.surfaces.cli.columns import as_words, one_line
 from handrail.surfaces.cli.options import person, place_of, settings_of, typed_text
 from handrail.surfaces.cli.runs import run_sentence
 from handrail.toolsets.here import SHOWN, open_workflows, workflow_here
@@ -107,7 +107,7 @@ def _only(found: Sequence[ThingT], text: str) -> ThingT:
     if len(found) == 1:
         return found[0]
     shown = found[:SHOWN]
-    listed = ", ".join(f"{thing.id} ({one_line(thing.name)}, {said(_state(thing))})" for thing in shown)
+    listed = ", ".join(f"{thing.id} ({one_line(thing.name)}, {as_words(_state(thing))})" for thing in shown)
     raise SeveralOpen(
         f"{one_line(text)} could mean any of {len(found) if len(found) <= SHOWN else f'more than {SHOWN}'}",
         hint=f"say which by its id: {listed}{' …' if len(found) > SHOWN else ''}",
