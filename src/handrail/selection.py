@@ -33,7 +33,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     def with_toolsets(self, names: Sequence[str]) -> Selection:
         """The same selection with more toolsets appended."""
-        added = [_known(name) for name in names]
+        added = [_toolset_named(name) for name in names]
         return msgspec.structs.replace(self, toolsets=tuple(dict.fromkeys((*self.toolsets, *added))))
 
 
@@ -113,7 +113,7 @@ def _expand(name: str) -> tuple[str, ...]:
     announced = {toolset for family in ANNOUNCED.values() for toolset in family}
     if name != DYNAMIC and (name in _BY_NAME or name in announced):
         return (name,)
-    return (_known(name).name,)
+    return (_toolset_named(name).name,)
 
 
 def _members(family: str) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def _members(family: str) -> tuple[str, ...]:
     return (*built, *ANNOUNCED.get(family, ()))
 
 
-def _known(name: str) -> Toolset:
+def _toolset_named(name: str) -> Toolset:
     if name == DYNAMIC:
         raise ToolsetUnknown("dynamic is turned on by --dynamic", hint="pass --dynamic beside --profile or --toolsets")
     if name in _BY_NAME:

@@ -158,7 +158,7 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
     try:
         return msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as problem:
-        raise _unfit(str(problem), values, sources) from None
+        raise _invalid_value(str(problem), values, sources) from None
 
 
 def _check_not_weakened(file: Mapping[str, Any], values: Mapping[str, Any]) -> None:
@@ -176,7 +176,7 @@ def _check_not_weakened(file: Mapping[str, Any], values: Mapping[str, Any]) -> N
         )
 
 
-def _unfit(problem: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> SettingInvalid:
+def _invalid_value(problem: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> SettingInvalid:
     """A value that its setting does not accept: what it must be, and where the value came from."""
     path = path_of(problem)
     name = path.partition("[")[0]

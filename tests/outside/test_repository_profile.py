@@ -130,13 +130,13 @@ def test_a_home_folder_is_not_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every folder that is listed, as often as it is."""
     found: list[str] = []
-    real = repository_profile._listed
+    real = repository_profile._list_files
 
     def listed(top: str) -> tuple[str | None, list[str]]:
         found.append(top)
         return real(top)
 
-    monkeypatch.setattr(repository_profile, "_listed", listed)
+    monkeypatch.setattr(repository_profile, "_list_files", listed)
     return found
 
 

@@ -460,7 +460,7 @@ def test_another_ledger_is_noticed(store: Store, file: Path) -> None:
 def test_two_searches_at_once_wait_for_each_other(store: Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on, in_the_way = threading.Event(), threading.Event(), threading.Event()
     order: list[str] = []
-    real = FileLock._stand
+    real = FileLock._wait_for_lock
 
     def watched(lock: FileLock) -> None:
         in_the_way.set()  # only who has to wait gets here
@@ -476,7 +476,7 @@ def test_two_searches_at_once_wait_for_each_other(store: Store, file: Path, monk
         order.append("second")
         assert index._execute("SELECT count(*) FROM kept").get == 4, "the first has done the work"
 
-    monkeypatch.setattr(FileLock, "_stand", watched)
+    monkeypatch.setattr(FileLock, "_wait_for_lock", watched)
     first = threading.Thread(target=with_index, args=(file, slow))
     first.start()
     assert begun.wait(20)

@@ -8,7 +8,7 @@ import pytest
 
 from handrail.kernel.errors import InvalidParams
 from handrail.operation import Field, Question
-from handrail.surfaces.asking import REMEMBERED, Asked, Patience, Waited, filled, kept_telling
+from handrail.surfaces.asking import REMEMBERED, Asked, Patience, Waited, filled, merge_told_once
 
 QUESTION = Question(
     id="gate_1",
@@ -118,4 +118,4 @@ def test_who_waits_is_told_now_and_then() -> None:
     ],
 )
 def test_what_is_told_once_is_not_lost(earlier: Any, result: Any, together: Any) -> None:
-    assert kept_telling(("report", "warning"), earlier, result) == together
+    assert merge_told_once(("report", "warning"), earlier, result) == together

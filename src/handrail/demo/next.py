@@ -24,16 +24,16 @@ def what_comes_next(play: Play) -> None:
     play.stage.title("What comes next")
     play.ada.call("workflow_update_status", id=play.workflow, status="completed")
     play.ada.says("closes the plan: all of it is done")
-    workflow, tasks = _planned(play)
-    _journalled(play, play.ben, workflow, FOLD, texts.FOLDING, "Letters fold by NFKC, then by case.")
-    _journalled(play, play.ada, workflow, READ, texts.READING, "Three encodings are tried, in order.", review=True)
-    _decided(play, tasks[BY_LANGUAGE])
-    _under_way(play, workflow, tasks)
+    workflow, tasks = _make_plan(play)
+    _do_task(play, play.ben, workflow, FOLD, texts.FOLDING, "Letters fold by NFKC, then by case.")
+    _do_task(play, play.ada, workflow, READ, texts.READING, "Three encodings are tried, in order.", review=True)
+    _log_decisions(play, tasks[BY_LANGUAGE])
+    _start_tasks(play, workflow, tasks)
     Orchestrated(play, LANGUAGE).go(to_the_gate=True)
     play.ada.says("leaves the run at its gate: it waits for you")
 
 
-def _planned(play: Play) -> tuple[str, dict[str, str]]:
+def _make_plan(play: Play) -> tuple[str, dict[str, str]]:
     made = play.ada.call(
         "workflow_create",
         name="Every language",
@@ -50,7 +50,7 @@ def _planned(play: Play) -> tuple[str, dict[str, str]]:
     return made["id"], {task["name"]: task["id"] for task in (*offered, *waiting)}
 
 
-def _journalled(
+def _do_task(
     play: Play, agent: Agent, workflow: str, task: str, files: Mapping[str, str], summary: str, *, review: bool = False
 ) -> None:
     """A task from its claim to its end, in the main working copy; files written outside its areas are reported."""
@@ -82,7 +82,7 @@ def _journalled(
     agent.says(f'completes "{task}": {told}{", and asks you to look at it" if review else ""}')
 
 
-def _decided(play: Play, task_id: str) -> None:
+def _log_decisions(play: Play, task_id: str) -> None:
     """Two decisions, the second of which replaces the first."""
     question = "What is a language here?"
     options = ["a script", "a locale", "what the file says"]
@@ -109,7 +109,7 @@ def _decided(play: Play, task_id: str) -> None:
     play.ben.says(f'decides again: "{question}" what the file says, else a guess')
 
 
-def _under_way(play: Play, workflow: str, tasks: Mapping[str, str]) -> None:
+def _start_tasks(play: Play, workflow: str, tasks: Mapping[str, str]) -> None:
     """What each agent is doing: one in a worktree, one retrying after a failure, one asking you something."""
     ada, ben, cleo = play.agents
     for agent, task in ((ada, FUZZ), (ben, BY_LANGUAGE), (cleo, CUT)):

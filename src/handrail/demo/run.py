@@ -36,9 +36,9 @@ class Orchestrated:
         self._wanted = wanted
         self._designs = 0
         self._said: list[str] = []
-        self._workspace = self._begun()
+        self._workspace = self._begin_run()
 
-    def _begun(self) -> str:
+    def _begin_run(self) -> str:
         ada = self._play.ada
         asked = ada.call("pipeline_init", arguments=self._wanted.request, current_branch="main")
         ready = ada.call(

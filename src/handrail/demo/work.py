@@ -8,7 +8,7 @@ from pathlib import Path
 from handrail.demo import texts
 from handrail.demo.play import Agent, Play
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import LETTERS, told, totals
+from handrail.domain.journal.file_changes import LETTERS, totals, totals_in_words
 from handrail.domain.journal.keeping import LOOKING, snapshot_of
 
 PARSE, COUNT, USAGE, JOIN = (task["name"] for task in texts.PLAN["tasks"])  # type: ignore[index]
@@ -64,7 +64,7 @@ def foresight(play: Play) -> None:
     _begin(play, play.cleo, USAGE, ["README.md"])
     _edit(play, play.ada, PARSE, texts.PARSE)
     _edit(play, play.cleo, USAGE, texts.USAGE)
-    clash = _foreseen(play, play.cleo)
+    clash = _report_conflicts(play, play.cleo)
     assert clash, "both changed the same line"
     play.cleo.call(
         "message_send",
@@ -81,7 +81,7 @@ def foresight(play: Play) -> None:
         play.ada.says(f'reads a message from {sender}: "{message["subject"]}"')
         play.ada.call("message_mark_read", message_ids=[message["id"]])
     _edit(play, play.ada, PARSE, texts.TAKEN_BACK, doing="takes back")
-    _foreseen(play, play.ada)
+    _report_conflicts(play, play.ada)
 
 
 def journals(play: Play) -> None:
@@ -152,7 +152,7 @@ def _edit(play: Play, agent: Agent, task: str, files: Mapping[str, str], doing: 
     agent.says(f"{doing} {', '.join(files)}")
 
 
-def _foreseen(play: Play, agent: Agent) -> bool:
+def _report_conflicts(play: Play, agent: Agent) -> bool:
     """Asks git what would not merge, and reports it."""
     seen = agent.call("workspace_list", workflow_id=play.workflow)
     if seen.get("problem"):
@@ -174,7 +174,7 @@ def _complete(play: Play, agent: Agent, task: str, summary: str) -> None:
     files = done["files_changed"]
     names = ", ".join(f"{LETTERS[kind]} {path}" for kind in LETTERS for path in files[kind])
     scope = "as planned" if done["verification"]["scope_match"] else "outside its areas"
-    agent.says(f'completes "{task}": {names} ({told(totals(entry.report["files"]))}), {scope}')
+    agent.says(f'completes "{task}": {names} ({totals_in_words(totals(entry.report["files"]))}), {scope}')
 
 
 def _show_patch(play: Play, agent: Agent, task: str) -> None:

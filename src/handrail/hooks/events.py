@@ -35,11 +35,11 @@ def start(place: Place, environ: os._Environ[str], now_ms: int) -> bytes:
         tasks = open_tasks(connection, place, now_ms)
         if not tasks:
             return b""
-        from handrail.hooks.telling import told, told_several  # noqa: PLC0415 - only if there is something to say
+        from handrail.hooks.telling import task_text, tasks_text  # noqa: PLC0415 - only if there is something to say
 
         if len(tasks) > 1:
-            return told_several(tasks, place, tokens).encode(errors="replace")
-        return told(connection, tasks[0], place, _edited(place, tasks[0]), tokens).encode(errors="replace")
+            return tasks_text(tasks, place, tokens).encode(errors="replace")
+        return task_text(connection, tasks[0], place, _files_edited(place, tasks[0]), tokens).encode(errors="replace")
     finally:
         connection.close()
 
@@ -65,11 +65,13 @@ def stop(place: Place, given: Given, now_ms: int, *, refuse: bool) -> bytes:
         return b""
     if refuse and not is_part:  # a helper of the agent cannot end what the agent has begun
         reason = (
-            f"{_named(named)} If the work is done, record it (complete_task, or task_update_status); if it is not, "
-            "note in a checkpoint where it stands. Then stop: this is said once."
+            f"{_open_tasks_sentence(named)} If the work is done, record it (complete_task, or task_update_status); "
+            "if it is not, note in a checkpoint where it stands. Then stop: this is said once."
         )
         return _json("decision", "block", "reason", reason)
-    return _json("systemMessage", f"{_named(named)} Nothing is lost: the next conversation here begins with it.")
+    return _json(
+        "systemMessage", f"{_open_tasks_sentence(named)} Nothing is lost: the next conversation here begins with it."
+    )
 
 
 def edited(place: Place, given: Given, now_ms: int) -> None:
@@ -112,7 +114,7 @@ def one_line(text: str, length: int) -> str:
     return shown if len(shown) <= length else shown[: length - 1] + "…"
 
 
-def _edited(place: Place, task: OpenTask) -> list[str]:
+def _files_edited(place: Place, task: OpenTask) -> list[str]:
     if task.directory is None:
         return []
     try:
@@ -121,7 +123,7 @@ def _edited(place: Place, task: OpenTask) -> list[str]:
         return []
 
 
-def _named(tasks: list[OpenTask]) -> str:
+def _open_tasks_sentence(tasks: list[OpenTask]) -> str:
     names = [f'"{one_line(task.name, _NAME)}" ({task.id})' for task in tasks[:NAMED]]
     more = f" and {len(tasks) - NAMED} more" if len(tasks) > NAMED else ""
     what = "task" if len(tasks) == 1 else "tasks"

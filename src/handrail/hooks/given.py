@@ -46,7 +46,7 @@ def read_given() -> Given:
     """Parses standard input. Empty input is an event without members; anything but a JSON object raises."""
     if os.isatty(0):  # somebody is trying it by hand
         return Given()
-    text = _read().decode()
+    text = _read_stdin().decode()
     return parse(text) if text.strip() else Given()
 
 
@@ -63,7 +63,7 @@ def parse(text: str) -> Given:
     return Given(**found)
 
 
-def _read() -> bytes:
+def _read_stdin() -> bytes:
     """Reads without the buffered stream, which cannot be abandoned half-way."""
     found = bytearray()
     while chunk := os.read(0, 1 << 16):

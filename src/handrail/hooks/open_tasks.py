@@ -87,18 +87,18 @@ def open_tasks(connection: apsw.Connection, place: Place, now_ms: int, *, stoppi
     """The tasks that are meant here, latest change first. A stopping agent is never reminded of another agent's."""
     statuses = BUSY if stopping else UNDER_WAY
     if place.agent:
-        own = _asked(connection, "l.holder = :agent", {"now": now_ms, "agent": place.agent})
+        own = _select_tasks(connection, "l.holder = :agent", {"now": now_ms, "agent": place.agent})
         if found := _first_state(own, statuses):
             return found
-    here = [task for task in journalled(connection, place.folder, now_ms) if _may_be(task, place.agent)]
+    here = [task for task in journalled(connection, place.folder, now_ms) if _may_be_held_by(task, place.agent)]
     if found := _first_state(here, statuses):
         return found
-    around = _asked(
+    around = _select_tasks(
         connection,
         "(:everywhere OR w.repository_path = :repository)",
         {"now": now_ms, "everywhere": not place.shared, "repository": place.project},
     )
-    around = [task for task in around if _may_be(task, place.agent)]
+    around = [task for task in around if _may_be_held_by(task, place.agent)]
     if stopping:  # not those journalled elsewhere, or held by somebody not known to be this agent
         around = [task for task in around if task.directory is None and task.holder in (None, place.agent)]
     return _first_state(around, statuses)
@@ -110,14 +110,14 @@ def journalled(connection: apsw.Connection, folder: str, now_ms: int) -> list[Op
     folders = [above for above in folders_above(folder) if top is None or len(above) >= len(top)]
     named = {f"f{number}": above for number, above in enumerate(folders)}
     condition = f"j.directory IN ({', '.join(f':{name}' for name in named)})"
-    return _asked(connection, condition, {"now": now_ms, **named})
+    return _select_tasks(connection, condition, {"now": now_ms, **named})
 
 
-def _asked(connection: apsw.Connection, condition: str, values: dict[str, str | int]) -> list[OpenTask]:
+def _select_tasks(connection: apsw.Connection, condition: str, values: dict[str, str | int]) -> list[OpenTask]:
     return [OpenTask(row) for row in connection.execute(_TASK + condition + _ORDER, values)]
 
 
-def _may_be(task: OpenTask, agent: str) -> bool:
+def _may_be_held_by(task: OpenTask, agent: str) -> bool:
     """Whether it may be this agent's task: a named agent is not told about tasks that others hold."""
     return not agent or task.holder in (None, agent)
 

@@ -149,12 +149,12 @@ def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple
     is_global = environ.get("HANDRAIL_GLOBAL_STORE", "").lower() in _TRUE
     if is_global or "HANDRAIL_DB" in environ:
         return "" if is_global else environ["HANDRAIL_DB"], is_global, False
-    configured = _configured(os.path.join(project, _STATE, "config.toml"))  # noqa: PTH118 - as above
+    configured = _read_config(os.path.join(project, _STATE, "config.toml"))  # noqa: PTH118 - as above
     is_global = str(configured.get("global_store", "")).lower() in _TRUE and "HANDRAIL_GLOBAL_STORE" not in environ
     return "" if is_global else str(configured.get("db", "")), is_global, not is_global
 
 
-def _configured(path: str) -> dict[str, object]:
+def _read_config(path: str) -> dict[str, object]:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - as above
             written = file.read()

@@ -72,7 +72,7 @@ class Standing:
         self.notes = self._notes("c.task_id = ? ORDER BY c.sequence DESC, c.id DESC LIMIT ?", task_id, CHECKPOINTS)
         """Newest first."""
         self.steps = [str(step) for step in _listed(self.plan.get("steps"))] if _has_steps(self.plan) else []
-        self.done = self._done()
+        self.done = self._steps_done()
         self.next_step = next((n for n in range(1, len(self.steps) + 1) if n not in self.done), None)
         self.goal, self.workflow_status = connection.execute(
             f"SELECT substr(source_content, 1, {_TEXT}), status FROM workflow WHERE id = ?",  # noqa: S608 - our own number
@@ -94,7 +94,7 @@ class Standing:
         row = self._connection.execute("SELECT counts FROM tally WHERE id = ?", (workflow_id,)).fetchone()
         return {} if row is None else {str(status): int(count) for status, count in json.loads(row[0]).items()}
 
-    def _done(self) -> set[int]:
+    def _steps_done(self) -> set[int]:
         """The steps that were marked as done since the plan was last changed."""
         since = max((note.sequence for note in self.notes if note.type == "replan"), default=0)
         marks = [

@@ -40,7 +40,7 @@ class Line:
         self.text = text
 
 
-def told_several(tasks: list[OpenTask], place: Place, tokens: int) -> str:
+def tasks_text(tasks: list[OpenTask], place: Place, tokens: int) -> str:
     """A line for each of several tasks; the agent has to say which one it means."""
     lines = [Line("", 1, f"- {_name(task)}, {_whose(task, place)}") for task in tasks[:LISTED]]
     more = len(tasks) - LISTED
@@ -50,7 +50,7 @@ def told_several(tasks: list[OpenTask], place: Place, tokens: int) -> str:
     return _packed(head, lines, "", tokens)
 
 
-def told(connection: apsw.Connection, task: OpenTask, place: Place, edited: list[str], tokens: int) -> str:
+def task_text(connection: apsw.Connection, task: OpenTask, place: Place, edited: list[str], tokens: int) -> str:
     """As much as fits of what is needed to continue the task."""
     standing = Standing(connection, task.id, task.workflow_id)
     parts = standing.open_parts()
@@ -172,7 +172,7 @@ def _packed(head: str, lines: list[Line], foot: str, tokens: int, beyond: int = 
     """The head, as many lines by rank as fit, and the foot, which counts the others and `beyond`, which were never
     made."""
     order = sorted(range(len(lines)), key=lambda number: (lines[number].rank, number))
-    room = tokens * 100 - token_weight(_written(head, [], foot, len(lines) + beyond))
+    room = tokens * 100 - token_weight(_as_text(head, [], foot, len(lines) + beyond))
     taken: list[int] = []
     headings: set[str] = {""}
     for number in order:
@@ -184,13 +184,13 @@ def _packed(head: str, lines: list[Line], foot: str, tokens: int, beyond: int = 
             room -= cost
     while True:
         shown = [lines[number] for number in sorted(taken)]
-        text = _written(head, shown, foot, len(lines) - len(taken) + beyond)
+        text = _as_text(head, shown, foot, len(lines) - len(taken) + beyond)
         if estimate_tokens(text) <= tokens or not taken:
             return text
         taken.pop()
 
 
-def _written(head: str, lines: list[Line], foot: str, missing: int) -> str:
+def _as_text(head: str, lines: list[Line], foot: str, missing: int) -> str:
     found, heading = [head], ""
     for line in lines:
         if line.heading != heading and line.heading:

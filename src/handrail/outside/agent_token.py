@@ -17,7 +17,7 @@ def agent_token(home: Path) -> str:
     """The user's token, created on first use. Two processes that start at once agree on one."""
     file = home / TOKEN_FILE
     try:
-        return _kept(file)
+        return _read_or_create(file)
     except (OSError, UnicodeDecodeError) as problem:
         why = "it is not text" if isinstance(problem, UnicodeDecodeError) else problem.strerror
         raise PlaceUnusable(
@@ -25,7 +25,7 @@ def agent_token(home: Path) -> str:
         ) from None
 
 
-def _kept(file: Path) -> str:
+def _read_or_create(file: Path) -> str:
     with contextlib.suppress(FileNotFoundError):
         if known := _read(file):
             return known

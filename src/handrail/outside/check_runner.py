@@ -61,7 +61,7 @@ def _outcome(command: list[str], directory: str, timeout_s: float) -> tuple[int,
         return NOT_STARTED, f"{command[0]} could not be started: {getattr(problem, 'strerror', problem)}".encode()
     ended = False
     try:
-        output, ended = _heard(process, time.monotonic() + timeout_s)
+        output, ended = _output_until(process, time.monotonic() + timeout_s)
     finally:
         if not ended:  # out of time or interrupted: end whatever it has started, too
             with contextlib.suppress(ProcessLookupError):
@@ -74,7 +74,7 @@ def _outcome(command: list[str], directory: str, timeout_s: float) -> tuple[int,
     )
 
 
-def _heard(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bool]:
+def _output_until(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bool]:
     """The last part of what a check prints until it ends or the time is up, and whether it has ended."""
     tail, ended = b"", False
     assert process.stdout is not None

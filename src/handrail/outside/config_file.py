@@ -18,7 +18,7 @@ _TABLE = re.compile(r"^\s*\[")
 def with_db(text: str, db: str) -> str | None:
     """The file's text with another store in it; None if changing a line cannot do that."""
     line = f"db = {json.dumps(db)}"
-    lines, place = _found(text)
+    lines, place = _lines_and_place(text)
     if place is None:
         lines.insert(0, line)
     else:
@@ -28,14 +28,14 @@ def with_db(text: str, db: str) -> str | None:
 
 def without_db(text: str) -> str | None:
     """The file's text with no store in it; None if removing a line cannot do that."""
-    lines, place = _found(text)
+    lines, place = _lines_and_place(text)
     if place is None:
         return None
     del lines[place]
     return _if_only(text, lines, {})
 
 
-def _found(text: str) -> tuple[list[str], int | None]:
+def _lines_and_place(text: str) -> tuple[list[str], int | None]:
     lines = text.splitlines()
     end = next((number for number, found in enumerate(lines) if _TABLE.match(found)), len(lines))
     return lines, next((number for number, found in enumerate(lines[:end]) if _LINE.match(found)), None)

@@ -70,7 +70,7 @@ def write_decisions(folder: Path, pages: Sequence[Page]) -> list[Written]:
 
 
 def _write_all(folder: Path, pages: Sequence[Page]) -> list[Written]:
-    there, highest = _look(folder)
+    there, highest = _earlier_exports(folder)
     places: dict[str, tuple[int, str]] = {}
     for page in pages:
         if page.id in there:
@@ -82,8 +82,8 @@ def _write_all(folder: Path, pages: Sequence[Page]) -> list[Written]:
     found = []
     for page in pages:
         number, name = places[page.id]
-        content = _marked(page.id, page.text(number, names))
-        found.append(Written(page.id, folder / name, _put(folder / name, content, there.get(page.id))))
+        content = _with_mark(page.id, page.text(number, names))
+        found.append(Written(page.id, folder / name, _write_page(folder / name, content, there.get(page.id))))
     return found
 
 
@@ -100,7 +100,7 @@ def slug(title: str) -> str:
     return found or "decision"
 
 
-def _look(folder: Path) -> tuple[dict[str, _There], int]:
+def _earlier_exports(folder: Path) -> tuple[dict[str, _There], int]:
     """The files of earlier exports by decision, and the highest number any file has."""
     found: dict[str, _There] = {}
     highest = 0
@@ -120,7 +120,7 @@ def _look(folder: Path) -> tuple[dict[str, _There], int]:
     return found, highest
 
 
-def _put(file: Path, content: bytes, there: _There | None) -> Fate:
+def _write_page(file: Path, content: bytes, there: _There | None) -> Fate:
     if there is None:
         write_new(file, content)
         return "written"
@@ -132,6 +132,6 @@ def _put(file: Path, content: bytes, there: _There | None) -> Fate:
     return "updated"
 
 
-def _marked(key: str, text: str) -> bytes:
+def _with_mark(key: str, text: str) -> bytes:
     body = text.rstrip().encode(errors="replace") + b"\n\n"
     return body + f"<!-- handrail decision {key} sha256:{hashlib.sha256(body).hexdigest()} -->\n".encode()

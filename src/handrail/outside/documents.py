@@ -60,7 +60,7 @@ def read_yaml(text: str) -> Document:
             if isinstance(event, yaml.ScalarEvent):
                 _scalar(builder, event.value, offset, plain=event.implicit[0])
             elif isinstance(event, yaml.CollectionStartEvent):
-                _open(builder, {} if isinstance(event, yaml.MappingStartEvent) else [], offset)
+                _open_container(builder, {} if isinstance(event, yaml.MappingStartEvent) else [], offset)
             elif isinstance(event, yaml.CollectionEndEvent):
                 builder.close()
             elif isinstance(event, yaml.DocumentStartEvent):
@@ -112,7 +112,7 @@ def _refuse_expansion(anchor: str | None, tag: str | None, offset: int) -> None:
         raise Unreadable(f'tags ("{tag}") are not read: leave it out', offset)
 
 
-def _open(builder: TreeBuilder, container: dict[str, Any] | list[Any], offset: int) -> None:
+def _open_container(builder: TreeBuilder, container: dict[str, Any] | list[Any], offset: int) -> None:
     if builder.wants_key:
         raise Unreadable("a key must be text, not a list or an object", offset, builder.path())
     if builder.depth >= MESSAGE_DEPTH:

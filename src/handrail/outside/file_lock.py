@@ -35,12 +35,12 @@ class FileLock:
         else:
             return True
         self._waiting = True
-        thread = threading.Thread(target=self._stand, name="handrail-file-lock", daemon=True)
+        thread = threading.Thread(target=self._wait_for_lock, name="handrail-file-lock", daemon=True)
         thread.start()
         thread.join(seconds)
         return not self._waiting
 
-    def _stand(self) -> None:
+    def _wait_for_lock(self) -> None:
         fcntl.flock(self.descriptor, fcntl.LOCK_EX)
         with self._state:
             self._waiting = False

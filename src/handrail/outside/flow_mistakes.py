@@ -36,7 +36,7 @@ def mistakes_in(broken: BrokenFlow) -> list[BrokenFlow]:
         return [broken]
     make_known(Flow)
     found = []
-    for phase, path, reason in _wrong(written.data):
+    for phase, path, reason in _mistakes(written.data):
         told = f"phase {phase}: {reason}" if phase is not None else reason
         found.append(BrokenFlow(broken.name, broken.source, f"{file}{written.at(path)}", told, phase))
     if not any(one.phase == broken.phase for one in found):
@@ -44,18 +44,18 @@ def mistakes_in(broken: BrokenFlow) -> list[BrokenFlow]:
     return found[:FEW]
 
 
-def _wrong(data: Any) -> Iterator[tuple[str | None, WrittenPath, str]]:
+def _mistakes(data: Any) -> Iterator[tuple[str | None, WrittenPath, str]]:
     """For each mistake: its phase, where it is, and what it is."""
     if not _is_plain(data):
         return
     top = {key: value for key, value in data.items() if key != "phases"}
-    for path, reason in _wrong_members(top, Flow, _WHOLE_FLOW):
+    for path, reason in _mistakes_in_members(top, Flow, _WHOLE_FLOW):
         yield None, path, reason
     phases = data.get("phases")
     for place, phase in enumerate(phases if isinstance(phases, list) else ()):
         if _is_plain(phase):
             named = phase["id"] if isinstance(phase.get("id"), str) and phase["id"] else f"number {place + 1}"
-            for path, reason in _wrong_members(phase, Phase, _WHOLE_PHASE):
+            for path, reason in _mistakes_in_members(phase, Phase, _WHOLE_PHASE):
                 yield named, ("phases", place, *path), reason
 
 
@@ -63,7 +63,9 @@ def _is_plain(data: Any) -> bool:
     return isinstance(data, dict) and all(isinstance(key, str) for key in data)
 
 
-def _wrong_members(given: Mapping[str, Any], kind: type, whole: Mapping[str, Any]) -> Iterator[tuple[WrittenPath, str]]:
+def _mistakes_in_members(
+    given: Mapping[str, Any], kind: type, whole: Mapping[str, Any]
+) -> Iterator[tuple[WrittenPath, str]]:
     """What is wrong with each member by itself, beside others that are right; then what is missing."""
     names = kind.__struct_fields__  # type: ignore[attr-defined]
     for key, value in given.items():

@@ -10,7 +10,7 @@ from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed, 
 GIT_S = 5
 
 
-def would_be_taken(file: Path, project: Path) -> bool:
+def git_would_commit(file: Path, project: Path) -> bool:
     """Whether a file is in a project under git and no rule ignores it. False if git cannot tell."""
     real = Path(os.path.realpath(file))  # Path.resolve would fail on circular links
     if git_program() is None or not real.is_relative_to(project.resolve()):

@@ -110,17 +110,17 @@ class GuideFiles:
 
     def guides(self) -> tuple[LoadedGuide, ...]:
         """Every guide that can be followed, by id."""
-        return self._look().guides
+        return self._current_shelf().guides
 
     def problems(self) -> tuple[BrokenGuide, ...]:
         """Every file or folder that cannot be used, by path."""
-        return self._look().problems
+        return self._current_shelf().problems
 
     def find(self, guide_id: str) -> LoadedGuide | BrokenGuide | None:
         """The guide with this id. A broken file is never skipped in favour of an older good one."""
-        return self._look().by_id.get(guide_id)
+        return self._current_shelf().by_id.get(guide_id)
 
-    def _look(self) -> _Shelf:
+    def _current_shelf(self) -> _Shelf:
         before = self._shelf
         if before is not None and before.glance.still_holds():
             return before

@@ -65,7 +65,7 @@ class RepositoryProfiles:
             content = _content(top, known.index_file, _texts(top, known.manifests))
             if content is not None and content == known.content:
                 return known.profile
-        index, names = _listed(top)
+        index, names = _list_files(top)
         manifests = tuple(wanted(names))
         texts = _texts(top, manifests)
         content = _content(top, index, texts) if index is not None else _digest([*names, "", *_pairs(texts)])
@@ -124,7 +124,7 @@ def _digest(parts: Iterable[str]) -> str:
     return hashed.hexdigest()
 
 
-def _listed(top: str) -> tuple[str | None, list[str]]:
+def _list_files(top: str) -> tuple[str | None, list[str]]:
     """Git's index and the names of all visible files, relative to the root; no index if there is no usable git."""
     from handrail.outside.tracking.discovery import discover  # noqa: PLC0415 - starts processes; only runs need it
     from handrail.outside.tracking.git_process import Deadline, GitFailed  # noqa: PLC0415
@@ -133,11 +133,11 @@ def _listed(top: str) -> tuple[str | None, list[str]]:
     try:
         repository = discover(top, deadline)
         if repository is None:
-            return None, _walked(top)
+            return None, _walk_files(top)
         here = f"{os.path.relpath(top, repository.top)}/" if top != repository.top else ""
         listed = repository.run(*_question(here), deadline=deadline, environment={"GIT_LITERAL_PATHSPECS": "0"})
     except (GitFailed, OSError):
-        return None, _walked(top)
+        return None, _walk_files(top)
     found = listed.split(b"\0")[:-1]
     start = len(os.fsencode(here))
     return f"{repository.git_dir}/index", [os.fsdecode(name[start:]) for name in found[:NAMES]]
@@ -156,7 +156,7 @@ def _question(here: str) -> list[str]:
     ]
 
 
-def _walked(top: str) -> list[str]:
+def _walk_files(top: str) -> list[str]:
     """The names of the files below a folder that is not a repository, level by level, without ignored ones."""
     from handrail.kernel.errors import PlaceUnusable  # noqa: PLC0415
     from handrail.outside.tracking.directory import check_place  # noqa: PLC0415

@@ -106,10 +106,10 @@ _SENSELESS = (LookupError, TypeError, ValueError, AttributeError)
 def with_index(path: Path | None, work: Callable[[SearchIndex], ResultT], *, patience_s: float = PATIENCE_S) -> ResultT:
     """Runs `work` with the index in this file. It may be run again, with an empty index."""
     if path is not None:
-        with _held(path, patience_s) as descriptor:
+        with _exclusive_file(path, patience_s) as descriptor:
             for _ in range(2 if descriptor is not None else 0):
                 try:
-                    with contextlib.closing(_opened(path)) as connection:
+                    with contextlib.closing(_open_index(path)) as connection:
                         return work(SearchIndex(connection))
                 except (apsw.Error, msgspec.MsgspecError, _NotOurs, *_SENSELESS):
                     _empty(path, descriptor)
@@ -122,11 +122,11 @@ def with_index(path: Path | None, work: Callable[[SearchIndex], ResultT], *, pat
 
 
 @contextlib.contextmanager
-def _held(path: Path, patience_s: float) -> Iterator[int | None]:
+def _exclusive_file(path: Path, patience_s: float) -> Iterator[int | None]:
     """The file, created if missing, for this search alone; None if that is impossible. A link is not followed: it may
     have come with a repository, and lead anywhere."""
     try:
-        lock = _locked(path, patience_s)
+        lock = _lock_file(path, patience_s)
     except OSError:
         lock = None
     try:
@@ -136,7 +136,7 @@ def _held(path: Path, patience_s: float) -> Iterator[int | None]:
             lock.leave()
 
 
-def _locked(path: Path, patience_s: float) -> FileLock | None:
+def _lock_file(path: Path, patience_s: float) -> FileLock | None:
     deadline = time.monotonic() + patience_s
     while True:
         lock = FileLock(str(path))
@@ -160,7 +160,7 @@ def _is_there(path: Path, descriptor: int) -> bool:
     return False
 
 
-def _opened(path: Path) -> apsw.Connection:
+def _open_index(path: Path) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
     connection = apsw.Connection(str(path.parent.resolve() / path.name), flags=flags)
     try:
@@ -275,7 +275,7 @@ class SearchIndex:
         for (source, key), (row, at) in touched.items():
             self._take_out(source, key)
             if row is not None:
-                self._put(source, key, row, at)
+                self._add_row(source, key, row, at)
 
     def _row(self, change: Change) -> Row | None:
         """The row as it is kept. Newly created rows are not looked up."""
@@ -300,7 +300,7 @@ class SearchIndex:
         self._execute("DELETE FROM document WHERE kept = ?", (kept,))
         self._execute("DELETE FROM kept WHERE id = ?", (kept,))
 
-    def _put(self, source: str, key: str, row: Row, at: int) -> None:
+    def _add_row(self, source: str, key: str, row: Row, at: int) -> None:
         self._execute(
             "INSERT INTO kept (source, key, at, row) VALUES (?, ?, ?, ?)", (source, key, at, msgspec.json.encode(row))
         )

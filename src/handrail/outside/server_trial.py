@@ -52,10 +52,10 @@ def try_server(
     replies = _replies(done.stdout)
     if 1 not in replies:
         return Trial(problem=f"it ended with {done.returncode} before it answered{_last_words(done.stderr)}")
-    return _judged(replies)
+    return _result_of(replies)
 
 
-def _judged(replies: Mapping[int, dict[str, Any]]) -> Trial:
+def _result_of(replies: Mapping[int, dict[str, Any]]) -> Trial:
     hello, listed = replies[1], replies.get(2, {})
     if "result" not in hello:
         return Trial(problem=f"it refused to connect: {_object(hello, 'error').get('message', 'no reason given')}")

@@ -52,12 +52,12 @@ class SpecFiles:
     def write(self, workspace: str, name: str, text: str) -> None:
         if "/" in name or name.startswith("."):
             raise InvalidParams(f"{name} is no plain name of a file", hint="documents lie directly in the workspace")
-        self._put(self._folder(workspace), name, text)
+        self._write(self._folder(workspace), name, text)
 
     def write_index(self, text: str) -> None:
-        self._put(self._specs(), INDEX_FILE, text)
+        self._write(self._specs(), INDEX_FILE, text)
 
-    def _put(self, folder: Path, name: str, text: str) -> None:
+    def _write(self, folder: Path, name: str, text: str) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(folder / name, text.encode())

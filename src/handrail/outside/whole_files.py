@@ -19,7 +19,7 @@ def write_whole(file: Path, content: bytes) -> None:
     """Puts a file in place at once, with the permissions of the one it replaces. Raises OSError."""
     kept = _rights_of(file)
     # The replacement of a private file must not be readable by others even for a moment.
-    with _drafted(file, content, NEW if kept is None else PRIVATE) as draft:
+    with _draft_beside(file, content, NEW if kept is None else PRIVATE) as draft:
         if kept is not None:
             draft.chmod(kept)
         draft.replace(file)
@@ -27,7 +27,7 @@ def write_whole(file: Path, content: bytes) -> None:
 
 def write_new(file: Path, content: bytes, *, rights: int = NEW) -> None:
     """The same for a file that must not exist yet. Raises FileExistsError if it does, no matter who was first."""
-    with _drafted(file, content, rights) as draft:
+    with _draft_beside(file, content, rights) as draft:
         try:
             os.link(draft, file)
         except OSError:  # it exists, or this file system has no links
@@ -37,7 +37,7 @@ def write_new(file: Path, content: bytes, *, rights: int = NEW) -> None:
 
 
 @contextlib.contextmanager
-def _drafted(file: Path, content: bytes, rights: int) -> Iterator[Path]:
+def _draft_beside(file: Path, content: bytes, rights: int) -> Iterator[Path]:
     """Writes the content under a temporary name beside the file. That name is removed at the end."""
     draft = file.with_name(f".{file.name}.{os.urandom(4).hex()}")
     try:

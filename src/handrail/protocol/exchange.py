@@ -204,9 +204,9 @@ class Exchange:
             return self.task.ask(requests, self.answers)
         if self.stateless:
             return self.answers.take(requests)
-        return {key: self._asked_live(request).wait() for key, request in requests.items()}
+        return {key: self._ask_live(request).wait() for key, request in requests.items()}
 
-    def _asked_live(self, request: ClientRequest, wait_s: Callable[[], float] | None = None) -> Question:
+    def _ask_live(self, request: ClientRequest, wait_s: Callable[[], float] | None = None) -> Question:
         """Asks, and returns the question once it is settled, or taken back because `wait_s` allows no more time."""
         # Set before the request goes out: from here on `cancel` may be called at any moment and must find the question.
         question = self._question = Question()
@@ -248,7 +248,7 @@ class Exchange:
             answer = self.answers.take({key: request}, unasked=False)[key]
         else:
             try:
-                answer = self._asked_live(request, wait_s).wait()
+                answer = self._ask_live(request, wait_s).wait()
             except Cancelled:
                 self.raise_if_cancelled()
                 return None

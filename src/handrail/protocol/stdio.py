@@ -116,7 +116,7 @@ class StdioTransport:
         """Serves until the end and returns the exit code: 0 after an orderly end, 1 if output was lost or the server
         cannot continue."""
         self._server.subscribers.attach(self._connection)
-        threading.Thread(target=self._read, name="handrail-reader", daemon=True).start()
+        threading.Thread(target=self._read_messages, name="handrail-reader", daemon=True).start()
         try:
             self._serve_lane()
             self._turn_away_the_rest()
@@ -141,7 +141,7 @@ class StdioTransport:
 
     # -- reader thread ----------------------------------------------------------------------------------------------
 
-    def _read(self) -> None:
+    def _read_messages(self) -> None:
         try:
             for line in read_lines(self._wire_in, self._limits.message_bytes):
                 if line.cut:
@@ -163,7 +163,7 @@ class StdioTransport:
             self._connection.settle(message)
             return
         if isinstance(message, Batch):
-            self._hear(message)
+            self._handle_at_once(message)
         job = _Job(message, size)
         if isinstance(message, Request):
             self._jobs[message.id] = job
@@ -174,7 +174,7 @@ class StdioTransport:
             self._caught_up.wait(_LOOK_AGAIN_S)
             self._caught_up.clear()
 
-    def _hear(self, batch: Batch) -> None:
+    def _handle_at_once(self, batch: Batch) -> None:
         """Handles the parts of a batch that must not wait behind a running call: answers and cancellations."""
         for message in batch.messages:
             if isinstance(message, Response):

@@ -98,7 +98,7 @@ def _started(
             protocol=NEWEST_HANDSHAKE,
             timeout_s=patient.timeout_s,
         )
-    return _judged(patient, client, file, trials[key], root, again)
+    return _finding_of_trial(patient, client, file, trials[key], root, again)
 
 
 def _may_start(patient: Patient, file: str, words: list[str], variables: Mapping[str, str]) -> bool:
@@ -120,7 +120,9 @@ def _shown(words: list[str]) -> str:
     return line if len(line) <= SHOWN else line[:SHOWN] + "…"
 
 
-def _judged(patient: Patient, client: Client, file: str, trial: Trial, root: str | None, again: str) -> Finding:
+def _finding_of_trial(
+    patient: Patient, client: Client, file: str, trial: Trial, root: str | None, again: str
+) -> Finding:
     if trial.problem:
         return broken(client.name, f"{file}: started as it says there, {trial.problem}", again)
     if trial.protocol not in HANDSHAKE_REVISIONS:

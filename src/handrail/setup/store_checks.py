@@ -84,7 +84,7 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
             yield broken("store", what, "bring the database back; writes that are only in that file are lost with it")
         else:
             yield well("store", f"{path}: made at the first write")
-    yield from _several(patient, settings, address)
+    yield from _other_stores(patient, settings, address)
 
 
 def _is_ours_to_use(patient: Patient, settings: Settings) -> bool:
@@ -154,7 +154,7 @@ def _gate(path: Path) -> Iterator[Finding]:
         gate.close()
 
 
-def _several(patient: Patient, settings: Settings, address: str) -> Iterator[Finding]:
+def _other_stores(patient: Patient, settings: Settings, address: str) -> Iterator[Finding]:
     """Reports other stores: work in a store that is not in use is not found."""
     used = address if address.startswith(POSTGRES) else str(database_path(address, patient.project))
     shown = "PostgreSQL" if address.startswith(POSTGRES) else used

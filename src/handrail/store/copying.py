@@ -20,7 +20,7 @@ Tell = Callable[[str, int, int], None]
 """Receives what is being done, how much of it is done, and how much there is."""
 
 
-def untold(_what: str, _done: int, _total: int) -> None:
+def report_nothing(_what: str, _done: int, _total: int) -> None:
     """For callers that want no progress reports."""
 
 

@@ -153,7 +153,7 @@ class _Line:
         with self._state:
             self._wanted = True  # also revives a wait that an earlier caller gave up
             if self._thread is None:
-                self._thread = threading.Thread(target=self._stand, name="handrail-gate", daemon=True)
+                self._thread = threading.Thread(target=self._wait_in_line, name="handrail-gate", daemon=True)
             if not self._thread.is_alive():
                 self._thread.start()
             self.is_free = False
@@ -183,7 +183,7 @@ class _Line:
                 if self._closed or not self.is_free:  # otherwise a spurious wake-up
                     return not self._closed
 
-    def _stand(self) -> None:
+    def _wait_in_line(self) -> None:
         while self._is_sent():
             error: OSError | None = None
             try:

@@ -46,23 +46,23 @@ class MemoryReader:
         return None if record is None else (record, self.head(record.stream))
 
     def select(self, table: Table, query: Query) -> list[tuple[Any, Head]]:
-        found = self._fitting(table, query)
+        found = self._matching_records(table, query)
         keys = [key for key in query.order if key.lstrip("-") != "id"] + (["-id"] if "-id" in query.order else ["id"])
         for key in reversed(keys):
-            found.sort(key=_by(key.lstrip("-")), reverse=key.startswith("-"))
+            found.sort(key=_sort_key(key.lstrip("-")), reverse=key.startswith("-"))
         end = None if query.limit is None else query.offset + query.limit
         return [(record, self.head(record.stream)) for record in found[query.offset : end]]
 
     def count(self, table: Table, query: Query) -> int:
-        return len(self._fitting(table, query))
+        return len(self._matching_records(table, query))
 
     def count_by(self, table: Table, query: Query, columns: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
         for column in columns:
             check_column(table.name, column)
-        fitting = self._fitting(table, query)
-        return dict(Counter(tuple(getattr(record, column) for column in columns) for record in fitting))
+        matching = self._matching_records(table, query)
+        return dict(Counter(tuple(getattr(record, column) for column in columns) for record in matching))
 
-    def _fitting(self, table: Table, query: Query) -> list[Any]:
+    def _matching_records(self, table: Table, query: Query) -> list[Any]:
         asked = [(*bounded(condition), wanted) for condition, wanted in query.where]
         for column in (*(column for column, _, _ in asked), *(key.lstrip("-") for key in query.order)):
             check_column(table.name, column)
@@ -104,7 +104,7 @@ def _fits(value: Any, beyond: str, wanted: Any) -> bool:
     return bool(value in wanted if isinstance(wanted, tuple) else value == wanted)
 
 
-def _by(column: str) -> Callable[[Any], tuple[bool, Any]]:
+def _sort_key(column: str) -> Callable[[Any], tuple[bool, Any]]:
     """Sorts by one column; None comes first, as in SQLite."""
 
     def key(record: Any) -> tuple[bool, Any]:

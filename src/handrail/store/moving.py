@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.kernel.errors import StoreUnusable
-from handrail.store.copying import COPIED, EMPTY_ONLY, EVENT, KEY, STREAM, Still, Tell, differences, untold
+from handrail.store.copying import COPIED, EMPTY_ONLY, EVENT, KEY, STREAM, Still, Tell, differences, report_nothing
 from handrail.store.marks import MOVED_KEY, is_moved
 from handrail.store.migrations import LATEST
 from handrail.store.opening import POSTGRES, check_own, database_path, open_engine, shown_address
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 def move(
-    source: LastingEngine, target: str, *, project: Path, version: str, keep: bool = False, tell: Tell = untold
+    source: LastingEngine, target: str, *, project: Path, version: str, keep: bool = False, tell: Tell = report_nothing
 ) -> Moved:
     """Moves a store to an address where nothing is yet. `keep` leaves the old store unmarked: two stores from then
     on."""

@@ -66,7 +66,7 @@ class Files:
         self._paths = tuple(map(str, paths))
         self._folder = str(paths[0].parent)
         self._is_plain = not any(path.is_symlink() for path in paths)
-        self._seen = self._look()
+        self._seen = self._identities()
         self._believed: _Stamp | None = None
 
     def check(self) -> None:
@@ -75,7 +75,7 @@ class Files:
         if stamp is not None and stamp == self._believed:
             return
         self._believed = None
-        if self._look() != self._seen:
+        if self._identities() != self._seen:
             raise StoreUnusable(
                 f"{self._paths[0]} was removed or replaced while it was open",
                 hint="start this process again; nothing was written",
@@ -83,7 +83,7 @@ class Files:
         if stamp is not None and self._is_plain and max(stamp[2:]) < time.time_ns() - QUIET_NS:
             self._believed = stamp
 
-    def _look(self) -> tuple[tuple[int, int], ...]:
+    def _identities(self) -> tuple[tuple[int, int], ...]:
         return tuple(map(_identity, self._paths))
 
 
@@ -104,7 +104,7 @@ def whole_file(target: Path) -> Iterator[Path]:
         try:
             os.link(part, target)
         except FileExistsError:  # even if that one is gone again: the promised name does not hold our file
-            raise _taken(target) from None
+            raise _already_there(target) from None
         except OSError:  # a file system without links
             check_free(target)
             part.rename(target)
@@ -123,13 +123,13 @@ def make_private(path: Path) -> None:
 def check_free(target: Path) -> None:
     """Raises StoreUnusable if a new database would overwrite something."""
     if os.path.lexists(target):
-        raise _taken(target)
+        raise _already_there(target)
     if not target.parent.is_dir():
         raise StoreUnusable(f"there is no folder {target.parent}", hint="make it first; nothing was changed")
     check_place(target)
 
 
-def _taken(target: Path) -> StoreUnusable:
+def _already_there(target: Path) -> StoreUnusable:
     return StoreUnusable(f"{target} is there already", hint="choose another name; nothing was changed")
 
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.store import statements as sql
-from handrail.store.copying import EVENT, Rows, Still, Tell, differences, untold
+from handrail.store.copying import EVENT, Rows, Still, Tell, differences, report_nothing
 from handrail.store.migrations import LATEST
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.tables import UNIQUE
@@ -167,7 +167,7 @@ class PostgresEngine:
             return self._write(session, writes)
         except psycopg.Error as error:
             if not session.is_lost:
-                raise self._told(error) from error
+                raise self._as_refusal(error) from error
         finally:
             if session is not alone:
                 self._connections.give(session)
@@ -176,7 +176,7 @@ class PostgresEngine:
             raise Conflict(f"the connection to {self.location} was lost; nothing was written")
         return done
 
-    def _told(self, error: psycopg.Error) -> Exception:
+    def _as_refusal(self, error: psycopg.Error) -> Exception:
         if isinstance(error, errors.UniqueViolation | errors.SerializationFailure | errors.DeadlockDetected):
             return Conflict(error.diag.message_primary)
         return refusal_for(error, self.location)
@@ -191,10 +191,10 @@ class PostgresEngine:
         begin = [(_BEGIN_WRITE, ()), (_NOT_FROZEN, ())] if session.is_idle else []
         try:
             if not in_order:  # if its streams have moved on it has written nothing, so there is nothing to undo
-                told, _ = session.together(ledger, _COMMIT)
-                return self._position_of(session, writes, told)
-            *_, told = session.together(*begin, ledger)
-            position = self._position_of(session, writes, told)
+                answer, _ = session.together(ledger, _COMMIT)
+                return self._position_of(session, writes, answer)
+            *_, answer = session.together(*begin, ledger)
+            position = self._position_of(session, writes, answer)
             session.together(*map(_row_step, writes.rows), _COMMIT)
         except BaseException:
             if not session.is_lost and not session.is_idle:
@@ -202,8 +202,8 @@ class PostgresEngine:
             raise
         return position
 
-    def _position_of(self, session: Session, writes: WriteSet, told: Sequence[tuple[Any, ...]]) -> int:
-        base, schema = told[0]
+    def _position_of(self, session: Session, writes: WriteSet, answer: Sequence[tuple[Any, ...]]) -> int:
+        base, schema = answer[0]
         if base is None:
             if schema != str(LATEST):  # a newer Handrail may have been here since we opened it
                 schema_of(session, self.location, self._version)
@@ -219,7 +219,7 @@ class PostgresEngine:
             try:
                 with self._connections.taken() as session:
                     if session.end(lost):
-                        return self._found(session, writes)
+                        return self._position_if_written(session, writes)
             except StoreRefused:
                 self._connections.forget_idle()
             if time.monotonic() > deadline or self._closing.wait(pause):
@@ -231,7 +231,7 @@ class PostgresEngine:
             pause = min(pause * 2, 1.0)
 
     @staticmethod
-    def _found(session: Session, writes: WriteSet) -> int | None:
+    def _position_if_written(session: Session, writes: WriteSet) -> int | None:
         if writes.streams:
             event = writes.streams[-1].events[-1]
             row = session.row(_EVENT_THERE, (event.stream, event.seq, event.hash))
@@ -242,12 +242,12 @@ class PostgresEngine:
 
     def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
         def question(session: Session) -> int:
-            told = session.row(_RENEW, (expires_ms, now_ms, holder, now_ms))
-            if told is None or told[1] != str(LATEST):
+            row = session.row(_RENEW, (expires_ms, now_ms, holder, now_ms))
+            if row is None or row[1] != str(LATEST):
                 schema_of(session, self.location, self._version)
-            return 0 if told is None else int(told[0])
+            return 0 if row is None else int(row[0])
 
-        return self._asked(question)
+        return self._ask_any_connection(question)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -281,11 +281,11 @@ class PostgresEngine:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            hinted = self._rest(heard, min(pause, left), cancelled)
+            hinted = self._wait_for_hint(heard, min(pause, left), cancelled)
             pause = FIRST_POLL_S if hinted else min(pause * 2, POLL_S)
         return False
 
-    def _rest(self, heard: int, pause_s: float, cancelled: Callable[[], bool]) -> bool:
+    def _wait_for_hint(self, heard: int, pause_s: float, cancelled: Callable[[], bool]) -> bool:
         """True at the next hint; False when the pause is over or the caller gives up."""
         until = time.monotonic() + pause_s
         while not cancelled() and not self._closing.is_set():
@@ -299,16 +299,16 @@ class PostgresEngine:
     def _has_news(self, position: int) -> bool:
         def question(session: Session) -> bool:
             for bound in self._bounds(session):
-                told = session.row(_HAS_NEWS, (position, bound))
-                assert told is not None
-                check_here(session, self.location, told[1])  # a moved store gets no more events
-                if told[0]:
+                row = session.row(_HAS_NEWS, (position, bound))
+                assert row is not None
+                check_here(session, self.location, row[1])  # a moved store gets no more events
+                if row[0]:
                     return True
             return False
 
-        return self._asked(question)
+        return self._ask_any_connection(question)
 
-    def _asked(self, question: Callable[[Session], AnswerT]) -> AnswerT:
+    def _ask_any_connection(self, question: Callable[[Session], AnswerT]) -> AnswerT:
         """Asks a question that may be asked twice: if a connection turns out to be gone, the next one is tried."""
         for _ in range(KEEP_IDLE):
             session = self._connections.take()
@@ -381,19 +381,19 @@ class PostgresEngine:
                 break
         schema_of(session, self.location, self._version)
 
-    def backup(self, target: str, tell: Tell = untold) -> None:
+    def backup(self, target: str, tell: Tell = report_nothing) -> None:
         """Makes a consistent copy, as a SQLite store, while others write."""
         with self._connections.taken() as session:
             session.do(f"{BEGIN_LOOK[0]}; {copying.UNHURRIED}")
             copying.write_file(copying.PostgresRows(session), Path(target), self._version, tell)
             session.do("COMMIT")
 
-    def restore(self, source: str, tell: Tell = untold) -> None:
+    def restore(self, source: str, tell: Tell = report_nothing) -> None:
         """Replaces our content with a backup's, in one transaction."""
         with copying.rows_of_file(Path(source), self._version) as rows:
             self._fill(rows, tell, instead=True)
 
-    def fill(self, source: Rows, tell: Tell = untold) -> None:
+    def fill(self, source: Rows, tell: Tell = report_nothing) -> None:
         self._fill(source, tell, instead=False)
 
     def _fill(self, source: Rows, tell: Tell, *, instead: bool) -> None:

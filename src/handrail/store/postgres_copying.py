@@ -125,7 +125,7 @@ def fill(session: Session, source: Rows, tell: Tell, checks: Checks, *, instead:
             check_empty(session)
         copying = Copying(source, tell)
         for table in COPIED:
-            _put(session, table, copying.rows(table))
+            _copy_in(session, table, copying.rows(table))
         go_on(session, source.last_position())
         checks.after()
         session.do("COMMIT")
@@ -145,7 +145,7 @@ def is_empty(session: Session) -> bool:
     return all(not session.row(f"SELECT EXISTS (SELECT 1 FROM {table.name})")[0] for table in COPIED)  # type: ignore[index]  # noqa: S608 - our own names
 
 
-def _put(session: Session, table: Copied, rows: Iterator[Sequence[Any]]) -> None:
+def _copy_in(session: Session, table: Copied, rows: Iterator[Sequence[Any]]) -> None:
     with session.connection.cursor().copy(f"COPY {table.name} ({table.listed}) FROM STDIN") as copying:
         for row in rows:
             copying.write_row(row)

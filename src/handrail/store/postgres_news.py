@@ -97,16 +97,16 @@ class Listener:
         with self._lock:
             if self._thread is None and not self._closing.is_set():
                 self._bell, self._rope = socket.socketpair()
-                self._thread = threading.Thread(target=self._hear, name="handrail-listen", daemon=True)
+                self._thread = threading.Thread(target=self._listen, name="handrail-listen", daemon=True)
                 self._thread.start()
 
-    def _hear(self) -> None:
+    def _listen(self) -> None:
         while not self._closing.is_set():
             with contextlib.suppress(StoreRefused, psycopg.Error), self._connections.connect() as connection:
-                self._hear_on(connection)
+                self._listen_on(connection)
             self._closing.wait(LISTEN_AGAIN_S)
 
-    def _hear_on(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    def _listen_on(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         found = connection.execute("SELECT (current_schema()::regnamespace::oid)::text").fetchone()
         assert found is not None
         assert self._bell is not None

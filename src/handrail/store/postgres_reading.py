@@ -141,10 +141,10 @@ class PostgresReader:
         return self._across(asked(only, _WORDS, newest=True), 0, limit)[::-1]
 
     def _across(self, question: Asked, after: int, limit: int) -> list[Event]:
-        given = [after, limit, self._bound, *question.rest]
+        parameters = [after, limit, self._bound, *question.rest]
         if question.leads:
-            given.append(list(question.leads))
-        return decode_events(self._rows(question.text, given, _ONE_PLAN))
+            parameters.append(list(question.leads))
+        return decode_events(self._rows(question.text, parameters, _ONE_PLAN))
 
     def position(self) -> int:
         self._settle()

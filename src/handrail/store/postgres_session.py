@@ -39,7 +39,7 @@ _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK, ExecStatus.EMPTY_QUERY, Ex
 
 
 @lru_cache(maxsize=1024)
-def _numbered(text: str) -> bytes:
+def _with_placeholders(text: str) -> bytes:
     """A statement with the protocol's own placeholders: $1, $2 …"""
     first, *rest = text.split("%s")
     return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, start=1))).encode()
@@ -77,8 +77,8 @@ class Session:
         if text not in self._prepared:
             return self.together((text, parameters))[0]
         self._come_to_rest()
-        self._send(text, *self._dumped(parameters))
-        return self._loaded(self._checked(self._answers())[-1])
+        self._send(text, *self._in_wire_form(parameters))
+        return self._rows_of(self._check_results(self._answers())[-1])
 
     def do(self, text: str, parameters: Sequence[Any] = ()) -> None:
         """Runs a statement for its effect; without parameters it may be several, separated by semicolons."""
@@ -87,7 +87,7 @@ class Session:
             return
         self._come_to_rest()
         self._libpq.send_query(text.encode())
-        self._checked(self._answers())
+        self._check_results(self._answers())
 
     def together(self, *steps: Step) -> list[list[tuple[Any, ...]]]:
         """Runs several statements in one round trip and returns the rows of each. Stops at the first that fails."""
@@ -95,14 +95,14 @@ class Session:
         if len(self._prepared) > MOST_PREPARED:
             self._prepared.clear()
             self.do("DEALLOCATE ALL")
-        dumped = [self._dumped(parameters) for _, parameters in steps]
+        dumped = [self._in_wire_form(parameters) for _, parameters in steps]
         sent: list[str | None] = []
         """For each expected result: the statement it confirms as prepared, or None for a result with rows."""
         self._libpq.enter_pipeline_mode()
         for (text, _), values in zip(steps, dumped, strict=True):
             if text not in self._prepared:
                 self._prepared[text] = b"handrail_%d" % next(self._numbers)
-                self._libpq.send_prepare(self._prepared[text], _numbered(text))
+                self._libpq.send_prepare(self._prepared[text], _with_placeholders(text))
                 sent.append(text)
             self._send(text, *values)
             sent.append(None)
@@ -112,8 +112,10 @@ class Session:
             if text_prepared is not None and result.status != ExecStatus.COMMAND_OK:
                 del self._prepared[text_prepared]
         self._libpq.exit_pipeline_mode()
-        self._checked(results)
-        return [self._loaded(result) for told, result in zip(sent, results, strict=False) if told is None]
+        self._check_results(results)
+        return [
+            self._rows_of(result) for text_prepared, result in zip(sent, results, strict=False) if text_prepared is None
+        ]
 
     def leave(self, text: str) -> None:
         """Runs a statement whose answer nobody needs; if it was refused, the next statement finds out."""
@@ -148,7 +150,7 @@ class Session:
 
     # -- the protocol -----------------------------------------------------------------------------------------------
 
-    def _dumped(self, parameters: Sequence[Any]) -> _Dumped:
+    def _in_wire_form(self, parameters: Sequence[Any]) -> _Dumped:
         """Parameters in wire form. Values that have none are refused here, before anything is sent."""
         if not parameters:
             return None, None
@@ -189,16 +191,16 @@ class Session:
         """Reads the answer that nobody waited for."""
         if self._owed:
             self._owed = False
-            self._checked(self._answers())
+            self._check_results(self._answers())
 
     @staticmethod
-    def _checked(results: list[PGresult]) -> list[PGresult]:
+    def _check_results(results: list[PGresult]) -> list[PGresult]:
         for result in results:
             if result.status not in _DONE:
                 error = errors.error_from_result(result)
                 raise error if error.sqlstate else psycopg.OperationalError(str(error))  # not reported by a server
         return results
 
-    def _loaded(self, result: PGresult) -> list[tuple[Any, ...]]:
+    def _rows_of(self, result: PGresult) -> list[tuple[Any, ...]]:
         self._adapting.set_pgresult(result)
         return self._adapting.load_rows(0, result.ntuples, tuple)

@@ -72,23 +72,23 @@ def statement(writes: WriteSet, *, with_rows: bool = True) -> tuple[str, list[An
         tuple((kind, _size(found)) for kind, found in rows.items()),
         writes.key is not None,
     )
-    given: list[Any] = []
+    parameters: list[Any] = []
     if _is_single(shape):
         for stream in moved:
-            given += (*stream.head, stream.stream, *stream.expected)
+            parameters += (*stream.head, stream.stream, *stream.expected)
         for stream in made:
-            given += (stream.stream, *stream.head)
+            parameters += (stream.stream, *stream.head)
     else:
-        given += _given(shape.moved, [(stream.stream, *stream.expected) for stream in moved])
-        given += [len(moved)] if moved else []
+        parameters += _parameters(shape.moved, [(stream.stream, *stream.expected) for stream in moved])
+        parameters += [len(moved)] if moved else []
         if (key := writes.key) is not None:
-            given += (*key[:5], key.now_ms, key.now_ms, key.scope, key.key)
-        given += _given(shape.moved, [(stream.stream, *stream.head) for stream in moved])
-        given += _given(shape.made, [(stream.stream, *stream.head) for stream in made])
-    given += _given(shape.events, [(place, *event) for place, event in enumerate(events, start=1)])
+            parameters += (*key[:5], key.now_ms, key.now_ms, key.scope, key.key)
+        parameters += _parameters(shape.moved, [(stream.stream, *stream.head) for stream in moved])
+        parameters += _parameters(shape.made, [(stream.stream, *stream.head) for stream in made])
+    parameters += _parameters(shape.events, [(place, *event) for place, event in enumerate(events, start=1)])
     for (_, size), found in zip(shape.rows, rows.values(), strict=True):
-        given += _given(size, found)
-    return _text(shape), given
+        parameters += _parameters(size, found)
+    return _text(shape), parameters
 
 
 def _size(found: Sequence[Any]) -> int:
@@ -107,7 +107,7 @@ def _by_kind(rows: Iterable[RowWrite]) -> dict[_Kind, list[tuple[Any, ...]]]:
     return found
 
 
-def _given(size: int, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+def _parameters(size: int, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     """The parameters of a source: row by row, or column by column if they are sent as arrays."""
     if size >= 0:
         return [value for row in rows for value in row]
@@ -132,7 +132,7 @@ def _text(shape: Shape) -> str:
         source = _source(shape.events, (("place", "bigint"), *_EVENT))
         chosen = f"SELECT spot.base + v.place, {values} FROM spot, {source}"  # noqa: S608 - our own names
         parts.append(f"told AS (INSERT INTO event (position, {columns}) {chosen})")
-    parts += [f"put_{number} AS ({_put(kind, size)})" for number, (kind, size) in enumerate(shape.rows)]
+    parts += [f"put_{number} AS ({_put_text(kind, size)})" for number, (kind, size) in enumerate(shape.rows)]
     schema = f"CASE WHEN base IS NULL THEN (SELECT value FROM meta WHERE key = '{SCHEMA_KEY}') END"  # noqa: S608 - our own names
     return f"WITH {', '.join(parts)} SELECT base, {schema} FROM (SELECT ({answer}) AS base) AS done"  # noqa: S608 - our own names
 
@@ -183,7 +183,7 @@ def _heads(shape: Shape) -> list[str]:
     return parts
 
 
-def _put(kind: _Kind, size: int) -> str:
+def _put_text(kind: _Kind, size: int) -> str:
     table, changed = BY_NAME[kind[0]], kind[1]
     kinds = dict(zip(table.columns, (_SERVER_KINDS[kind] for kind in table.kinds), strict=True))
     if changed is None:

@@ -10,7 +10,7 @@ import msgspec
 
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import EVERYTHING, Event, Only
-from handrail.store.copying import Rows, Still, Tell, untold
+from handrail.store.copying import Rows, Still, Tell, report_nothing
 from handrail.store.queries import Query
 from handrail.store.tables import Table
 from handrail.store.writes import Head, WriteSet
@@ -119,15 +119,15 @@ class Vacuumed(NamedTuple):
 class LastingEngine(Engine, Protocol):
     """An engine whose content outlives its process and can be maintained."""
 
-    def backup(self, target: str, tell: Tell = untold) -> None:
+    def backup(self, target: str, tell: Tell = report_nothing) -> None:
         """Writes a consistent copy into a new SQLite file, while others write."""
         ...
 
-    def restore(self, source: str, tell: Tell = untold) -> None:
+    def restore(self, source: str, tell: Tell = report_nothing) -> None:
         """Replaces its own content with a backup's, in one step."""
         ...
 
-    def fill(self, source: Rows, tell: Tell = untold) -> None:
+    def fill(self, source: Rows, tell: Tell = report_nothing) -> None:
         """Copies all of another store into itself, in one step, and compares. It must be empty."""
         ...
 

@@ -19,7 +19,7 @@ import apsw
 from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
 from handrail.store import sqlite_upkeep as upkeep
 from handrail.store import statements as sql
-from handrail.store.copying import Rows, Still, Tell, differences, untold
+from handrail.store.copying import Rows, Still, Tell, differences, report_nothing
 from handrail.store.gate import Gate
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
@@ -120,7 +120,7 @@ class SqliteEngine:
         return int(self._writer.execute("PRAGMA user_version").get)
 
     def _make_current(self) -> None:
-        found = self._look()
+        found = self._own_schema()
         if found > LATEST:
             self._refuse(found)
         if found == LATEST and self._writer.execute("PRAGMA journal_mode").get == "wal":
@@ -130,9 +130,9 @@ class SqliteEngine:
                 self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
                 self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
             for step in STEPS:
-                self._take(step.number, step.sql, step.since)
+                self._apply_migration(step.number, step.sql, step.since)
 
-    def _look(self) -> int:
+    def _own_schema(self) -> int:
         """The file's schema. Refuses a file that holds something and is not ours."""
         self._writer.execute("BEGIN")  # one consistent read: another process may be creating the tables right now
         try:
@@ -144,7 +144,7 @@ class SqliteEngine:
             self._roll_back()
         return found
 
-    def _take(self, number: int, text: str, since: str) -> None:
+    def _apply_migration(self, number: int, text: str, since: str) -> None:
         """Takes one step in one transaction; another process may have taken it while we waited."""
         self._writer.execute("BEGIN IMMEDIATE")
         try:
@@ -259,16 +259,16 @@ class SqliteEngine:
             self._gate.leave_to(depth)
         except BaseException as error:
             self._gate.leave_to(depth)
-            told = self._told(error)
+            refusal = self._as_refusal(error)
             for pending in batch:
-                pending.error = pending.error or told
+                pending.error = pending.error or refusal
             if not isinstance(error, Exception):
                 raise
         finally:
             for pending in batch:
                 pending.done = True
 
-    def _told(self, error: BaseException) -> Exception:
+    def _as_refusal(self, error: BaseException) -> Exception:
         """The error to give a group's writers when the thread that wrote for them failed."""
         if isinstance(error, apsw.Error):
             return refusal_for(error, self._path) or error
@@ -446,19 +446,19 @@ class SqliteEngine:
             with self._writing():
                 yield SqliteStill(self._writer)
 
-    def fill(self, source: Rows, tell: Tell = untold) -> None:
+    def fill(self, source: Rows, tell: Tell = report_nothing) -> None:
         with self._leader, translated(self._path), self._gate.held():
             fill_from(self._writer, source, tell)
         problems = differences(source, SqliteRows(self._writer))
         if problems:
             raise StoreUnusable(f"{self._path} is not a true copy: {problems[0]}", hint="remove it, and copy again")
 
-    def backup(self, target: str, tell: Tell = untold) -> None:  # noqa: ARG002 - SQLite does it in one go
+    def backup(self, target: str, tell: Tell = report_nothing) -> None:  # noqa: ARG002 - SQLite does it in one go
         """Makes a consistent copy while others write."""
         with self._borrowed() as connection, translated(Path(target)):
             connection.execute("VACUUM INTO ?", (target,))
 
-    def restore(self, source: str, tell: Tell = untold) -> None:
+    def restore(self, source: str, tell: Tell = report_nothing) -> None:
         """Replaces our content with a backup's, in one step that other processes see like any other write."""
         with translated(Path(source)):
             kept = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)

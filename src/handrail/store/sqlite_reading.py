@@ -67,10 +67,10 @@ class SqliteReader:
         return self._merged(asked(only, _WORDS, newest=True), 0, limit, turned=True)[::-1]
 
     def _merged(self, question: Asked, after: int, limit: int, *, turned: bool = False) -> list[Event]:
-        given = (after, limit, *question.rest)
+        parameters = (after, limit, *question.rest)
         if len(question.leads) < 2:
-            return decode_events(self._execute(question.text, (*given, *question.leads)).fetchall())
-        found = [self._execute(question.text, (*given, lead)) for lead in question.leads]
+            return decode_events(self._execute(question.text, (*parameters, *question.leads)).fetchall())
+        found = [self._execute(question.text, (*parameters, lead)) for lead in question.leads]
         try:  # each is read only as far as needed
             return decode_events(islice(merge(*found, key=itemgetter(2), reverse=turned), limit))
         finally:

@@ -104,11 +104,11 @@ class Store:
                 self._renewed[holder] = now
 
     def position(self) -> int:
-        with self._look() as reader:
+        with self._reading() as reader:
             return reader.position()
 
     @contextlib.contextmanager
-    def _look(self) -> Iterator[Reader]:
+    def _reading(self) -> Iterator[Reader]:
         """A read outside a unit: there is nothing that could run again after a conflict."""
         try:
             with self.engine.reading() as reader:
@@ -119,16 +119,16 @@ class Store:
     # -- the ledger -------------------------------------------------------------------------------------------------
 
     def events(self, stream: str, *, after: int = 0, limit: int = PAGE) -> list[Event]:
-        with self._look() as reader:
+        with self._reading() as reader:
             return reader.events(stream, after, limit)
 
     def feed(self, *, after: int = 0, limit: int = PAGE, only: Only = EVERYTHING) -> list[Event]:
-        with self._look() as reader:
+        with self._reading() as reader:
             return reader.feed(after, limit, only)
 
     def newest(self, limit: int, *, stream: str | None = None, actor: str | None = None) -> list[Event]:
         """The newest events, oldest first; optionally of one stream or one actor."""
-        with self._look() as reader:
+        with self._reading() as reader:
             if stream is not None and actor is not None:
                 return reader.newest(limit, Only((stream,), (actor,)))
             if stream is not None:
@@ -166,7 +166,7 @@ class Store:
 
     def verify(self, progress: Callable[[int], None] = lambda _: None) -> list[str]:
         """Where ledger and tables disagree: gaps, broken hashes, rows that no event explains. Empty when sound."""
-        with self._look() as reader:
+        with self._reading() as reader:
             return problems_in(reader, progress)
 
 

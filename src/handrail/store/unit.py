@@ -82,7 +82,7 @@ class Unit:
         return next(iter(self._reader.last_by(actor, 1)), None)
 
     def events(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        return self._reader.events(stream, _sane(after), _sane(limit))
+        return self._reader.events(stream, _clamped(after), _clamped(limit))
 
     def head_seq(self, stream: str) -> int:
         if stream not in self._events:  # a stream this unit began must still be new
@@ -90,10 +90,10 @@ class Unit:
         return self._heads.get(stream, NEW_STREAM).seq + len(self._events.get(stream, ()))
 
     def feed(self, after: int, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        return self._reader.feed(_sane(after), _sane(limit), only)
+        return self._reader.feed(_clamped(after), _clamped(limit), only)
 
     def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        return self._reader.newest(_sane(limit), only)
+        return self._reader.newest(_clamped(limit), only)
 
     def position(self) -> int:
         return self._reader.position()
@@ -194,7 +194,7 @@ class Unit:
         return RowWrite(table_name, key, table.row_of(record), differing)
 
 
-def _sane(number: int) -> int:
+def _clamped(number: int) -> int:
     """Clamps a cursor or limit to what every engine accepts: callers may pass any number."""
     return min(max(number, 0), MOST)
 

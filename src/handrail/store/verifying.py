@@ -24,13 +24,13 @@ def problems_in(reader: Reader, progress: Callable[[int], None] = lambda _: None
     heads = dict(reader.streams())
     state = _fold(reader, heads, problems, progress)
     for table in TABLES:
-        told = state[table.name]
+        folded = state[table.name]
         rows: dict[str, dict[str, Any]] = {}
-        for record, head in _rows(reader, table, 0, reader.count(table, Query()), problems, told):
+        for record, head in _rows(reader, table, 0, reader.count(table, Query()), problems, folded):
             rows[record.id] = table.document_of(record)
             if head != heads.get(record.stream, NEW_STREAM):
                 problems.append(f"{table.name} {record.id}: its row stands in another stream than it should")
-        problems.extend(_differences(table, told, rows))
+        problems.extend(_differences(table, folded, rows))
     return problems
 
 
@@ -103,7 +103,7 @@ def _whole_events(reader: Reader, stream: str, after: int, limit: int) -> list[E
 
 
 def _rows(
-    reader: Reader, table: Table, offset: int, count: int, problems: list[str], told: _Rows
+    reader: Reader, table: Table, offset: int, count: int, problems: list[str], folded: _Rows
 ) -> list[tuple[Any, Head]]:
     """The readable rows of a table. Halves the range until each unreadable row is found, and notes it."""
     if not count:
@@ -115,12 +115,12 @@ def _rows(
             raise
         if count == 1:
             problems.append(damaged.message)
-            told.pop(damaged.details["key"], None)
+            folded.pop(damaged.details["key"], None)
             return []
     half = count // 2
     return [
-        *_rows(reader, table, offset, half, problems, told),
-        *_rows(reader, table, offset + half, count - half, problems, told),
+        *_rows(reader, table, offset, half, problems, folded),
+        *_rows(reader, table, offset + half, count - half, problems, folded),
     ]
 
 
@@ -131,16 +131,16 @@ def _apply(rows: _Rows, change: Change) -> None:
         rows[change.key] = {**rows.get(change.key, {}), **change.after}
 
 
-def _differences(table: Table, told: _Rows, rows: _Rows) -> Iterator[str]:
-    for key in sorted(told.keys() - rows.keys()):
+def _differences(table: Table, folded: _Rows, rows: _Rows) -> Iterator[str]:
+    for key in sorted(folded.keys() - rows.keys()):
         yield f"{table.name} {key}: the ledger has it, the table has no row"
-    for key in sorted(rows.keys() - told.keys()):
+    for key in sorted(rows.keys() - folded.keys()):
         yield f"{table.name} {key}: the table has a row that no event explains"
-    for key in sorted(told.keys() & rows.keys()):
+    for key in sorted(folded.keys() & rows.keys()):
         unlike = [
             column
             for column in rows[key]
-            if column in told[key] and told[key][column] != rows[key][column] and column not in table.unlogged
+            if column in folded[key] and folded[key][column] != rows[key][column] and column not in table.unlogged
         ]
         if unlike:
             yield f"{table.name} {key}: ledger and table disagree about {', '.join(unlike)}"

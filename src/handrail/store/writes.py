@@ -115,7 +115,7 @@ class KeptChanges(msgspec.Struct, gc=False, eq=False):
             try:
                 self.found = _CHANGES.decode(self.text)
             except (msgspec.DecodeError, UnicodeDecodeError):
-                raise _damaged(self.stream, self.seq) from None
+                raise _damaged_event(self.stream, self.seq) from None
         return self.found
 
     def __iter__(self) -> Iterator[Change]:
@@ -150,11 +150,11 @@ def decode_events(rows: Iterable[Sequence[Any]]) -> list[Event]:
             changes = KeptChanges(text, stream, seq)
             found.append(made(Event, (stream, seq, position, kind, actor, channel, at_ms, data, changes, digest)))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise _damaged(stream, seq) from None
+        raise _damaged_event(stream, seq) from None
     return found
 
 
-def _damaged(stream: str, seq: int) -> StoreUnusable:
+def _damaged_event(stream: str, seq: int) -> StoreUnusable:
     return StoreUnusable(
         f"{stream}: event {seq} cannot be read back", hint="`handrail db verify` lists what is damaged", seq=seq
     )

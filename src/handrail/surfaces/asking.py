@@ -39,7 +39,7 @@ Tell = Callable[[float, float], None]
 """Called with how long a call has waited, and the longest it can."""
 
 
-def _nobody(_so_far_s: float, _most_s: float) -> None:
+def _tell_nobody(_so_far_s: float, _most_s: float) -> None:
     return None
 
 
@@ -88,7 +88,7 @@ class Meanwhile(msgspec.Struct, frozen=True, kw_only=True):
     """What a call can do before it has its answer: wait this long, report that, ask somebody."""
 
     patience: Patience = Patience()
-    tell: Tell = _nobody
+    tell: Tell = _tell_nobody
     person: Person | None = None
     known_as: str | None = None
     """An id that the call already has, by which others can cancel it."""
@@ -153,7 +153,7 @@ def _value(field: Field, value: object) -> str:
     return text
 
 
-def kept_telling(names: tuple[str, ...], earlier: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+def merge_told_once(names: tuple[str, ...], earlier: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
     """Merges what results tell only once: the later one wins, but two different texts are both kept."""
     told: dict[str, Any] = {}
     for name in names:

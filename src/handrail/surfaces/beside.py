@@ -36,9 +36,9 @@ def published_beside(operation: Operation[Any, Any], active: Collection[str]) ->
     """Which of them a tool's schema lists: the caller if a claim can refuse it, an id if it may wait, a key if it
     writes. Only these, because every client pays for them."""
     listed: dict[str, Any] = {**IDENTITY} if AGENT in active and ClaimHeld in operation.refusals else {}
-    if CANCELLATION in active and operation.stored and operation.wait is not None and not _owns(operation, OP_ID):
+    if CANCELLATION in active and operation.stored and operation.wait is not None and not _has_field(operation, OP_ID):
         listed[OP_ID] = TEXT
-    if IDEMPOTENCY in active and _keeps(operation):
+    if IDEMPOTENCY in active and _is_stored_write(operation):
         listed[KEY] = TEXT
     return listed
 
@@ -54,16 +54,16 @@ def take_beside(
     return Beside(tuple(dict.fromkeys(one for one in op_ids if one)), _key(operation, call, rest)), rest
 
 
-def _owns(operation: Operation[Any, Any], name: str) -> bool:
+def _has_field(operation: Operation[Any, Any], name: str) -> bool:
     return name in operation.request.__struct_fields__
 
 
-def _keeps(operation: Operation[Any, Any]) -> bool:
+def _is_stored_write(operation: Operation[Any, Any]) -> bool:
     return operation.stored and operation.effect is not Effect.READ
 
 
 def _op_id(operation: Operation[Any, Any], call: Call, rest: dict[str, Any]) -> str | None:
-    if OP_ID not in rest or not operation.stored or _owns(operation, OP_ID):
+    if OP_ID not in rest or not operation.stored or _has_field(operation, OP_ID):
         return None
     op_id = _text(OP_ID, rest.pop(OP_ID))
     if not has_toolset(call, CANCELLATION):
@@ -79,7 +79,7 @@ def _op_id(operation: Operation[Any, Any], call: Call, rest: dict[str, Any]) -> 
 
 
 def _key(operation: Operation[Any, Any], call: Call, rest: dict[str, Any]) -> str | None:
-    given = [_text(name, rest.pop(name)) for name in KEYS if name in rest and not _owns(operation, name)]
+    given = [_text(name, rest.pop(name)) for name in KEYS if name in rest and not _has_field(operation, name)]
     if not given:
         return None
     if not has_toolset(call, IDEMPOTENCY):
@@ -87,7 +87,7 @@ def _key(operation: Operation[Any, Any], call: Call, rest: dict[str, Any]) -> st
             f"{KEY} is understood only where the toolset idempotency is on",
             hint="start with --enable-idempotency, or leave it out",
         )
-    if not _keeps(operation):
+    if not _is_stored_write(operation):
         raise InvalidParams(
             f"{operation.name} changes nothing in the store, so there is nothing to do only once",
             hint=f"leave {KEY} out; calling it again is safe",

@@ -23,7 +23,7 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Operation
 from handrail.surfaces.arguments import parse_arguments
-from handrail.surfaces.asking import ELICITED, Asked, Meanwhile, Person, Waited, kept_telling
+from handrail.surfaces.asking import ELICITED, Asked, Meanwhile, Person, Waited, merge_told_once
 from handrail.surfaces.beside import AGENT_ID, AGENT_SECRET, FENCE, Beside, take_beside
 from handrail.surfaces.kept_answers import Keyed
 from handrail.surfaces.talking import Answered, Talk
@@ -82,7 +82,7 @@ def run(
     call = msgspec.structs.replace(call, session=client.session)
     meanwhile = meanwhile or Meanwhile()
     beside, others = take_beside(operation, call, arguments, meanwhile.known_as)
-    claimant, rest = _split(operation, others, client)
+    claimant, rest = _split_off_claimant(operation, others, client)
     request = parse_arguments(operation, rest)
     if operation.acts_as is not None:
         named = getattr(request, operation.acts_as)
@@ -94,11 +94,13 @@ def run(
     with contextlib.ExitStack() as stack:
         asking = _with_beside(stack, operation, call, request, rest, asking, beside)
         # A person's answer is not part of the arguments, so it cannot be found again by a key.
-        answer = _answered(operation, call, request, asking, meanwhile.person if asking.keyed is None else None)
+        answer = _ask_person_and_answer(
+            operation, call, request, asking, meanwhile.person if asking.keyed is None else None
+        )
     replayed = asking.keyed is not None and asking.keyed.replayed
     shown = msgspec.to_builtins(answer.result, str_keys=True)
     if answer.told:
-        shown |= kept_telling(tuple(answer.told), answer.told, shown)
+        shown |= merge_told_once(tuple(answer.told), answer.told, shown)
     if answer.writer.proven and answer.writer.agent_id is not None:
         client.knows(answer.writer.agent_id)
     elif operation.introduces and answer.writer.agent_id is None and not (replayed and call.crew.strict):
@@ -176,7 +178,7 @@ def _is_heard(call: Call, actor: Actor, asking: _Asking) -> bool:
     return call.ledger.run(actor, proved)
 
 
-def _answered(
+def _ask_person_and_answer(
     operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking, person: Person | None
 ) -> Answered:
     """The answer of an operation that uses the store, after asking the person, if there is one."""
@@ -184,7 +186,7 @@ def _answered(
     def answer_to(asked: Any, asking: _Asking) -> Answered:
         known = asking.keyed is not None and asking.keyed.replayed  # then there is nothing to prepare
         ready = call if known else _prepared(operation, call, asked, asking.claimant)
-        return _stored(operation, ready, asked, asking)
+        return _answer_from_store(operation, ready, asked, asking)
 
     if operation.asks is None or person is None:
         return answer_to(request, asking)
@@ -200,7 +202,7 @@ def _answered(
     return talk.answer(request)
 
 
-def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking) -> Answered:
+def _answer_from_store(operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking) -> Answered:
     """The answer of an operation that uses the store."""
     agent_id = asking.claimant.agent_id
     actor = asking.actor
@@ -218,7 +220,7 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
         return answer
 
     try:
-        answer = _awaited(operation, call, request, once, asking)
+        answer = _wait_for_answer(operation, call, request, once, asking)
     except (IdentityUnproven, StoreRefused):
         raise
     except Refusal:
@@ -228,10 +230,12 @@ def _stored(operation: Operation[Any, Any], call: Call, request: Any, asking: _A
         raise
     if agent_id is not None and operation.effect is not Effect.READ:
         asking.client.noted.add(agent_id)
-    return _followed(operation, call, request, answer, actor)
+    return _with_follow_up(operation, call, request, answer, actor)
 
 
-def _followed(operation: Operation[Any, Any], call: Call, request: Any, answer: Answered, actor: Actor) -> Answered:
+def _with_follow_up(
+    operation: Operation[Any, Any], call: Call, request: Any, answer: Answered, actor: Actor
+) -> Answered:
     """The answer after what must follow it. If that fails, the answer still stands."""
     if operation.follow is None:
         return answer
@@ -248,7 +252,7 @@ def _followed(operation: Operation[Any, Any], call: Call, request: Any, answer: 
         return answer._replace(warning=f"{refusal.message}; what was asked for is done")
 
 
-def _split(
+def _split_off_claimant(
     operation: Operation[Any, Any], arguments: Mapping[str, Any], client: Client
 ) -> tuple[Claimant, dict[str, Any]]:
     """Separates who calls from the operation's own arguments. If the operation itself has an argument of one of these
@@ -269,7 +273,7 @@ def _split(
 def _in_unit(operation: Operation[Any, Any], call: Call, unit: UnitOfWork, request: Any, asking: _Asking) -> Answered:
     writer = Writer(None, asking.claimant.fence)
     if asking.claimant.agent_id is not None:
-        writer = _identified(operation, call, unit, asking.claimant, asking.client)
+        writer = _identify(operation, call, unit, asking.claimant, asking.client)
     for row in asking.under_way:
         row.check(unit)
     kept = asking.keyed.answer(unit) if asking.keyed is not None else None
@@ -292,7 +296,7 @@ def _ends_at_once(operation: Operation[Any, Any]) -> bool:
     return operation.effect is not Effect.READ and operation.wait is None and operation.asks is None
 
 
-def _identified(
+def _identify(
     operation: Operation[Any, Any], call: Call, unit: UnitOfWork, claimant: Claimant, client: Client
 ) -> Writer:
     """The caller as an agent. An unproven one is refused or noted, depending on the settings."""
@@ -318,7 +322,7 @@ def _note(unit: UnitOfWork, agent_id: str, tool: str) -> None:
     unit.record("agent.unproven", counted, data={"tool": tool})
 
 
-def _awaited(
+def _wait_for_answer(
     operation: Operation[Any, Any],
     call: Call,
     request: Any,

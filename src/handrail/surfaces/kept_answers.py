@@ -94,13 +94,13 @@ class Keyed:
         """Held while this call is the only one under way with its key. Gives its row, or None if there is an answer."""
         op_id = f"{RESERVED}{self.scope}:{self._key}"
         row = UnderWay(self._call, actor, actor.name, op_id, self._operation.name)
-        if not self._take(row, actor, cancelled):
+        if not self._wait_for_turn(row, actor, cancelled):
             yield None
             return
         with row.until_it_ends(lambda: False):
             yield row
 
-    def _take(self, row: UnderWay, actor: Actor, cancelled: Callable[[], bool]) -> bool:
+    def _wait_for_turn(self, row: UnderWay, actor: Actor, cancelled: Callable[[], bool]) -> bool:
         """Waits for the first call to end. False if it left an answer."""
 
         def take(unit: UnitOfWork) -> bool | None:

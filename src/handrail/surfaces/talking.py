@@ -14,7 +14,7 @@ import msgspec
 from handrail.domain.crew.identity import Writer
 from handrail.kernel.errors import IdentityUnproven, Refusal, StoreRefused
 from handrail.operation import Asks, Ledger, Question
-from handrail.surfaces.asking import Person, Waited, kept_telling
+from handrail.surfaces.asking import Person, Waited, merge_told_once
 
 
 class Answered(NamedTuple):
@@ -55,7 +55,7 @@ class Talk(NamedTuple):
         enough_s = 0.0
         while self.waited.left_s > enough_s and (question := self.question(request, answer.result)) is not None:
             watch = Watch(self, self.asks.again(request), question, position)
-            told = kept_telling(self.asks.told_once, answer.told, msgspec.to_builtins(answer.result))
+            told = merge_told_once(self.asks.told_once, answer.told, msgspec.to_builtins(answer.result))
             try:
                 said = self.person.ask(question, told, watch.wait_s)
                 position = self.ledger.position()

@@ -155,7 +155,7 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
     unit.record("agent.registered", agent, present(unit, agent.id, call.crew))
     if known is not None:
         _take_up_claims(call, agent)
-    return Registered(agent.id, agent.name, "online", call.crew.heartbeat_ms, secret, **_standing(unit, agent.id))
+    return Registered(agent.id, agent.name, "online", call.crew.heartbeat_ms, secret, **_claims_shown(unit, agent.id))
 
 
 def _limits_of(known: Agent | None) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def agent_heartbeat(call: Call, request: Heartbeat) -> Beaten:
     if request.status is not None:
         changes["status"] = request.status
     change_agent(call.work, agent, **changes)
-    return Beaten(True, call.crew.heartbeat_ms, **_standing(call.work, agent.id))
+    return Beaten(True, call.crew.heartbeat_ms, **_claims_shown(call.work, agent.id))
 
 
 def agent_update(call: Call, request: UpdateAgent) -> Done:
@@ -255,7 +255,7 @@ def _take_up_claims(call: Call, agent: Agent) -> None:
             take_up(call.work, task, lease, agent, call.crew)
 
 
-def _standing(unit: UnitOfWork, agent_id: str) -> dict[str, Any]:
+def _claims_shown(unit: UnitOfWork, agent_id: str) -> dict[str, Any]:
     held, lapsed = claims_of(unit, agent_id)
     return {
         "holding": tuple(_claim(unit, lease) for lease in held[:LISTED]),

@@ -55,7 +55,7 @@ def suggest(
     """The members of the answer."""
     described = described_plans(unit, repository)
     plans = [*finished_workflows(unit, repository), *described.values()]
-    found = [_looked_up(unit, repository, match, exclude) for match in ranked(goal, plans, preferred, COMPARED)]
+    found = [_found_plan(unit, repository, match, exclude) for match in ranked(goal, plans, preferred, COMPARED)]
     found = [one for one in found if one.fragment.tasks]
     often = seen_in([one.tasks for one in found])
     chosen = found[:most]
@@ -83,7 +83,7 @@ def suggest(
     }
 
 
-def _looked_up(unit: UnitOfWork, repository: str | None, match: Ranked, exclude: Sequence[str]) -> _Found:
+def _found_plan(unit: UnitOfWork, repository: str | None, match: Ranked, exclude: Sequence[str]) -> _Found:
     plan = match.plan
     is_workflow = plan.kind == "workflow"
     tasks = tasks_of_workflow(unit, plan.id) if is_workflow else tasks_of_facts(unit, repository, plan.name)

@@ -108,7 +108,7 @@ def graph_batch_mutate(call: Call, request: MutateGraph) -> MutatedGraph:
     held = find_graph(call.work, request.graph_id)
     check_version(call.work, held, request.expected_version)
     check_unlocked(call.work, held.id, held.stream, caller.names, caller.fence)
-    after, applied = _mutated(held, request.operations)
+    after, applied = _apply_all(held, request.operations)
     author = Author(caller.names, request.note, {"owner": request.owner} if request.owner else {})
     done = commit(call.work, held, after, author)
     return MutatedGraph(
@@ -119,7 +119,7 @@ def graph_batch_mutate(call: Call, request: MutateGraph) -> MutatedGraph:
     )
 
 
-def _mutated(held: Held, operations: Sequence[dict[str, Any]]) -> Mutated:
+def _apply_all(held: Held, operations: Sequence[dict[str, Any]]) -> Mutated:
     """The graph after all of these. If some cannot be applied, the others are tried without them, so that each one that
     fails by itself is named."""
     try:

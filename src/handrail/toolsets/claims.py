@@ -12,13 +12,13 @@ from msgspec import Meta
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.claiming import check_writer, claim, claim_of, give_up
 from handrail.domain.crew.identity import Writer
-from handrail.domain.crew.offering import Offered, as_held, missing, offers
+from handrail.domain.crew.offering import Offered, missing, offers, without_expired_claim
 from handrail.domain.crew.posting import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.journal.keeping import LOOKING
 from handrail.domain.work.finding import find_task, find_workflow
 from handrail.domain.work.moving import workflow_of
-from handrail.domain.work.pausing import told_pause
+from handrail.domain.work.pausing import pause_details
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.keeping import BRANCHES, FOLDER, name_for, record_workspace
@@ -156,7 +156,7 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
     """
     if not done.wants_room:
         return None
-    told = msgspec.structs.replace(done, wants_room=False)
+    answer = msgspec.structs.replace(done, wants_room=False)
 
     def wanted(unit: UnitOfWork) -> tuple[Task, Workflow]:
         task = find_task(unit, request.task_id)
@@ -172,7 +172,9 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
             path, branch = done.workspace["path"], done.workspace["branch"]
         made = call.worktrees(repository).make(path, branch, None)
     except Refusal as refusal:  # the claim stands all the same
-        warned = msgspec.structs.replace(told, warnings=(*told.warnings, f"no worktree was made: {refusal.message}"))
+        warned = msgspec.structs.replace(
+            answer, warnings=(*answer.warnings, f"no worktree was made: {refusal.message}")
+        )
         return lambda _: warned
 
     def keep(call: Call) -> ClaimedTask:
@@ -180,7 +182,7 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
         check_writer(call.work, task, Writer(request.agent_id, done.fence), call.crew)
         if _space(call.work, task) is None:
             record_workspace(call.work, workflow, made, [task], managed=True)
-        return msgspec.structs.replace(told, workspace=_workspace(call.work, find_task(call.work, task.id)))
+        return msgspec.structs.replace(answer, workspace=_workspace(call.work, find_task(call.work, task.id)))
 
     return keep
 
@@ -227,15 +229,15 @@ def task_get_available(call: Call, request: FindTasks) -> AvailableTasks:
         len(can),
         tuple({"id": task.id, "name": task.name, "missing": missing(task, agent)} for task in cannot[:BEYOND]),
         tuple(
-            {"workflow_id": workflow.id, **told}
+            {"workflow_id": workflow.id, **pause}
             for workflow in [one for one in workflows if one.status == "paused"][:BEYOND]
-            if (told := told_pause(call.work, workflow)) is not None
+            if (pause := pause_details(call.work, workflow)) is not None
         ),
     )
 
 
 def _shown(call: Call, offered: Offered) -> dict[str, Any]:
-    shown = shown_task(as_held(call.work, offered.task), full=False, rest=TASK_GET)
+    shown = shown_task(without_expired_claim(call.work, offered.task), full=False, rest=TASK_GET)
     description = cut(offered.task.description, DESCRIPTION, rest=TASK_GET)
     return {**shown, "description": description, "reason": offered.reason}
 

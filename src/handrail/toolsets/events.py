@@ -126,8 +126,8 @@ def logs_tail(call: Call, request: TailLogs) -> LogPage:
 
 
 def _wanted(call: Call, request: SubscribeEvents) -> Wanted:
-    run_id = _same(request.run_id, request.graph_id, "run_id and graph_id", "a run and its graph have one id")
-    task_id = _same(request.job_id, request.node_id, "job_id and node_id", "a task is both job and node")
+    run_id = _one_id(request.run_id, request.graph_id, "run_id and graph_id", "a run and its graph have one id")
+    task_id = _one_id(request.job_id, request.node_id, "job_id and node_id", "a task is both job and node")
     if run_id is not None:
         find_workflow(call.work, run_id)
     if request.child_id is not None:
@@ -135,7 +135,7 @@ def _wanted(call: Call, request: SubscribeEvents) -> Wanted:
     return Wanted(tuple(request.cats), tuple(request.levels), run_id, task_id, request.child_id)
 
 
-def _same(one: str | None, other: str | None, names: str, why: str) -> str | None:
+def _one_id(one: str | None, other: str | None, names: str, why: str) -> str | None:
     """The one id that two arguments may both name."""
     if one is not None and other is not None and one != other:
         raise InvalidParams(f"{names} name different things: {one} and {other}", hint=f"{why}; leave one of them out")

@@ -166,11 +166,11 @@ def graph_in(document: Mapping[str, Any]) -> Graph:
     whole = {name: value for name, value in document.items() if name not in ("graphId", "graphVersion")}
     for part in ("nodes", "edges"):
         if isinstance(whole.get(part), list):
-            whole[part] = _keyed(whole[part])
+            whole[part] = _by_id(whole[part])
     return graph_from(whole)
 
 
-def _keyed(members: list[Any]) -> dict[str, Any]:
+def _by_id(members: list[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in members:
         if not isinstance(one, dict):
@@ -188,10 +188,10 @@ def applied_part(applied: Sequence[Applied]) -> dict[str, Any]:
 
 def diff_part(operations: Sequence[dict[str, Any]], summary: Summary) -> dict[str, Any]:
     """The differences, as far as they fit; `diff_total` if not all are shown."""
-    shown = within(operations, LIST_ROOM) if not operations or _small(operations[0]) else []
+    shown = within(operations, LIST_ROOM) if not operations or _is_small(operations[0]) else []
     total = {"diff_total": len(operations)} if len(shown) < len(operations) else {}
     return {"diff": tuple(shown), "diff_summary": summary, **total}
 
 
-def _small(operation: Mapping[str, Any]) -> bool:
+def _is_small(operation: Mapping[str, Any]) -> bool:
     return len(msgspec.json.encode(operation)) <= LIST_ROOM

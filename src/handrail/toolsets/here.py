@@ -59,7 +59,7 @@ def task_here(call: Call, task_id: str | None) -> Task:
     """The task with this id; without one, the only one that somebody works on."""
     if task_id is not None:
         return find_task(call.work, task_id)
-    if len(own := _claimed(call)) == 1:
+    if len(own := _tasks_claimed(call)) == 1:
         return own[0]
     under_way = own or tasks_under_way(call)
     for status in UNDER_WAY:
@@ -70,7 +70,7 @@ def task_here(call: Call, task_id: str | None) -> Task:
             raise SeveralOpen(
                 f"several tasks are {status} here",
                 hint=f"say which by its id: {listed(found[:SHOWN])}",
-                **_open(found),
+                **_open_details(found),
             )
     raise _nothing_under_way(call)
 
@@ -92,7 +92,7 @@ def tasks_under_way(call: Call) -> list[Task]:
     return found
 
 
-def _claimed(call: Call) -> list[Task]:
+def _tasks_claimed(call: Call) -> list[Task]:
     """What the caller holds and works on, if it is a known agent."""
     if call.writer.agent_id is None:
         return []
@@ -114,7 +114,7 @@ def _nothing_under_way(call: Call) -> NothingOpen:
         return NothingOpen(
             "no task is in progress here",
             hint=f"ready to start: {listed(ready)}",
-            **_open(ready),
+            **_open_details(ready),
         )
     if workflows:
         return NothingOpen(
@@ -130,6 +130,6 @@ def _is_here(call: Call, task: Task) -> bool:
     return not call.here.shared or workflow.repository_path == call.here.repository
 
 
-def _open(tasks: Iterable[Task]) -> dict[str, list[dict[str, str]]]:
+def _open_details(tasks: Iterable[Task]) -> dict[str, list[dict[str, str]]]:
     shown = list(tasks)[:SHOWN]
     return {"open": [{"id": task.id, "name": task.name, "status": task.shown_status} for task in shown]}

@@ -109,7 +109,7 @@ def log_decision(call: Call, request: LogDecision) -> Logged:
         "supersedes": request.supersedes,
     }
     summary = f"{request.question} {request.chosen}: {request.reasoning}"
-    return _logged(*keeping.note(call.work, task, "decision", summary, _given(detail)))
+    return _logged(*keeping.note(call.work, task, "decision", summary, _without_none(detail)))
 
 
 def log_issue(call: Call, request: LogIssue) -> Logged:
@@ -128,7 +128,7 @@ def log_issue(call: Call, request: LogIssue) -> Logged:
 def log_milestone(call: Call, request: LogMilestone) -> Logged:
     task = task_to_write(call, request.task_id)
     detail = {"milestone": True, "progress": request.progress, "metadata": request.metadata or None}
-    return _logged(*keeping.note(call.work, task, "progress", request.message, _given(detail)))
+    return _logged(*keeping.note(call.work, task, "progress", request.message, _without_none(detail)))
 
 
 def look_after(call: Call, request: CompleteTask) -> Ending:
@@ -146,7 +146,7 @@ def complete_task(call: Call, request: CompleteTask) -> CompletedTask:
     claims = keeping.Claims(
         status=request.status,
         outcome=msgspec.to_builtins(request.outcome),
-        metadata=_given(msgspec.to_builtins(request.metadata)),
+        metadata=_without_none(msgspec.to_builtins(request.metadata)),
         checks=msgspec.to_builtins(request.checks),
     )
     done = keeping.complete(call.work, task, call.prepared, claims)
@@ -170,7 +170,7 @@ def _logged(checkpoint: Checkpoint, warnings: list[str]) -> Logged:
     return Logged(checkpoint.id, checkpoint.task_id, iso_time(checkpoint.created_at), tuple(warnings))
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 

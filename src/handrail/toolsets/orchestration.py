@@ -17,7 +17,7 @@ from handrail.domain.gates.reviews import open_reviews
 from handrail.domain.journal.plan_steps import steps_left
 from handrail.domain.work.editing import places_taken, tally_of, tasks_in
 from handrail.domain.work.moving import needed_tasks
-from handrail.domain.work.pausing import told_pause
+from handrail.domain.work.pausing import pause_details
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import AT_WORK, FINISHED, RUNNING, SHOWN_STATES, UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
@@ -64,7 +64,7 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
     free = _free_places(call.work, workflow, deserted)
     startable = [] if standing_still else _startable(call.work, workflow, request, deserted, free)
     found = startable[: request.limit]
-    foreseen = _foreseen(call, workflow, found, running, free)
+    foreseen = _forecast_if_useful(call, workflow, found, running, free)
     unknown = foreseen.unknown if foreseen is not None else frozenset()
     return NextTasksFound(
         tasks=tuple(_next_task(call.work, task, unknown_scope=task.id in unknown) for task in found),
@@ -79,9 +79,9 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
             {"id": gate.id, "task_id": gate.task_id, "question": shortened(gate.question, DESCRIPTION)}
             for gate in open_reviews(call.work, workflow.id, SHOWN_RUNNING)
         ),
-        paused=told_pause(call.work, workflow),
+        paused=pause_details(call.work, workflow),
         plan_steps_left=_steps_left(call.work, workflow) if not found else (),
-        **_told(foreseen),
+        **_shown_forecast(foreseen),
     )
 
 
@@ -90,7 +90,9 @@ def _steps_left(unit: UnitOfWork, workflow: Workflow) -> tuple[str, ...]:
     return tuple(shortened(step.numbered, DESCRIPTION) for step in left[:SHOWN_RUNNING])
 
 
-def _foreseen(call: Call, workflow: Workflow, found: list[Task], running: list[Task], free: int) -> Forecast | None:
+def _forecast_if_useful(
+    call: Call, workflow: Workflow, found: list[Task], running: list[Task], free: int
+) -> Forecast | None:
     """What can be started together; None if there is nothing to choose and nothing in the way."""
     if not found or not free:
         return None
@@ -107,7 +109,7 @@ def _foreseen(call: Call, workflow: Workflow, found: list[Task], running: list[T
     return foreseen if is_choice or foreseen.conflicts or foreseen.unchecked else None
 
 
-def _told(foreseen: Forecast | None) -> dict[str, Any]:
+def _shown_forecast(foreseen: Forecast | None) -> dict[str, Any]:
     if foreseen is None:
         return {}
     count = len(foreseen.conflicts)
@@ -189,7 +191,7 @@ def workflow_progress(call: Call, request: OfWorkflow) -> Progress:
         by_status={status: tally.counts[status] for status in SHOWN_STATES},
         completed_sequence=below,
         current_sequence=below if current is None else current,
-        blocked_tasks=tuple(within(_blocked(call.work, workflow.id), LIST_BYTES)),
+        blocked_tasks=tuple(within(_blocked_tasks(call.work, workflow.id), LIST_BYTES)),
         parallel_groups=tuple(shown_groups),
         parallel_groups_total=len(groups) if len(shown_groups) < len(groups) else UNSET,
         estimated_remaining=tally.unfinished,
@@ -214,7 +216,7 @@ def _highest_finished(unit: UnitOfWork, workflow_id: str, below: int | None) -> 
     return max(found)
 
 
-def _blocked(unit: UnitOfWork, workflow_id: str) -> list[dict[str, Any]]:
+def _blocked_tasks(unit: UnitOfWork, workflow_id: str) -> list[dict[str, Any]]:
     """Blocked tasks, starting with those that wait for the fewest others."""
     conditions = (("workflow_id", workflow_id), ("status", "pending"), ("unmet >", 0))
     order = ("unmet", "open_children", "-priority", "sequence", "-unblocks")

@@ -25,7 +25,7 @@ def question(request: NextAction, shown: Mapping[str, Any]) -> Question | None:
         return None
     return Question(
         id=gate_id,
-        message=_bounded(str(shown["present_to_user"]), request.workspace) or str(shown["name"]),
+        message=_cut_to_shown(str(shown["present_to_user"]), request.workspace) or str(shown["name"]),
         form=(
             Field(name=ANSWER, title="Your decision", options=tuple(shown["options"]), required=True),
             Field(name=FEEDBACK, title="What the next agent is told", most=SAID),
@@ -39,7 +39,7 @@ def answered(request: NextAction, question: Question, filled: Mapping[str, str])
     return NextAction(request.workspace, user_response=said, gate_id=question.id)
 
 
-def _bounded(text: str, workspace: str) -> str:
+def _cut_to_shown(text: str, workspace: str) -> str:
     if len(text) <= SHOWN:
         return text
     beginning = text[:SHOWN]

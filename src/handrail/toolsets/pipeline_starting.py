@@ -180,7 +180,7 @@ def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
             "or with its own discussion_answers",
         )
     if request.user_confirmation is not None:
-        return _confirmed(call, request, request.user_confirmation, flags, asked, body)
+        return _start_run(call, request, request.user_confirmation, flags, asked, body)
     from_text = asked is None or asked.source is None
     if flags.discuss and from_text and not flags.auto and request.discussion_answers is None:
         message = "Please answer the following questions; the answers go into the request."
@@ -190,10 +190,10 @@ def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
     notes = [f"Send back enriched_request_body{holds}, in user_confirmation."]
     if flags.discuss and not from_text:
         notes.append("--discuss asks about requests in words only, not about issues.")
-    return {"needs_user_confirmation": _to_confirm(call, found, flags, _discussed(body, answers), notes)}
+    return {"needs_user_confirmation": _to_confirm(call, found, flags, _with_discussion(body, answers), notes)}
 
 
-def _discussed(body: str, answers: str | None) -> str:
+def _with_discussion(body: str, answers: str | None) -> str:
     """The request with the answers to the questions about it."""
     said = (answers or "").strip()
     return f"{body}\n\n## Discussion\n\n{said}".strip() if said else body
@@ -242,7 +242,7 @@ def _skipped(flow: Flow) -> list[dict[str, str]]:
     return [{"phase_id": phase.id, "label": phase.label} for phase in flow.phases if phase.id in flow.skip]
 
 
-def _confirmed(
+def _start_run(
     call: Call, request: InitWithContext, confirmed: Confirmation, flags: Flags, asked: Asked | None, body: str
 ) -> dict[str, Any]:
     prepared: Prepared = call.prepared
@@ -261,7 +261,7 @@ def _confirmed(
     source_type = asked.source_type if asked is not None else "text"
     facts = Facts(source_type=source_type, skip_pr=flags.skip_pr, humans_decide=call.humans_decide)
     check_until(flow, facts, flags.until, RunState(), flags.begin_at)
-    body = (confirmed.enriched_request_body or _discussed(body, confirmed.discussion_answers)).strip()
+    body = (confirmed.enriched_request_body or _with_discussion(body, confirmed.discussion_answers)).strip()
     name = workspace.removeprefix(f"{SPECS}/").partition("-")[2]
     branch = flags.current_branch if confirmed.use_current_branch else f"feature/{name}"
     if confirmed.use_current_branch and (not branch or branch.startswith("-") or not branch.isprintable()):

@@ -82,8 +82,8 @@ def next_action(call: Call, request: NextAction) -> dict[str, Any]:
     run = run_at(call.work, call.here.repository, request.workspace)
     taken_over = run is None and documents.state is not None
     if run is None:
-        run = _imported(call, request.workspace, documents)
-    run = _held(call, run, take_over=request.take_over)
+        run = _find_or_import(call, request.workspace, documents)
+    run = _take_hold(call, run, take_over=request.take_over)
     if request.until is not None:
         facts = run.facts(humans_decide=call.humans_decide)
         limits = with_until(run.flow_followed(), run.limits, request.until, facts, run.run_state())
@@ -107,7 +107,7 @@ def rules_of(call: Call) -> Rules:
     return Rules(call.humans_decide, call.budget.prices, call.budget.limits)
 
 
-def _imported(call: Call, workspace: str, documents: Documents) -> PipelineRun:
+def _find_or_import(call: Call, workspace: str, documents: Documents) -> PipelineRun:
     """Records the run of a workspace that was copied here. If only people open gates, only people may import: the file
     says which were opened, and anybody can write it."""
     if documents.state is None:
@@ -128,7 +128,7 @@ def destination(call: Call, workspace: str) -> Destination:
     return Destination(call.here.repository, workspace, known, call.budget.limits)
 
 
-def _held(call: Call, run: PipelineRun, *, take_over: bool = False) -> PipelineRun:
+def _take_hold(call: Call, run: PipelineRun, *, take_over: bool = False) -> PipelineRun:
     """The run with its caller as the one who drives it. Raises WorkspaceHeld if another does."""
     now = call.work.now_ms()
     caller = Caller(call.work.actor.name, call.writer.agent_id, call.session)
@@ -196,14 +196,14 @@ def _shown(call: Call, turn: Turn, documents: Documents) -> dict[str, Any]:
     }
     match action.type:
         case "spawn_agent":
-            shown |= _spawned(call, turn, documents.profile)
+            shown |= _spawn_fields(call, turn, documents.profile)
         case "checkpoint":
-            shown |= {"name": action.gate, "present_to_user": _presented(turn, files), "options": action.options}
+            shown |= {"name": action.gate, "present_to_user": _gate_text(turn, files), "options": action.options}
         case "human_gate":
             shown |= {
                 "phase": action.phase,
                 "name": action.gate,
-                "present_to_user": _presented(turn, files),
+                "present_to_user": _gate_text(turn, files),
                 "options": action.options,
             }
         case "exec":
@@ -216,9 +216,9 @@ def _shown(call: Call, turn: Turn, documents: Documents) -> dict[str, Any]:
             path = f"{turn.run.workspace}/{action.path}"
             shown |= {"phase": action.phase, "path": path, "content": action.content}
         case "done" if action.stopped is not None:
-            shown |= _stopped(turn.run, action, rules_of(call))
+            shown |= _stop_fields(turn.run, action, rules_of(call))
         case "done":
-            shown |= _done(turn.run, action)
+            shown |= _done_fields(turn.run, action)
     if action.type in ("spawn_agent", "exec", "write_file"):
         shown["action_id"] = action_id(turn.run)
     if turn.gate is not None:
@@ -227,7 +227,7 @@ def _shown(call: Call, turn: Turn, documents: Documents) -> dict[str, Any]:
     return shown
 
 
-def _spawned(call: Call, turn: Turn, profile: Sequence[str]) -> dict[str, Any]:
+def _spawn_fields(call: Call, turn: Turn, profile: Sequence[str]) -> dict[str, Any]:
     action, run, state = turn.action, turn.run, turn.run.run_state()
     phase = run.flow_followed().phase(action.phase)
     several = len(action.tasks) > 1
@@ -266,7 +266,7 @@ def _spawned(call: Call, turn: Turn, profile: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _presented(turn: Turn, files: Mapping[str, str]) -> str:
+def _gate_text(turn: Turn, files: Mapping[str, str]) -> str:
     action = turn.action
     flow = turn.run.flow_followed()
     means = meanings(flow, turn.run.run_state(), action)
@@ -283,7 +283,7 @@ def _heading(run: PipelineRun, action: Action) -> str:
     return f"Phase {number}: {phase.label}" if phase.id.startswith("phase-") else phase.label
 
 
-def _stopped(run: PipelineRun, action: Action, rules: Rules) -> dict[str, Any]:
+def _stop_fields(run: PipelineRun, action: Action, rules: Rules) -> dict[str, Any]:
     """Reported as `done`, so that the run's driver stops; that it can continue, and how, is added beside it."""
     stop = stop_told(run, action, rules)
     return {
@@ -293,7 +293,7 @@ def _stopped(run: PipelineRun, action: Action, rules: Rules) -> dict[str, Any]:
     }
 
 
-def _done(run: PipelineRun, action: Action) -> dict[str, Any]:
+def _done_fields(run: PipelineRun, action: Action) -> dict[str, Any]:
     flow, state = run.flow_followed(), run.run_state()
     facts = run.facts(humans_decide=False)
     skipped = sum(is_left_out(phase, state, flow, facts) for phase in flow.phases)
@@ -305,7 +305,7 @@ def _done(run: PipelineRun, action: Action) -> dict[str, Any]:
 
 
 def report_result(call: Call, request: ReportResult) -> dict[str, Any]:
-    run = _held(call, find_run(call.work, call.here.repository, request.workspace))
+    run = _take_hold(call, find_run(call.work, call.here.repository, request.workspace))
     documents: Documents = call.prepared
     error = (request.error or "").strip()
     previous = Previous(True, request.tokens_used, request.duration_ms, request.model, error=error)
@@ -336,10 +336,10 @@ def resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
         run = run_from(documents.state, documents.files, destination(call, request.workspace), call.work.now_ms())
     elif run is None:
         run = find_run(call.work, call.here.repository, request.workspace)
-    return {**_standing(call, run), **({"imported_from": STATE_FILE} if copied else {})}
+    return {**_run_fields(call, run), **({"imported_from": STATE_FILE} if copied else {})}
 
 
-def _standing(call: Call, run: PipelineRun) -> dict[str, Any]:
+def _run_fields(call: Call, run: PipelineRun) -> dict[str, Any]:
     state = run.run_state()
     stopped = why_stopped(call.work, run)
     gate = open_gate(call.work, run.id) if run.id else None

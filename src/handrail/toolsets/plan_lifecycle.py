@@ -152,8 +152,8 @@ def plan_pause(call: Call, request: PauseRun) -> RunStatus:
         WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, "paused")
         pause_run(call.work, run)
         if request.reason:
-            call.work.record("workflow.paused", _present(call, workflow), data={"reason": request.reason})
-    return _moved(call, workflow, request.reason)
+            call.work.record("workflow.paused", _reread(call, workflow), data={"reason": request.reason})
+    return _changed_status(call, workflow, request.reason)
 
 
 def plan_resume(call: Call, request: OfRun) -> RunStatus:
@@ -170,7 +170,7 @@ def plan_resume(call: Call, request: OfRun) -> RunStatus:
     run = run_under_way(call.work, workflow.id)
     if run is None:
         move_workflow(call.work, workflow, "in_progress", None)
-        return _moved(call, workflow, None)
+        return _changed_status(call, workflow, None)
     from handrail.domain.pipeline.engine import PAUSED  # noqa: PLC0415 - as above
     from handrail.domain.pipeline.steering import Going, resume_run  # noqa: PLC0415 - as above
 
@@ -184,17 +184,17 @@ def plan_resume(call: Call, request: OfRun) -> RunStatus:
             workspace=run.workspace,
         )
     resume_run(call.work, run, Going(), run.facts(humans_decide=call.humans_decide))
-    return _moved(call, workflow, None)
+    return _changed_status(call, workflow, None)
 
 
-def _present(call: Call, workflow: Workflow) -> Workflow:
+def _reread(call: Call, workflow: Workflow) -> Workflow:
     present = call.work.get(Workflow, workflow.id)
     assert present is not None, "it was there a moment ago"
     return present
 
 
-def _moved(call: Call, workflow: Workflow, reason: str | None) -> RunStatus:
-    present = _present(call, workflow)
+def _changed_status(call: Call, workflow: Workflow, reason: str | None) -> RunStatus:
+    present = _reread(call, workflow)
     return _status(call, present, changed=True, just=just_recorded(call.work, present, reason))
 
 
@@ -231,7 +231,7 @@ def _status(
 
 
 def plan_dry_run(call: Call, request: DryRun) -> DryRunFound:
-    plan, at_once, notes = _asked(call, request)
+    plan, at_once, notes = _plan_to_simulate(call, request)
     meetings = Meetings(plan.prints)
     found = foresee(plan.steps, at_once, meetings.apart)
     room = dict.fromkeys(ROOM, LONG_ROOM) if request.limit is not UNSET else ROOM
@@ -264,7 +264,7 @@ def plan_dry_run(call: Call, request: DryRun) -> DryRunFound:
     )
 
 
-def _asked(call: Call, request: DryRun) -> tuple[Plan, int, list[str]]:
+def _plan_to_simulate(call: Call, request: DryRun) -> tuple[Plan, int, list[str]]:
     """What to simulate, how much of it at once, and remarks about it."""
     given = [name for name in ("run_id", "graph_id", "tasks") if getattr(request, name)]
     if len(given) != 1:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.crew.lease import ended
-from handrail.domain.crew.offering import as_held
+from handrail.domain.crew.offering import without_expired_claim
 from handrail.domain.work.checkpoint import Checkpoint, next_checkpoint
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.finding import find_task
@@ -94,7 +94,7 @@ class ReplannedTask(msgspec.Struct, frozen=True):
 
 
 def task_get(call: Call, request: GetTask) -> dict[str, Any]:
-    task = as_held(call.work, find_task(call.work, request.id))
+    task = without_expired_claim(call.work, find_task(call.work, request.id))
     shown = shown_task(task, full=request.full)
     if request.include_checkpoints:
         newest = Query((("task_id", task.id),), ("-sequence", "-id"), request.checkpoint_limit)

@@ -152,7 +152,7 @@ def values_set(call: Call, request: SetValues) -> ValuesKept:
 
 def values_score(call: Call, request: ScoreValues) -> Scored:
     kept = values_at(call.work, _repository(call))
-    found = score(kept.values, request.impacts, _given(request.threshold))
+    found = score(kept.values, request.impacts, _unless_unset(request.threshold))
     touched = sorted(
         (account for account in found.accounts if account.contributions),
         key=lambda account: (account.satisfaction, account.value.id),
@@ -174,7 +174,7 @@ def values_filter(call: Call, request: FilterValues) -> Filtered:
     if len(set(ids)) < len(ids):
         raise InvalidParams("two candidates have the same id", hint="give each an id of its own")
     kept = values_at(call.work, _repository(call))
-    threshold = _given(request.threshold)
+    threshold = _unless_unset(request.threshold)
     found = {one.id: score(kept.values, one.impacts, threshold) for one in request.candidates}
     ranked = sorted(ids, key=lambda key: (not found[key].is_allowed, -found[key].score, ids.index(key)))
     shown = [
@@ -203,7 +203,7 @@ def values_explain(call: Call, request: ExplainValues) -> Explained:
         impacts, names, unreadable = [*declared.impacts, *impacts], declared.names, declared.unreadable
         repository = _repository(call, workflow)
     kept = values_at(call.work, repository)
-    found = score(kept.values, impacts, _given(request.threshold))
+    found = score(kept.values, impacts, _unless_unset(request.threshold))
     violations = _violations(found, kept, names)
     nothing = request.run_id is None and not request.impacts
     return Explained(
@@ -227,7 +227,7 @@ def _repository(call: Call, workflow: Workflow | None = None) -> str:
     return (workflow.repository_path if workflow is not None else None) or call.here.repository
 
 
-def _given(threshold: float | UnsetType) -> float | None:
+def _unless_unset(threshold: float | UnsetType) -> float | None:
     return None if threshold is UNSET else threshold
 
 
@@ -252,7 +252,7 @@ def _violations(found: Score, kept: Kept, names: Mapping[str, str]) -> list[dict
     known = [value.id for value in kept.values.values]
     for key, impacts in found.unknown.items():
         hint = f"nobody stated this value{did_you_mean(key, known)}; values_set states it" if known else NONE_SET
-        parts = [_part(Contribution(impact, impact.severity, True), names) for impact in impacts[:NODES]]
+        parts = [_shown_contribution(Contribution(impact, impact.severity, True), names) for impact in impacts[:NODES]]
         shown.append({"value": key, "severity": 1.0, "unknown": True, "nodes": parts, "hint": hint})
     return shown
 
@@ -268,14 +268,14 @@ def _violation(account: Account, names: Mapping[str, str]) -> dict[str, Any]:
         **shown,
         "severity": _round(account.severity),
         "tolerance": account.value.tolerance,
-        "primary_contributor": _part(primary, names),
-        "nodes": [_part(one, names) for one in risks[:NODES]],
+        "primary_contributor": _shown_contribution(primary, names),
+        "nodes": [_shown_contribution(one, names) for one in risks[:NODES]],
         "nodes_total": len(risks),
         "hint": _hint(account, primary, names),
     }
 
 
-def _part(one: Contribution, names: Mapping[str, str]) -> dict[str, Any]:
+def _shown_contribution(one: Contribution, names: Mapping[str, str]) -> dict[str, Any]:
     """A part of a plan that puts a value at risk."""
     shown: dict[str, Any] = {"node": one.impact.part or None, "amount": _round(one.amount)}
     if one.impact.part in names:

@@ -144,7 +144,7 @@ def let_git_do_it(call: Call, request: UpdateWorkspace) -> Ended:
 
     space, workflow = call.ledger.run(LOOKING, checked)
     trees = call.worktrees(workflow.repository_path or call.here.repository)
-    merged = _merged(call, trees, space, workflow) if request.merge else None
+    merged = _merge(call, trees, space, workflow) if request.merge else None
     removed = None
     if request.remove:
         removed = trees.remove(
@@ -168,7 +168,7 @@ def _check_end(call: Call, space: Workspace, request: UpdateWorkspace) -> None:
         _check_order(call.work, space)
 
 
-def _merged(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) -> MergeDone:
+def _merge(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) -> MergeDone:
     if space.base_branch is None:
         raise WorktreeRefused(
             f"workspace {space.id} has no base branch to be merged into",
@@ -228,7 +228,7 @@ def look_at_worktrees(call: Call, request: ListWorkspaces) -> Seen:
         return Seen({})
 
     def found(unit: UnitOfWork) -> tuple[Workflow, list[Workspace]]:
-        return find_workflow(unit, request.workflow_id), _asked(unit, request)
+        return find_workflow(unit, request.workflow_id), _workspaces_asked_for(unit, request)
 
     workflow, spaces = call.ledger.run(LOOKING, found)
     if not spaces:
@@ -242,7 +242,7 @@ def look(call: Call, repository: str, spaces: Sequence[Workspace]) -> Seen:
         trees = call.worktrees(repository)
         looked = trees.look({space.path: space.base_branch for space in spaces})
         clashes: list[Clash] = []
-        untold: list[str] = []
+        problems: list[str] = []
         for base in dict.fromkeys(space.base_branch for space in spaces if space.base_branch is not None):
             there = {
                 space.id: space.path
@@ -252,15 +252,15 @@ def look(call: Call, repository: str, spaces: Sequence[Workspace]) -> Seen:
             if there:
                 foreseen = trees.foresee(there, base)
                 clashes += foreseen.clashes
-                untold += [f"{name or 'no conflict was foreseen'}: {why}" for name, why in foreseen.problems.items()]
+                problems += [f"{name or 'no conflict was foreseen'}: {why}" for name, why in foreseen.problems.items()]
     except Refusal as refusal:
         return Seen({}, problem=refusal.message)
-    return Seen(looked, clashes, "; ".join(untold) or None)
+    return Seen(looked, clashes, "; ".join(problems) or None)
 
 
 def workspace_list(call: Call, request: ListWorkspaces) -> WorkspacesFound:
     find_workflow(call.work, request.workflow_id)
-    spaces = _asked(call.work, request)
+    spaces = _workspaces_asked_for(call.work, request)
     seen: Seen = call.prepared
     active = workspaces_in(call.work, request.workflow_id)
     before = waits_for(call.work, active)
@@ -273,7 +273,7 @@ def workspace_list(call: Call, request: ListWorkspaces) -> WorkspacesFound:
     )
 
 
-def _asked(unit: UnitOfWork, request: ListWorkspaces) -> list[Workspace]:
+def _workspaces_asked_for(unit: UnitOfWork, request: ListWorkspaces) -> list[Workspace]:
     states = WORKSPACE_MACHINE.states if request.status is UNSET else tuple(request.status)
     return workspaces_in(unit, request.workflow_id, states)
 

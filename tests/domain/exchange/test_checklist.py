@@ -223,9 +223,9 @@ def test_in_order_each_waits_for_the_one_before_it() -> None:
 
 
 def test_what_a_list_cannot_say_is_listed() -> None:
-    assert checklist.unsaid(checklist.read("- [x] T1 [P] a\n", "n")) == []
+    assert checklist.left_out(checklist.read("- [x] T1 [P] a\n", "n")) == []
     task = PlannedTask(name="a", status="failed", priority=1, notes=[Note(summary="s")], parallel_group="ui", error="e")
-    assert checklist.unsaid(PlanDocument(name="p", tasks=[task])) == [
+    assert checklist.left_out(PlanDocument(name="p", tasks=[task])) == [
         "priorities",
         "notes",
         "errors",
@@ -244,17 +244,17 @@ def test_names_that_differ_only_in_blanks_stay_apart() -> None:
     again = {task.name: task for task in checklist.read(checklist.write(document), "n").tasks}
     (need,) = again["c"].depends_on
     assert again[need].status == "completed"
-    assert checklist.unsaid(document) == ["names as they were"]
+    assert checklist.left_out(document) == ["names as they were"]
 
 
 def test_what_a_list_cannot_say_of_the_whole_is_listed() -> None:
     tasks = [PlannedTask(name="a", created_at=5)]
     whole = PlanDocument(name="p", source_ref="x", status="paused", max_parallel_tasks=3, tasks=tasks)
     said = ["where it comes from", "how the whole stands", "how many run at once", "times"]
-    assert checklist.unsaid(whole) == said
+    assert checklist.left_out(whole) == said
 
 
 def test_a_paused_task_is_open_in_a_list() -> None:
     document = PlanDocument(name="p", tasks=[PlannedTask(name="a", status="paused")])
     assert checklist.write(document).endswith("- [ ] a\n")
-    assert "that tasks failed or are paused" in checklist.unsaid(document)
+    assert "that tasks failed or are paused" in checklist.left_out(document)

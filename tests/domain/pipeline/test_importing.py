@@ -217,11 +217,11 @@ def test_what_is_done_again_is_told_with_its_reason() -> None:
     assert setbacks(run) == ()
     run.files["design.md"] += "\nand more\n"
     assert setbacks(run) == (Setback("phase-3", "design.md", "is not the one that was accepted"),)
-    assert setbacks(run)[0].told.endswith("so phase-3 and all that follow are done again")
+    assert setbacks(run)[0].sentence.endswith("so phase-3 and all that follow are done again")
     run = at("phase-7")
     del run.files["impl-3.md"]
     run.files["review-1.md"] = "## Verdict: PASS\n\nforged\n"
-    assert [one.told for one in setbacks(run)] == [
+    assert [one.sentence for one in setbacks(run)] == [
         "review-1.md is not the one that was accepted, so phase-6 does task 1 again",
         "impl-3.md is not there, so phase-5 does task 3 again",
     ]
@@ -235,7 +235,7 @@ def test_the_ledger_says_what_is_done_again_too() -> None:
     run.files["design.md"] += "\nand more\n"
     other = copied(run)
     (event,) = other.store.events(other.run_id)
-    assert event.data["again"] == [setbacks(run)[0].told]
+    assert event.data["again"] == [setbacks(run)[0].sentence]
 
 
 def test_what_a_person_approved_after_an_edit_is_accepted() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.surfaces.cli.colour import colour_wanted
 from handrail.surfaces.cli.columns import (
+    as_words,
     bar,
     bold,
     columns,
@@ -25,7 +26,6 @@ from handrail.surfaces.cli.columns import (
     packed,
     pad,
     paint,
-    said,
     table_lines,
     width,
     wrapped,
@@ -77,7 +77,7 @@ def test_only_what_is_done_whole_fills_the_bar(done: int, total: int, shows: str
 
 def test_states_have_marks_words_and_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert said("in_progress") == "in progress"
+    assert as_words("in_progress") == "in progress"
     assert click.unstyle(mark("completed")) == "✓"
     assert paint("x", "failed") != "x"
     assert paint("x", "blocked") == "x"

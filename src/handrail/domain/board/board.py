@@ -68,9 +68,9 @@ class Board:
 
     def put(self, wanted: Wanted) -> BoardEntry:
         """Sets an entry; refused if the current version is not the one the caller expects."""
-        key, tags = _checked(wanted)
+        key, tags = _checked_key_and_tags(wanted)
         self.sweep()
-        there = self._there(key.id)
+        there = self._unexpired_entry(key.id)
         _check_version(key.id, there, wanted.expected)
         now = self._unit.now_ms()
         entry = BoardEntry(
@@ -90,7 +90,7 @@ class Board:
     def remove(self, key: str, expected: int | None = None) -> BoardEntry | None:
         """Removes an entry; None if there was none."""
         self.sweep()
-        there = self._there(key)
+        there = self._unexpired_entry(key)
         _check_version(key, there, expected)
         if there is not None:
             self._unit.record(DELETED, removes=(there,))
@@ -106,7 +106,7 @@ class Board:
                 swept.append(entry)
         return swept
 
-    def _there(self, key: str) -> BoardEntry | None:
+    def _unexpired_entry(self, key: str) -> BoardEntry | None:
         """The entry under a key. An expired one makes room at once, however many others wait to be swept."""
         found = self._unit.get(BoardEntry, key)
         if found is not None and _has_run_out(found, self._unit.now_ms()):
@@ -138,7 +138,7 @@ def _has_run_out(entry: BoardEntry, now_ms: int) -> bool:
     return entry.expires_at is not None and entry.expires_at <= now_ms
 
 
-def _checked(wanted: Wanted) -> tuple[Key, list[str]]:
+def _checked_key_and_tags(wanted: Wanted) -> tuple[Key, list[str]]:
     key, tags = key_of(wanted.key, wanted.board), tags_of(wanted.tags)
     if len(tags) > TAGS:
         raise InvalidParams(f"there are {len(tags)} tags, and {TAGS} is the most", hint="put the rest into the value")

@@ -95,7 +95,7 @@ def _queries(unit: UnitOfWork, sought: Sought) -> tuple[Query, Query]:
     conditions: list[tuple[str, Any]] = []
     if sought.board is not None:
         conditions.append(("namespace", sought.board))
-    lower = max(sought.after, _before(sought.beginning))
+    lower = max(sought.after, _just_before(sought.beginning))
     if lower:
         conditions.append(("id >", lower))
     if sought.beginning:
@@ -109,7 +109,7 @@ def _page(unit: UnitOfWork, queries: tuple[Query, Query], limit: int) -> list[Bo
     return sorted(found, key=lambda entry: entry.id)[:limit]
 
 
-def _before(beginning: str) -> str:
+def _just_before(beginning: str) -> str:
     """A text just before the prefix itself and after all smaller keys, because a query has no `>=`."""
     return f"{beginning[:-1]}{chr(ord(beginning[-1]) - 1)}{LAST}" if beginning else ""
 

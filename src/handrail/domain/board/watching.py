@@ -43,7 +43,7 @@ def watch(unit: UnitOfWork, name: str, after: int, limit: int, *, history: int =
     changes = [change_of(unit, event) for event in unit.events(board_stream(name), after, limit) if event.seq <= stood]
     for version, entry in enumerate(swept, stood + 1):  # recorded by this unit, so not among the events yet
         if version > after and len(changes) < limit:
-            changes.append(_run_out(version, entry, unit.now_ms()))
+            changes.append(_expiry(version, entry, unit.now_ms()))
     return Watched(changes, board.version, first if hidden else 0)
 
 
@@ -51,10 +51,10 @@ def change_of(unit: UnitOfWork, event: Event) -> BoardChange:
     """What an event of a board's stream did."""
     change = next(change for change in event.changes if change.table == _TABLE)
     undone = event.kind not in _KINDS
-    same = _undone(unit, event).data.get(SAME, {}) if undone else event.data.get(SAME, {})
+    same = _event_undone_by(unit, event).data.get(SAME, {}) if undone else event.data.get(SAME, {})
     old, new = _entry(change, change.before, same), _entry(change, change.after, same)
     if event.kind == EXPIRED and old is not None:
-        return _run_out(event.seq, old, event.at_ms)
+        return _expiry(event.seq, old, event.at_ms)
     return BoardChange(
         version=event.seq,
         kind=_KINDS.get(event.kind) or ("set" if new is not None else "delete"),
@@ -67,7 +67,7 @@ def change_of(unit: UnitOfWork, event: Event) -> BoardChange:
     )
 
 
-def _undone(unit: UnitOfWork, event: Event) -> Event:
+def _event_undone_by(unit: UnitOfWork, event: Event) -> Event:
     """The event that was undone. The undo has what it changed back; the undone event has what stayed the same."""
     (undone,) = unit.events(event.stream, event.data["undone"] - 1, 1)
     return undone
@@ -77,5 +77,5 @@ def _entry(change: Change, part: Mapping[str, Any] | None, same: Mapping[str, An
     return None if part is None else msgspec.convert({**same, **part, "id": change.key}, BoardEntry)
 
 
-def _run_out(version: int, entry: BoardEntry, at_ms: int) -> BoardChange:
+def _expiry(version: int, entry: BoardEntry, at_ms: int) -> BoardChange:
     return BoardChange(version=version, kind="expire", key=entry.id, previous=brief(entry), reason="ttl", ts=at_ms)

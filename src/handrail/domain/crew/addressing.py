@@ -35,7 +35,7 @@ def recipient(unit: UnitOfWork, text: str) -> str:
         return text
     named = unit.select(Agent, Query((("name", text),), ("-created_at", "-id"), _PAGE))
     if not named:
-        raise _unknown(unit, text)
+        raise _agent_not_found(unit, text)
     there = [agent for agent in named if is_present(unit, agent.id)] if len(named) > 1 else named
     if len(there) == 1:
         return there[0].id
@@ -43,7 +43,7 @@ def recipient(unit: UnitOfWork, text: str) -> str:
     raise AgentNotFound(f"{len(named)} agents are called {text}", hint=f"say which by its id: {listed}", id=text)
 
 
-def _unknown(unit: UnitOfWork, text: str) -> AgentNotFound:
+def _agent_not_found(unit: UnitOfWork, text: str) -> AgentNotFound:
     try:
         find_agent(unit, text)
     except AgentNotFound as unknown:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import CrewRules, Writer
 from handrail.domain.crew.lease import Lease, free_lease
-from handrail.domain.crew.posting import post_taken
+from handrail.domain.crew.posting import post_takeover
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.moving import blocked, check_open, move_task, workflow_of
 from handrail.domain.work.task import RUNNING, Task
@@ -70,7 +70,7 @@ def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start
         told = {"agent_id": agent.id, "fence": mine.fence, **({"taken_from": before} if before else {})}
         edit.record("task.claimed", mine, data=told)
         if before is not None:
-            post_taken(unit, before, task, agent, mine.fence)
+            post_takeover(unit, before, task, agent, mine.fence)
     if start and changed.status != "in_progress":
         changed = move_task(unit, changed, "in_progress")
     return Claimed(True, mine, changed, before)
@@ -120,10 +120,10 @@ def check_writer(unit: UnitOfWork, task: Task, writer: Writer, rules: CrewRules)
             unit.record("task.claim_resumed", lease.with_holding(again, now), data={"agent_id": writer.agent_id})
         return
     if held or writer.fence is not None:
-        raise _held(unit, task, lease, writer, held=held)
+        raise _claim_held(unit, task, lease, writer, held=held)
 
 
-def _held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: bool) -> ClaimHeld:
+def _claim_held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, held: bool) -> ClaimHeld:
     details: dict[str, Any] = {"task_id": task.id, "fence": lease.fence}
     if held:
         holder = unit.get(Agent, lease.holder or "")

@@ -66,7 +66,7 @@ def deserted_tasks(unit: UnitOfWork, workflow_id: str) -> list[Task]:
     return [task for task in under_way if holder_of(unit, task) is None and not task.unmet]
 
 
-def as_held(unit: UnitOfWork, task: Task) -> Task:
+def without_expired_claim(unit: UnitOfWork, task: Task) -> Task:
     """The task as shown to everybody: an expired claim is removed, but a finished task keeps who finished it."""
     if task.is_finished or task.assigned_agent_id is None or holder_of(unit, task) is not None:
         return task

@@ -55,7 +55,7 @@ def post(
         recipient_id=recipient_id,
         status="unread",
         reply_to_id=answers.id if answers is not None else None,
-        created_at=_dated(unit, last, answers),
+        created_at=_creation_time(unit, last, answers),
         read_at=None,
         sequence=(last[0].sequence if last else 0) + 1,
         urgency=PRIORITIES.index(letter.priority),
@@ -65,7 +65,7 @@ def post(
     return message
 
 
-def _dated(unit: UnitOfWork, last: list[Message], answers: Message | None) -> int:
+def _creation_time(unit: UnitOfWork, last: list[Message], answers: Message | None) -> int:
     before = list(last)
     if answers is not None:
         before += unit.select(Message, Query((("thread_id", answers.thread_id),), ("-created_at", "-id"), 1))
@@ -83,7 +83,7 @@ def unread_count(unit: UnitOfWork, agent_id: str) -> int:
     return unit.count(Message, unread(agent_id, unit.now_ms()))
 
 
-def post_taken(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
+def post_takeover(unit: UnitOfWork, loser_id: str, task: Task, taker: Agent, fence: int) -> None:
     """Leaves a notice for an agent that another one has its task now."""
     _post_loss(unit, loser_id, task, {"now_held_by": taker.id, "name": taker.name, "fence": fence})
 

@@ -138,7 +138,7 @@ def found(unit: UnitOfWork, sought: Sought, limit: int, offset: int) -> tuple[li
 def _queries(sought: Sought, now_ms: int) -> list[Query]:
     """The request as queries that find disjoint sets of messages."""
     me, status, thread = sought.agent_id, sought.status, sought.thread_id
-    narrowed = _narrowed(sought)
+    narrowed = _conditions(sought)
     if status == "unread":
         incoming = unread(me, now_ms)
         incoming = incoming._replace(where=(*incoming.where, *narrowed))
@@ -155,7 +155,7 @@ def _queries(sought: Sought, now_ms: int) -> list[Query]:
     return [in_order, *(Query(conditions, ("created_at",)) for conditions in others)]
 
 
-def _narrowed(sought: Sought) -> tuple[tuple[str, Any], ...]:
+def _conditions(sought: Sought) -> tuple[tuple[str, Any], ...]:
     conditions: list[tuple[str, Any]] = []
     if sought.thread_id is not None:
         conditions.append(("thread_id", sought.thread_id))
@@ -181,15 +181,17 @@ def unread_by_priority(unit: UnitOfWork, agent_id: str) -> dict[str, int]:
 def mark_read(unit: UnitOfWork, messages: Iterable[Message], *, ack: bool) -> list[Message]:
     """Marks messages as read and, with `ack`, as acknowledged."""
     now = unit.now_ms()
-    return _changed(unit, "message.acknowledged" if ack else "message.read", messages, lambda one: _read(one, now, ack))
+    return _change_each(
+        unit, "message.acknowledged" if ack else "message.read", messages, lambda one: _as_read(one, now, ack)
+    )
 
 
 def archive(unit: UnitOfWork, messages: Iterable[Message]) -> list[Message]:
     """Archives messages. That does not acknowledge them: the sender sees that nobody did."""
-    return _changed(unit, "message.archived", messages, lambda one: msgspec.structs.replace(one, status="archived"))
+    return _change_each(unit, "message.archived", messages, lambda one: msgspec.structs.replace(one, status="archived"))
 
 
-def _read(message: Message, now_ms: int, ack: bool) -> Message:
+def _as_read(message: Message, now_ms: int, ack: bool) -> Message:
     acked = message.acked_at if message.acked_at is not None or not ack else now_ms
     done = message.status == "unread" and (not message.ack_required or acked is not None)
     return msgspec.structs.replace(
@@ -200,7 +202,7 @@ def _read(message: Message, now_ms: int, ack: bool) -> Message:
     )
 
 
-def _changed(unit: UnitOfWork, kind: str, messages: Iterable[Message], change: Any) -> list[Message]:
+def _change_each(unit: UnitOfWork, kind: str, messages: Iterable[Message], change: Any) -> list[Message]:
     """Applies a change to each message, with one event per inbox. Messages that would stay the same cause no event."""
     after = [(message, change(message)) for message in messages]
     by_inbox: dict[str, list[Message]] = {}

@@ -16,14 +16,14 @@ def first_batch(tasks: Sequence[PlannedTask], most: int) -> list[PlannedTask]:
     by_name = {task.name: task for task in tasks}
     names = {task.name: [name for name in (*task.depends_on, task.parent or "") if name in by_name] for task in tasks}
     chosen: list[str] = []
-    for together in _bound(names):
+    for together in _components(names):
         if chosen and len(chosen) + len(together) > most:
             break
         chosen += together
     return [by_name[name] for name in chosen]
 
 
-def _bound(edges: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _components(edges: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """The strongly connected components, dependencies first (Tarjan's algorithm, without recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -50,12 +50,12 @@ def _bound(edges: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
                     low[node] = min(low[node], index[target])
             else:
                 if low[node] == index[node]:
-                    group = _popped(held, node)
+                    group = _pop_component(held, node)
                     on_hold.difference_update(group)
                     yield group
 
 
-def _popped(held: list[str], node: str) -> list[str]:
+def _pop_component(held: list[str], node: str) -> list[str]:
     group: list[str] = []
     while not group or group[-1] != node:
         group.append(held.pop())

@@ -83,7 +83,7 @@ def read(text: str, name: str) -> PlanDocument:
         if key not in reading.gone:
             reading.drafts.append(_draft(key, ForeignRecord(issue), reading))
     reading.drafts.sort(key=lambda draft: draft.task.created_at or _NO_TIME)
-    _say(reading)
+    _add_remarks(reading)
     tasks = unpaused(assemble(reading.drafts, reading.remarks, gone=reading.gone), reading.blocked)
     return PlanDocument(name=name, tasks=tasks, remarks=reading.remarks)
 
@@ -238,7 +238,7 @@ def _comments(record: ForeignRecord) -> list[Note]:
     return sorted(found, key=lambda one: one.at or 0)
 
 
-def _say(reading: _Reading) -> None:
+def _add_remarks(reading: _Reading) -> None:
     for reason, count in Counter(reading.gone.values()).items():
         ids = [key for key, why in reading.gone.items() if why == reason]
         reading.remarks.append(f"left out ({reason}): {counted(count, 'issue')}, {several(ids)}")

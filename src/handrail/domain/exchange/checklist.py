@@ -1,8 +1,8 @@
 """Reads and writes Markdown check lists: `- [ ] name (needs: other)`, parts indented, text under an item.
 
 A check list holds names, what is done (`[x]`), under way (`[/]`) or given up (`[-]`, `[~]`), parts, order,
-dependencies, descriptions, and spec-kit's marks (`T001`, `[P]`). It cannot hold anything else of a plan: `unsaid` lists
-that. Reading what was written gives the same again.
+dependencies, descriptions, and spec-kit's marks (`T001`, `[P]`). It cannot hold anything else of a plan: `left_out`
+lists that. Reading what was written gives the same again.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read(text: str, name: str) -> PlanDocument:
         remarks.append(f"headings became tasks that their items are part of: {len(headed)}")
     return PlanDocument(
         name=(title.heading.text if title is not None and title.heading is not None else "") or name,
-        description=_described(sections, title, headed),
+        description=_text_outside_tasks(sections, title, headed),
         tasks=tasks,
         remarks=remarks,
     )
@@ -158,7 +158,7 @@ def _in_order(sections: Sequence[_Section], headed: Sequence[_Section]) -> Itera
             pending += item.parts[::-1]
 
 
-def _described(sections: Sequence[_Section], title: _Section | None, headed: Sequence[_Section]) -> str:
+def _text_outside_tasks(sections: Sequence[_Section], title: _Section | None, headed: Sequence[_Section]) -> str:
     """All text that does not belong to a task."""
     pieces: list[str] = []
     for section in sections:
@@ -175,7 +175,7 @@ def _text(rows: Sequence[str]) -> str:
     return "\n".join(rows).strip("\n")
 
 
-class _Said(msgspec.Struct):
+class _ItemText(msgspec.Struct):
     """What the text of an item says."""
 
     title: str
@@ -184,7 +184,7 @@ class _Said(msgspec.Struct):
     needs: list[str]
 
 
-def _said(text: str) -> _Said:
+def _parsed_item(text: str) -> _ItemText:
     needs: list[str] = []
     if (found := _needs_of(text)) is not None:
         at, needs = found
@@ -196,7 +196,7 @@ def _said(text: str) -> _Said:
     if together is not None:
         text = text[together.end() :]
     marked = _MARKED.match(text)
-    return _Said(
+    return _ItemText(
         text[1:] if marked is not None and marked.group(1) else text,
         named.group(1) if named is not None else "",
         together is not None,
@@ -232,25 +232,25 @@ def _unquoted(quoted: str) -> str:
 
 def _tasks(items: Sequence[_Item], remarks: list[str]) -> list[PlannedTask]:
     names, times = Names(), Counter[str]()
-    said: list[tuple[_Item, _Said, dict[str, str]]] = []
+    parsed: list[tuple[_Item, _ItemText, dict[str, str]]] = []
     empty = 0
     for item in items:
         is_heading = item.line.kind == "heading"
-        words = _Said(item.line.text, "", False, []) if is_heading else _said(item.line.text)
+        words = _ItemText(item.line.text, "", False, []) if is_heading else _parsed_item(item.line.text)
         title = plain_title(words.title)
         if not title:
             empty += 1
-            title = f"item {len(said) + 1}"
+            title = f"item {len(parsed) + 1}"
         times[title] += 1
         item.named = names.name(title, words.id or str(times[title]))
-        said.append((item, words, {"title": words.title} if len(title) > len(item.named) else {}))
+        parsed.append((item, words, {"title": words.title} if len(title) > len(item.named) else {}))
     if empty:
         remarks.append(f"items without a name were given one: {empty}")
-    meant = _Meanings(said)
-    tasks = [_task(number, *one, meant) for number, one in enumerate(said, 1)]
+    meant = _Meanings(parsed)
+    tasks = [_task(number, *one, meant) for number, one in enumerate(parsed, 1)]
     if meant.unknown:
         remarks.append(f"dependencies on something that is not in the file were left out: {several(meant.unknown)}")
-    changed = [item.named for item, words, _ in said if item.named != plain_title(words.title)]
+    changed = [item.named for item, words, _ in parsed if item.named != plain_title(words.title)]
     if changed:
         remarks.append(f"names that were taken, missing or too long were changed: {several(changed)}")
     return tasks
@@ -259,11 +259,11 @@ def _tasks(items: Sequence[_Item], remarks: list[str]) -> list[PlannedTask]:
 class _Meanings:
     """Which task a dependency means: by name, id or title, or by any of these in different case."""
 
-    def __init__(self, said: Sequence[tuple[_Item, _Said, dict[str, str]]]) -> None:
+    def __init__(self, parsed: Sequence[tuple[_Item, _ItemText, dict[str, str]]]) -> None:
         self.unknown: list[str] = []
-        self._by_name = {item.named: item.named for item, _, _ in said}
-        self._by_id = {words.id: item.named for item, words, _ in reversed(said) if words.id}
-        self._by_title = {words.title: item.named for item, words, _ in reversed(said)}
+        self._by_name = {item.named: item.named for item, _, _ in parsed}
+        self._by_id = {words.id: item.named for item, words, _ in reversed(parsed) if words.id}
+        self._by_title = {words.title: item.named for item, words, _ in reversed(parsed)}
         every = [*self._by_title.items(), *self._by_id.items(), *self._by_name.items()]
         self._roughly = {given.casefold(): name for given, name in every}
 
@@ -278,7 +278,7 @@ class _Meanings:
         return found
 
 
-def _task(number: int, item: _Item, words: _Said, kept: dict[str, str], meant: _Meanings) -> PlannedTask:
+def _task(number: int, item: _Item, words: _ItemText, kept: dict[str, str], meant: _Meanings) -> PlannedTask:
     found = {need: meant.name(need) for need in words.needs}
     unknown = [need for need, name in found.items() if name is None]
     fields: dict[str, object] = {**kept, **({"needs": unknown} if unknown else {})}
@@ -297,10 +297,10 @@ def _task(number: int, item: _Item, words: _Said, kept: dict[str, str], meant: _
 
 
 def _state(item: _Item) -> str:
-    return STATES.get(item.line.mark, "pending") if item.line.kind == "item" else _by_parts(item)
+    return STATES.get(item.line.mark, "pending") if item.line.kind == "item" else _state_of_heading(item)
 
 
-def _by_parts(heading: _Item) -> str:
+def _state_of_heading(heading: _Item) -> str:
     """A heading has no box: it is done when everything under it is."""
     states = {_state(part) for part in heading.parts}
     if states == {"skipped"}:
@@ -364,7 +364,7 @@ def _need(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else msgspec.json.encode(name).decode()
 
 
-def unsaid(document: PlanDocument) -> list[str]:
+def left_out(document: PlanDocument) -> list[str]:
     """What a check list leaves out of a document, in words."""
     tasks = document.tasks
     read_again = [msgspec.structs.replace(task, status=STATES[MARKS.get(task.status, " ")]) for task in tasks]

@@ -69,7 +69,7 @@ class _TaskPlan(msgspec.Struct):
 def fitted(document: PlanDocument, now: int) -> PlanDocument:
     """The document as it will be stored. Applying this again changes nothing."""
     fitting = _Fitting(now)
-    if (wrong := _unlike(document.plan, _WholePlan)) is not None:
+    if (wrong := _shape_problem(document.plan, _WholePlan)) is not None:
         raise InvalidPlan(f"the plan of the whole: {wrong}", hint="fix it in the file")
     tasks = [fitting.task(task) for task in document.tasks]
     status = _status(document, tasks, fitting)
@@ -221,7 +221,7 @@ def _attempts(task: PlannedTask, started: int | None) -> int | None:
     return told if told != assumed else None
 
 
-def _unlike(plan: dict[str, Any] | None, shape: type[msgspec.Struct]) -> str | None:
+def _shape_problem(plan: dict[str, Any] | None, shape: type[msgspec.Struct]) -> str | None:
     """What is wrong with a plan that does not have the shape its readers expect."""
     try:
         msgspec.convert(plan or {}, shape)
@@ -242,7 +242,7 @@ def _check(task: PlannedTask) -> None:
     try:
         msgspec.convert(values, PlanTask)
     except msgspec.ValidationError as problem:
-        raise _wrong(shown, f"{problem}", "fix it in the file") from None
+        raise _invalid_task(shown, f"{problem}", "fix it in the file") from None
     checks: tuple[tuple[Callable[[], bool], str, str], ...] = (
         (lambda: task.name == task.name.strip(), "its name begins or ends with a blank", "leave the blank out"),
         (lambda: "\0" not in _texts(task), "a text of it holds a NUL character", "leave it out"),
@@ -255,17 +255,19 @@ def _check(task: PlannedTask) -> None:
     )
     for holds, wrong, hint in checks:
         if not holds():
-            raise _wrong(shown, wrong, hint)
-    if (unlike := _unlike(task.plan, _TaskPlan)) is not None:
-        raise _wrong(shown, f"its plan: {unlike}", "fix it in the file")
+            raise _invalid_task(shown, wrong, hint)
+    if (unlike := _shape_problem(task.plan, _TaskPlan)) is not None:
+        raise _invalid_task(shown, f"its plan: {unlike}", "fix it in the file")
     for note in task.notes:
         if note.type not in CHECKPOINT_TYPES:
-            raise _wrong(shown, f"no note is a {plain_title(note.type)[:50]}", f"types: {', '.join(CHECKPOINT_TYPES)}")
+            raise _invalid_task(
+                shown, f"no note is a {plain_title(note.type)[:50]}", f"types: {', '.join(CHECKPOINT_TYPES)}"
+            )
 
 
 def _texts(task: PlannedTask) -> str:
     return "".join((task.name, task.description, task.parallel_group or ""))
 
 
-def _wrong(name: str, what: str, hint: str, **details: Any) -> InvalidPlan:
+def _invalid_task(name: str, what: str, hint: str, **details: Any) -> InvalidPlan:
     return InvalidPlan(f'task "{name}": {what}', hint=hint, task=name, **details)

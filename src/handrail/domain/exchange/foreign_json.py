@@ -35,9 +35,9 @@ class ForeignJson:
         self._spelled = 0
         self._decoder = json.JSONDecoder(
             object_pairs_hook=_one_value_a_key,
-            parse_int=self._whole,
-            parse_float=self._fraction,
-            parse_constant=_no_number,
+            parse_int=self._parse_integer,
+            parse_float=self._parse_fraction,
+            parse_constant=_refuse_constant,
         )
 
     def starts_with(self, character: str) -> bool:
@@ -49,8 +49,8 @@ class ForeignJson:
         text, at, found = self._text, 0, []
         while (at := _blanks(text, at)) < len(text):
             value, at = self._decoded(text, at, line=None)
-            found.append(self._kept(value, 0))
-        return self._something(found)
+            found.append(self._storable(value, 0))
+        return self._check_not_empty(found)
 
     def one(self) -> Any:
         """The only value in the text."""
@@ -70,9 +70,9 @@ class ForeignJson:
             value, end = self._decoded(line, start, line=number)
             if _blanks(line, end) < len(line):
                 raise unreadable(f"line {number}: there is more after the value", hint="a line holds one JSON value")
-            yield number, self._kept(value, 0)
+            yield number, self._storable(value, 0)
         if not any_line:
-            self._something([])
+            self._check_not_empty([])
 
     def remarks(self) -> list[str]:
         """What was changed to make it storable."""
@@ -98,20 +98,20 @@ class ForeignJson:
         except ValueError as error:
             raise unreadable(f"{where}this is not JSON: {error}", hint="export it again") from None
 
-    def _whole(self, said: str) -> int | str:
+    def _parse_integer(self, said: str) -> int | str:
         if len(said) <= 20 and -(2**63) <= int(said) < 2**63:
             return int(said)
         self._spelled += 1
         return said
 
-    def _fraction(self, said: str) -> float | str:
+    def _parse_fraction(self, said: str) -> float | str:
         number = float(said)
         if number in (float("inf"), float("-inf")):
             self._spelled += 1
             return said
         return number
 
-    def _kept(self, value: Any, level: int) -> Any:
+    def _storable(self, value: Any, level: int) -> Any:
         """The value without anything a store refuses."""
         if isinstance(value, str):
             kept, times = _UNKEEPABLE.subn(_PUT_INSTEAD, value)
@@ -120,12 +120,12 @@ class ForeignJson:
         if isinstance(value, list | dict) and level >= MOST_LEVELS:
             raise unreadable(_TOO_DEEP, hint=_DEEP_HINT)
         if isinstance(value, list):
-            return [self._kept(entry, level + 1) for entry in value]
+            return [self._storable(entry, level + 1) for entry in value]
         if isinstance(value, dict):
-            return {self._kept(key, level): self._kept(entry, level + 1) for key, entry in value.items()}
+            return {self._storable(key, level): self._storable(entry, level + 1) for key, entry in value.items()}
         return value
 
-    def _something(self, found: list[Any]) -> list[Any]:
+    def _check_not_empty(self, found: list[Any]) -> list[Any]:
         if not found:
             raise unreadable("the file is empty", hint="export it again, and look whether the tool said why")
         return found
@@ -165,7 +165,7 @@ def _one_value_a_key(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(said: str) -> Any:
+def _refuse_constant(said: str) -> Any:
     raise ValueError(f"{said} is not a JSON number")
 
 

@@ -58,10 +58,12 @@ def read_plan(form: str, text: str, *, name: str, source_ref: str | None, part: 
     if not within or within.startswith("#"):  # "#…" names a part of the file
         said = source_ref or f"text:{sha256(text.encode(errors='replace')).hexdigest()[:DIGITS]}"
         document = msgspec.structs.replace(document, source_ref=said + within)
-    return msgspec.structs.replace(document, tasks=[_of(task, document.source_ref or "") for task in document.tasks])
+    return msgspec.structs.replace(
+        document, tasks=[_with_source(task, document.source_ref or "") for task in document.tasks]
+    )
 
 
-def _of(task: PlannedTask, source: str) -> PlannedTask:
+def _with_source(task: PlannedTask, source: str) -> PlannedTask:
     """The task with the source its id belongs to."""
     if task.origin is None or not task.origin.id or task.origin.source:
         return task

@@ -34,38 +34,38 @@ def blockers(body: str) -> list[Reference]:
     found: list[Reference] = []
     for words in _BLOCKED.finditer(text):
         if not _DENIED.search(text[max(0, words.start() - 20) : words.start()]):
-            found += _listed(text, words.end()) or _in_a_row(text, words.end())
+            found += _list_of_references(text, words.end()) or _row_of_references(text, words.end())
     return list(dict.fromkeys(found))
 
 
 def parts(body: str) -> list[Reference]:
     """The issues that are items of its task lists."""
     items = (_ITEM.match(line) for line in _prose(body).split("\n"))
-    return list(dict.fromkeys(_said(item) for item in items if item is not None))
+    return list(dict.fromkeys(_reference(item) for item in items if item is not None))
 
 
-def _in_a_row(text: str, at: int) -> list[Reference]:
+def _row_of_references(text: str, at: int) -> list[Reference]:
     """References in a row from here, such as `#7, #8 and #9`."""
     found: list[Reference] = []
     between = _BETWEEN.match(text, at)
     while between is not None and (one := _ONE.match(text, between.end())) is not None:
-        found.append(_said(one))
+        found.append(_reference(one))
         between = _AND.match(text, one.end())
     return found
 
 
-def _listed(text: str, at: int) -> list[Reference]:
+def _list_of_references(text: str, at: int) -> list[Reference]:
     """A list of references below these words, up to the first item without one."""
     found: list[Reference] = []
     start = _LIST_FOLLOWS.match(text, at)
     bullet = None if start is None else _BULLET.match(text, start.end())
     while bullet is not None:
-        found.append(_said(bullet))
+        found.append(_reference(bullet))
         bullet = _BULLET.match(text, bullet.end())
     return found
 
 
-def _said(match: re.Match[str]) -> Reference:
+def _reference(match: re.Match[str]) -> Reference:
     far, far_number, near, near_number = match.groups()
     return far or near, int(far_number or near_number)
 

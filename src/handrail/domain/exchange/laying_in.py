@@ -122,10 +122,10 @@ def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) ->
             taken.add(names[task.name])
             renamed.append(names[task.name])
         fresh.append(task)
-    return New([_in_words_here(task, names) for task in fresh], known, renamed, stored, there.remarks())
+    return New([_renamed(task, names) for task in fresh], known, renamed, stored, there.remarks())
 
 
-def _in_words_here(task: PlannedTask, names: Mapping[str, str]) -> PlannedTask:
+def _renamed(task: PlannedTask, names: Mapping[str, str]) -> PlannedTask:
     if not names:
         return task
     return msgspec.structs.replace(
@@ -223,14 +223,14 @@ def _status_after(workflow: Workflow, document: PlanDocument, new: New) -> str |
     plan."""
     if workflow.status not in ("planning", "ready") or not document.tasks:
         return None
-    if _began(workflow, document, new):
+    if _was_interrupted(workflow, document, new):
         return document.status if document.status != workflow.status else None
     if any(task.status not in ("pending", "skipped") for task in new.tasks):
         return "in_progress"
     return "ready" if workflow.status == "planning" and document.status != "planning" else None
 
 
-def _began(workflow: Workflow, document: PlanDocument, new: New) -> bool:
+def _was_interrupted(workflow: Workflow, document: PlanDocument, new: New) -> bool:
     """Whether laying this document into this workflow was begun and interrupted."""
     has_others = len(new.stored) + len(new.tasks) > len(document.tasks)
     if workflow.status != WORKFLOW_MACHINE.initial or has_others or not new.stored:
@@ -251,7 +251,7 @@ def _lay(
     edit = PlanEdit(unit, workflow)
     laid = lay_checked(unit, edit, [_draft(task) for task in tasks], known)
     for task, row in zip(tasks, laid, strict=True):
-        edit.change(row, **_as_told(task, edit.now))
+        edit.change(row, **_fields_beside_plan(task, edit.now))
     notes = _checkpoints(unit, tasks, laid, telling.words)
     data = {"file": telling.source.file, "format": telling.source.format, "tasks": len(tasks)}
     edit.record(IMPORTED, *notes, data=data, **({"status": status} if status is not None else {}))
@@ -275,7 +275,7 @@ def _draft(task: PlannedTask) -> PlanTask:
     )
 
 
-def _as_told(task: PlannedTask, now: int) -> dict[str, Any]:
+def _fields_beside_plan(task: PlannedTask, now: int) -> dict[str, Any]:
     """The fields of a task that are not part of the plan."""
     assumed = attempts_assumed(task.status, task.started_at)
     return {

@@ -98,7 +98,7 @@ class _Places:
         row = self._rows[number]
         fence = _FENCE.match(row)
         if fence is not None and not (fence.group(1)[0] == "`" and "`" in fence.group(2)):
-            return self._closed(number, fence.group(1))
+            return self._closing_line(number, fence.group(1))
         if not _COMMENT.match(row):
             return None
         if "-->" in row:
@@ -107,7 +107,7 @@ class _Places:
             self._comments.pop()
         return self._comments[-1] if self._comments else None
 
-    def _closed(self, number: int, fence: str) -> int | None:
+    def _closing_line(self, number: int, fence: str) -> int | None:
         places = self._closing[fence[0]]
         while places and places[-1][0] <= number:
             places.pop()

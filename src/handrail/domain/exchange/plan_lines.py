@@ -31,19 +31,19 @@ def write(document: PlanDocument) -> str:
 
 
 def _lines(document: PlanDocument) -> Iterator[dict[str, Any]]:
-    head = _told(msgspec.structs.replace(document, tasks=[]))
+    head = _nondefault_fields(msgspec.structs.replace(document, tasks=[]))
     yield {HEAD: VERSION, **head}
     for task in document.tasks:
-        fields = _told(msgspec.structs.replace(task, notes=[]))
+        fields = _nondefault_fields(msgspec.structs.replace(task, notes=[]))
         yield {TASK: fields.pop("name"), "status": task.status, **fields}
         for note in task.notes:
-            yield {NOTE: task.name, **_told(note)}
+            yield {NOTE: task.name, **_nondefault_fields(note)}
 
 
-def _told(record: msgspec.Struct) -> dict[str, Any]:
+def _nondefault_fields(record: msgspec.Struct) -> dict[str, Any]:
     """The fields that differ from their defaults, in order."""
-    values = ((name, getattr(record, name), unsaid) for name, unsaid in _fields(type(record)))
-    return {name: _inner(value) for name, value, unsaid in values if value != unsaid}
+    values = ((name, getattr(record, name), default) for name, default in _fields(type(record)))
+    return {name: _with_sorted_keys(value) for name, value, default in values if value != default}
 
 
 @functools.cache
@@ -58,13 +58,13 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _inner(value: Any) -> Any:
+def _with_sorted_keys(value: Any) -> Any:
     """A value whose objects are sorted by key, because stores do not guarantee an order."""
     if isinstance(value, msgspec.Struct):
-        return _told(value)
+        return _nondefault_fields(value)
     if isinstance(value, dict):
-        return {key: _inner(value[key]) for key in sorted(value)}
-    return [_inner(entry) for entry in value] if isinstance(value, list) else value
+        return {key: _with_sorted_keys(value[key]) for key in sorted(value)}
+    return [_with_sorted_keys(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _line(fields: dict[str, Any]) -> str:

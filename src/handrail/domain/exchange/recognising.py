@@ -21,7 +21,7 @@ _NAMES = (
 def recognise(text: str, file_name: str) -> str | None:
     """`task-master`, `beads`, `github`, `workrail`, `handrail` or `markdown`; None if it is none of them."""
     said = text.removeprefix("\ufeff").lstrip(" \t\r\n")
-    found = _of(_first_value(said)) if said[:1] in ("{", "[") else None
+    found = _format_of(_first_value(said)) if said[:1] in ("{", "[") else None
     if found is not None:
         return found
     for pattern, form in _NAMES:
@@ -39,10 +39,10 @@ def _first_value(text: str) -> Any:
         return None
 
 
-def _of(value: Any) -> str | None:
+def _format_of(value: Any) -> str | None:
     if isinstance(value, list):
         inner = value[0] if value else None
-        found = _of(inner)
+        found = _format_of(inner)
         return found if found in ("github", "beads") else None
     if not isinstance(value, dict):
         return None

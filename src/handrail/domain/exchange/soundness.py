@@ -81,7 +81,7 @@ def check_ends(tasks: Iterable[PlannedTask]) -> None:
     cycle = [name for name in path if not name.startswith(_NEEDS)]
     if path[0] not in by_name:  # the path starts at a task's second node
         cycle.append(cycle[0])
-    edges = [_said(by_name[one], by_name[other], by_name) for one, other in pairwise(cycle)]
+    edges = [_why_it_waits(by_name[one], by_name[other], by_name) for one, other in pairwise(cycle)]
     raise InvalidPlan(
         f"the tasks wait for each other: {' → '.join(cycle)}",
         hint=f"take one of these out of the file, then import it again: {'; '.join(dict.fromkeys(edges))}",
@@ -106,7 +106,7 @@ def _waiting(by_name: Mapping[str, PlannedTask]) -> dict[str, list[str]]:
     return edges
 
 
-def _said(one: PlannedTask, other: PlannedTask, by_name: Mapping[str, PlannedTask]) -> str:
+def _why_it_waits(one: PlannedTask, other: PlannedTask, by_name: Mapping[str, PlannedTask]) -> str:
     """Why one cannot end before the other."""
     if other.name in one.depends_on:
         return f'"{one.name}" needs "{other.name}"'

@@ -80,7 +80,7 @@ def read(text: str, name: str, part: str | None = None) -> PlanDocument:
     tasks = unpaused(tasks, reading.blocked)
     reading.remarks += remark_on(UNKNOWN_STATUSES, reading.unknown)
     reading.remarks += remark_on(CUT_DESCRIPTIONS, reading.cut)
-    description, created = _about(holder, reading.remarks)
+    description, created = _description_and_time(holder, reading.remarks)
     is_usual = tag in ("", USUAL_TAG)
     return PlanDocument(
         name=name if is_usual else plain_title(tag) or name,
@@ -121,7 +121,7 @@ def _lists_tasks(value: dict[str, Any]) -> bool:
     return isinstance(value.get("tasks"), list)
 
 
-def _about(holder: dict[str, Any], remarks: list[str]) -> tuple[str, int | None]:
+def _description_and_time(holder: dict[str, Any], remarks: list[str]) -> tuple[str, int | None]:
     """What the tag says about itself, and when it was made. A plan has no place for anything else it says."""
     metadata = holder.get("metadata")
     record = ForeignRecord(metadata if isinstance(metadata, dict) else {})

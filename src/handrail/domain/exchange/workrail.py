@@ -152,7 +152,7 @@ class _Taking:
             guide[key] = self._notes(key, [entry for entry in _list(data.get(key)) if isinstance(entry, str)])
         guide["metaGuidance"] = self._notes("metaGuidance", meta)
         guide["steps"] = steps
-        self._say(guide)
+        self._add_remarks(guide)
         return {key: value for key, value in guide.items() if value != []}
 
     def _steps(self, raw: list[Any], held: list[dict[str, Any]], where: str, depth: int) -> list[dict[str, Any]]:
@@ -198,7 +198,7 @@ class _Taking:
             f'When a round of the loop "{title}" is done: to go round again, take {ids} out of completedSteps and ask '
             f"for the next step. Go on when {ended}."
         )
-        guidance += self._rest(raw)
+        guidance += self._unknown_fields(raw)
         first, last = _ends(laid, joined(around))
         for step in first:
             step["guidance"] = [opening, *guidance, *step.get("guidance", ())]
@@ -276,9 +276,9 @@ class _Taking:
             optional = isinstance(contract, dict) and contract.get("required") is False
             found.append(f"State what {_text(named) or json_text(named)} asks for{', if you can' if optional else ''}.")
             self._missing.append(_text(named) or json_text(named))
-        return found + self._rest(raw)
+        return found + self._unknown_fields(raw)
 
-    def _rest(self, raw: dict[str, Any]) -> list[str]:
+    def _unknown_fields(self, raw: dict[str, Any]) -> list[str]:
         """Fields that no known version of the format has."""
         left = {key: value for key, value in raw.items() if key not in _OF_A_STEP and value not in (None, "", [], {})}
         if left:
@@ -369,7 +369,7 @@ class _Taking:
         )
         return _FIRST_VERSION
 
-    def _say(self, guide: dict[str, Any]) -> None:
+    def _add_remarks(self, guide: dict[str, Any]) -> None:
         data = self._data
         if guide["id"] != data.get("id"):
             self.remarks.append(f"the guide is called {guide['id']} here, not {json_text(data.get('id'))[:80]}")

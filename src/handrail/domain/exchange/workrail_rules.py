@@ -39,7 +39,7 @@ def condition(value: Any, depth: int = 1) -> dict[str, Any] | None:
         elif key in _NUMBERS:
             kept = inner if _is_number(inner) and "var" in value else None
         elif key in ("and", "or"):
-            kept = _all(inner, depth)
+            kept = _all_conditions(inner, depth)
         else:
             kept = condition(inner, depth + 1) if key == "not" else None
         if kept is None:
@@ -48,7 +48,7 @@ def condition(value: Any, depth: int = 1) -> dict[str, Any] | None:
     return made
 
 
-def _all(value: Any, depth: int) -> list[dict[str, Any]] | None:
+def _all_conditions(value: Any, depth: int) -> list[dict[str, Any]] | None:
     if not isinstance(value, list):
         return None
     found = [condition(entry, depth + 1) for entry in value]

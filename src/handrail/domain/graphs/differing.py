@@ -42,8 +42,11 @@ def difference(before: Graph, after: Graph) -> list[Operation]:
     if before.name != after.name:
         operations.append({"op": "replace", "path": "/name", "value": after.name})
     operations += _members(("metadata",), before.metadata, after.metadata)
-    operations += [*_gone("edges", before.edges, after.edges), *_gone("nodes", before.nodes, after.nodes)]
-    operations += [*_come("nodes", before.nodes, after.nodes), *_come("edges", before.edges, after.edges)]
+    operations += [*_removals("edges", before.edges, after.edges), *_removals("nodes", before.nodes, after.nodes)]
+    operations += [
+        *_additions_and_changes("nodes", before.nodes, after.nodes),
+        *_additions_and_changes("edges", before.edges, after.edges),
+    ]
     return operations
 
 
@@ -73,13 +76,13 @@ def differs(one: Any, other: Any) -> bool:
     return one != other or not same_json(msgspec.to_builtins(one), msgspec.to_builtins(other))
 
 
-def _gone(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Operation]:
+def _removals(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Operation]:
     for key in before:
         if key not in after:
             yield {"op": "remove", "path": pointer_to((part, key))}
 
 
-def _come(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Operation]:
+def _additions_and_changes(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Operation]:
     for key, one in after.items():
         if key not in before:
             yield {"op": "add", "path": pointer_to((part, key)), "value": msgspec.to_builtins(one)}

@@ -51,10 +51,10 @@ def stored(unit: UnitOfWork, shared: SharedGraph) -> Graph:
 def made_at(unit: UnitOfWork, graph_id: str, version: int) -> Made[Graph] | None:
     """How a version was made: its event, and the graph before and after it; None if no event made it."""
     past = Past(_ROWS)
-    return made_by(unit, graph_stream(graph_id), version, past, lambda _: _told(graph_id, past.rows))
+    return made_by(unit, graph_stream(graph_id), version, past, lambda _: _graph_from_rows(graph_id, past.rows))
 
 
-def _told(graph_id: str, rows: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Graph:
+def _graph_from_rows(graph_id: str, rows: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Graph:
     own = rows["graph"].get(graph_id, {})
     nodes = sorted(rows["graph_node"].items())
     edges = sorted(rows["graph_edge"].items())
@@ -78,10 +78,10 @@ def _edge(source: str, target: str, label: str, said: Mapping[str, Any]) -> Edge
 
 def differing_rows(graph_id: str, before: Graph, after: Graph) -> Differing:
     """The rows to write and to remove to turn one graph into the other."""
-    puts: list[Record] = [_node_row(graph_id, key, node) for key, node in _new(before.nodes, after.nodes)]
-    puts += [_edge_row(graph_id, key, edge) for key, edge in _new(before.edges, after.edges)]
-    removes: list[Record] = [_node_row(graph_id, key, node) for key, node in _gone(before.nodes, after.nodes)]
-    removes += [_edge_row(graph_id, key, edge) for key, edge in _gone(before.edges, after.edges)]
+    puts: list[Record] = [_node_row(graph_id, key, node) for key, node in _added_or_changed(before.nodes, after.nodes)]
+    puts += [_edge_row(graph_id, key, edge) for key, edge in _added_or_changed(before.edges, after.edges)]
+    removes: list[Record] = [_node_row(graph_id, key, node) for key, node in _removed(before.nodes, after.nodes)]
+    removes += [_edge_row(graph_id, key, edge) for key, edge in _removed(before.edges, after.edges)]
     return Differing(puts, removes)
 
 
@@ -105,13 +105,13 @@ def write_change(
     return changed
 
 
-def _new(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _added_or_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for key, one in after.items():
         if key not in before or differs(before[key], one):
             yield key, one
 
 
-def _gone(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def _removed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     return ((key, one) for key, one in before.items() if key not in after)
 
 

@@ -155,7 +155,7 @@ def _move(work: _Work, operation: Mapping[str, Any]) -> None:
 
 
 def _copy(work: _Work, operation: Mapping[str, Any]) -> None:
-    _put(work, _place(operation, "path"), _unshared(work.at(_place(operation, "from"))))
+    _put(work, _place(operation, "path"), _deep_copy(work.at(_place(operation, "from"))))
 
 
 def _test(work: _Work, operation: Mapping[str, Any]) -> None:
@@ -192,12 +192,12 @@ def _value(operation: Mapping[str, Any]) -> Any:
     return operation["value"]
 
 
-def _unshared(value: Any) -> Any:
+def _deep_copy(value: Any) -> Any:
     """A deep copy. A container that was already copied here would otherwise be changed in both places."""
     if isinstance(value, dict):
-        return {key: _unshared(member) for key, member in value.items()}
+        return {key: _deep_copy(member) for key, member in value.items()}
     if isinstance(value, list):
-        return [_unshared(member) for member in value]
+        return [_deep_copy(member) for member in value]
     return value
 
 

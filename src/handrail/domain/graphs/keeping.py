@@ -145,7 +145,7 @@ def create(unit: UnitOfWork, graph_id: str, graph: Graph, author: Author, *, rep
         created_at=now,
         committed_at=now,
     )
-    write_new(unit, shared, graph, _told(author))
+    write_new(unit, shared, graph, _event_data(author))
     return shared
 
 
@@ -157,7 +157,7 @@ def commit(unit: UnitOfWork, held: Held, after: Graph, author: Author, *, enforc
     assert held.shared is not None, "a graph is one or the other"
     if enforce:
         check_invariants(after)
-    changed = write_change(unit, held.shared, held.graph, after, _told(author))
+    changed = write_change(unit, held.shared, held.graph, after, _event_data(author))
     if changed is None:
         return Committed(held.version, False, held.graph, held.committed_at, {}, [])
     return Committed(changed.version, True, after, changed.committed_at, {}, [])
@@ -203,7 +203,7 @@ def _names(laid: Laid) -> dict[str, list[str]]:
     }
 
 
-def _told(author: Author) -> dict[str, Any]:
+def _event_data(author: Author) -> dict[str, Any]:
     return {**({"reason": author.note} if author.note else {}), **author.told}
 
 

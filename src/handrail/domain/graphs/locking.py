@@ -52,7 +52,7 @@ def lock(unit: UnitOfWork, graph_id: str, stream: str, holder: str, ttl_ms: int 
     lasted = lease.expires_ms - lease.renewed_ms if there.is_held(now) else LOCK_MS
     taken = acquire(lease.holding, _LOCK + holder, now, ttl_ms or lasted)
     if taken is None:
-        raise _held(there)
+        raise _lock_held(there)
     mine = Lock(graph_id, lease.with_holding(taken, now))
     unit.record(LOCKED, mine.lease, data={"graph_id": graph_id, "holder": holder, "fence": mine.lease.fence})
     return mine
@@ -74,7 +74,7 @@ def unlock(unit: UnitOfWork, graph_id: str, stream: str, holder: str, fence: int
         return there, False
     if there.holder != holder or fence not in (None, there.lease.fence):
         if there.is_held(now) or fence is not None:
-            raise _held(there, fence)
+            raise _lock_held(there, fence)
         return there, False  # somebody else's, and expired
     freed = there.lease.with_holding(there.lease.holding.freed(), now)
     unit.record(UNLOCKED, freed, data={"graph_id": graph_id, "holder": holder, "fence": freed.fence})
@@ -90,7 +90,7 @@ def check_unlocked(
     held = there.is_held(unit.now_ms())
     own = there.holder in names
     if held and (not own or fence not in (None, there.lease.fence)):
-        raise _held(there, fence if own else None)
+        raise _lock_held(there, fence if own else None)
     if not held and fence is not None:
         raise LockHeld(
             f"fence {fence} on {graph_id} is not yours, or no longer; its fence is now {there.lease.fence}",
@@ -100,7 +100,7 @@ def check_unlocked(
         )
 
 
-def _held(lock: Lock, fence: int | None = None) -> LockHeld:
+def _lock_held(lock: Lock, fence: int | None = None) -> LockHeld:
     details: dict[str, Any] = {
         "graph_id": lock.graph_id,
         "lock_id": lock.id,

@@ -345,9 +345,9 @@ def _remove_edge(draft: _Draft, op: RemoveEdge) -> Done:
 
 def _set_node_attribute(draft: _Draft, op: SetNodeAttribute) -> Done:
     node = draft.node(op.id)
-    attributes = _with(node.attributes, op.key, op.value)
+    attributes = _with_attribute(node.attributes, op.key, op.value)
     draft.nodes[op.id] = msgspec.structs.replace(node, attributes=attributes)
-    return f"{_set_or_took(op.value)} {op.key} of node {op.id}", not _alike(attributes, node.attributes)
+    return f"{_set_or_took(op.value)} {op.key} of node {op.id}", not _is_same_json(attributes, node.attributes)
 
 
 def _set_edge_attribute(draft: _Draft, op: SetEdgeAttribute) -> Done:
@@ -358,7 +358,7 @@ def _set_edge_attribute(draft: _Draft, op: SetEdgeAttribute) -> Done:
             raise GraphInvalid("a weight is a number", hint="give one, or null for none", edge=key)
         changed = msgspec.structs.replace(edge, weight=None if op.value is None else float(op.value))
     else:
-        changed = msgspec.structs.replace(edge, attributes=_with(edge.attributes, op.key, op.value))
+        changed = msgspec.structs.replace(edge, attributes=_with_attribute(edge.attributes, op.key, op.value))
     draft.put_edge(key, changed)
     return f"{_set_or_took(op.value)} {op.key} of edge {key}", changed != edge
 
@@ -372,7 +372,7 @@ def _patch_metadata(draft: _Draft, op: PatchMetadata) -> Done:
     for key in op.unset:
         draft.metadata.pop(key, None)
     named = ", ".join([*op.set, *op.unset]) or "nothing"
-    return f"patched metadata: {named}", not _alike(before, draft.metadata)
+    return f"patched metadata: {named}", not _is_same_json(before, draft.metadata)
 
 
 def _rewrite(draft: _Draft, op: Rewrite) -> Done:
@@ -388,10 +388,10 @@ def _rewrite(draft: _Draft, op: Rewrite) -> Done:
             for after in out:
                 _bridge(draft, msgspec.structs.replace(before, target=after.target))
         return f"led ways around {op.node}", bool(into or out)
-    return _in_its_place(draft, op, into, out)
+    return _replace_by_parts(draft, op, into, out)
 
 
-def _in_its_place(draft: _Draft, op: Rewrite, into: Sequence[Edge], out: Sequence[Edge]) -> Done:
+def _replace_by_parts(draft: _Draft, op: Rewrite, into: Sequence[Edge], out: Sequence[Edge]) -> Done:
     """Puts the parts of a rewrite in the node's place: all side by side, or connected by their own edges."""
     if not op.parts:
         raise GraphInvalid(f"{op.rule} needs parts", hint="name the nodes that take its place", node=op.node)
@@ -438,12 +438,12 @@ _DOES: dict[type[Any], Callable[[_Draft, Any], Done]] = {
 }
 
 
-def _with(attributes: dict[str, Scalar], key: str, value: Scalar | None) -> dict[str, Scalar]:
+def _with_attribute(attributes: dict[str, Scalar], key: str, value: Scalar | None) -> dict[str, Scalar]:
     rest = {name: known for name, known in attributes.items() if name != key}
     return rest if value is None else {**attributes, key: value}
 
 
-def _alike(one: dict[str, Scalar], other: dict[str, Scalar]) -> bool:
+def _is_same_json(one: dict[str, Scalar], other: dict[str, Scalar]) -> bool:
     """Whether two sets of attributes are the same JSON, where true is not 1."""
     return msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
 

@@ -36,26 +36,26 @@ def ways_of(graph: Graph) -> Ways:
     parents: dict[str, str] = {}
     for key, edge in graph.edges.items():
         if edge.label not in ("", PART_OF):
-            raise _wrong(
+            raise _invalid_plan(
                 f"edge {key} is labelled {edge.label}, which means nothing in a plan",
                 f'no label: the second waits for the first; "{PART_OF}": the second is part of the first',
                 edge=key,
             )
         if edge.attributes or edge.weight is not None:
-            raise _wrong(f"edge {key} has attributes or a weight", "edges of a plan have none", edge=key)
+            raise _invalid_plan(f"edge {key} has attributes or a weight", "edges of a plan have none", edge=key)
         if edge.source == edge.target:
-            raise _wrong(f"node {edge.source} leads to itself", "remove the edge", edge=key)
+            raise _invalid_plan(f"node {edge.source} leads to itself", "remove the edge", edge=key)
         if not edge.label:
             needs[edge.target][edge.source] = None
         elif parents.setdefault(edge.target, edge.source) != edge.source:
-            raise _wrong(f"node {edge.target} is part of two others", "a task is part of one", node=edge.target)
+            raise _invalid_plan(f"node {edge.target} is part of two others", "a task is part of one", node=edge.target)
     return Ways({key: list(all_of) for key, all_of in needs.items()}, parents)
 
 
 def check_said(before: Graph, after: Graph) -> None:
     """Refuses what a plan cannot express: changed metadata, unknown attributes, values that follow from the work."""
     if before.name != after.name or not same_json(before.metadata, after.metadata):
-        raise _wrong(
+        raise _invalid_plan(
             "name and metadata are the workflow's, not its plan's",
             "change nodes and edges; workflow_update_status and workflow_set_parallelism change the workflow",
         )
@@ -70,20 +70,20 @@ def _check_node(key: str, node: Node, old: Node | None) -> None:
     for name, value in node.attributes.items():
         if name in READ_ONLY:
             if old is None or not same_json(old.attributes.get(name), value):
-                raise _wrong(
+                raise _invalid_plan(
                     f"{name} of node {key} follows the work and is not planned",
                     f"leave it out; writable are {', '.join(WRITABLE)}",
                     node=key,
                 )
         elif name not in WRITABLE:
-            raise _wrong(f"a task has no {name} (node {key})", f"a task has {', '.join(WRITABLE)}", node=key)
+            raise _invalid_plan(f"a task has no {name} (node {key})", f"a task has {', '.join(WRITABLE)}", node=key)
         elif problem := _problem(name, value):
-            raise _wrong(f"{name} of node {key} {problem}", "give it one, or leave it out", node=key)
+            raise _invalid_plan(f"{name} of node {key} {problem}", "give it one, or leave it out", node=key)
     if old is not None and "sequence" in old.attributes and "sequence" not in node.attributes:
-        raise _wrong(f"node {key} loses its sequence", "every task has one: give another", node=key)
+        raise _invalid_plan(f"node {key} loses its sequence", "every task has one: give another", node=key)
     name = node.label
     if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME:
-        raise _wrong(
+        raise _invalid_plan(
             f"node {key} needs a label: the task's name",
             f"1 to {LONGEST_NAME} characters, no blank at either end",
             node=key,
@@ -109,9 +109,9 @@ def _check_names(before: Graph, after: Graph) -> None:
     taken = {node.label: key for key, node in before.nodes.items()}
     for key, node in after.nodes.items():
         if names[node.label] > 1:
-            raise _wrong(f'two nodes are named "{node.label}"', "give each task a name of its own", node=key)
+            raise _invalid_plan(f'two nodes are named "{node.label}"', "give each task a name of its own", node=key)
         if taken.get(node.label, key) != key:
-            raise _wrong(
+            raise _invalid_plan(
                 f'"{node.label}" is the name of {taken[node.label]}, which gives it up only with this change',
                 "change that node instead of replacing it, or choose another name",
                 node=key,
@@ -172,7 +172,7 @@ def check_parents(tasks: Mapping[str, Task], was: Ways, now: Ways) -> None:
     for key, above in now.parents.items():
         whole = tasks.get(above)
         if was.parents.get(key) != above and whole is not None and whole.is_finished:
-            raise _wrong(
+            raise _invalid_plan(
                 f'node {key} would be part of "{whole.name}", which is {whole.status}',
                 "make it a task of its own, or part of an open one",
                 node=key,
@@ -181,7 +181,9 @@ def check_parents(tasks: Mapping[str, Task], was: Ways, now: Ways) -> None:
         seen = [key]
         for above in above_of(key, now):
             if above == key:
-                raise _wrong(f"node {key} would be part of itself: {' → '.join(seen)}", "remove one of these edges")
+                raise _invalid_plan(
+                    f"node {key} would be part of itself: {' → '.join(seen)}", "remove one of these edges"
+                )
             seen.append(above)
 
 
@@ -222,5 +224,5 @@ def check_ends(tasks: Mapping[str, Task], after: Graph, ways: Ways) -> None:
         )
 
 
-def _wrong(message: str, hint: str, **details: Any) -> GraphInvalid:
+def _invalid_plan(message: str, hint: str, **details: Any) -> GraphInvalid:
     return GraphInvalid(message, hint=hint, rule="plan", **details)

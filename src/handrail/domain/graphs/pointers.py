@@ -18,7 +18,7 @@ def parts_of(pointer: str) -> list[str]:
         )
     if len(pointer) > LONGEST:
         raise PatchFailed(f"a pointer of {len(pointer)} characters", hint=f"{LONGEST} is the most")
-    return [_read(part) for part in pointer.split("/")[1:]]
+    return [_unescaped(part) for part in pointer.split("/")[1:]]
 
 
 def pointer_to(parts: Iterable[str]) -> str:
@@ -26,7 +26,7 @@ def pointer_to(parts: Iterable[str]) -> str:
     return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
-def _read(part: str) -> str:
+def _unescaped(part: str) -> str:
     rest = part.replace("~0", "").replace("~1", "")
     if "~" in rest:
         raise PatchFailed(f"{_shown(part)} has a ~ that stands for nothing", hint="~0 stands for ~, and ~1 for /")

@@ -114,7 +114,7 @@ class _Work:
     def done(self, asked: Asked) -> Laid:
         edit = PlanEdit(self._unit, self._plan.workflow)
         self._ids = {key: asked.new_id(key) for key in self._new}
-        relinked = self._below({*self._new, *self._rewired, *self._moved})
+        relinked = self._with_open_parts({*self._new, *self._rewired, *self._moved})
         self._unlink(edit, relinked)
         self._add(edit)
         self._change(edit)
@@ -124,7 +124,7 @@ class _Work:
         updated = {*self._values, *self._rewired, *self._moved}
         return Laid(
             edit,
-            self._drawn(edit),
+            self._graph_after(edit),
             self._ids,
             [names[key] for key in self._new],
             [names[key] for key in self._after.nodes if key in updated],
@@ -135,7 +135,7 @@ class _Work:
     def _id(self, key: str) -> str:
         return self._ids.get(key, key)
 
-    def _below(self, changed: set[str]) -> list[str]:
+    def _with_open_parts(self, changed: set[str]) -> list[str]:
         """These tasks and all their open parts, since a part inherits what its parent waits for."""
         tasks = self._plan.tasks
         found = list(changed)
@@ -144,7 +144,7 @@ class _Work:
                 found.append(key)
         return [key for key in found if key in self._after.nodes and (key not in tasks or not tasks[key].is_finished)]
 
-    def _wanted(self, key: str) -> dict[str, bool]:
+    def _needs_of(self, key: str) -> dict[str, bool]:
         """What a task must wait for, each with whether it only inherits that from its parents."""
         needs = {self._id(need): False for need in self._now.needs[key]}
         if key in self._now.parents:
@@ -154,7 +154,7 @@ class _Work:
     def _unlink(self, edit: PlanEdit, relinked: Iterable[str]) -> None:
         for key in relinked:
             if key in self._plan.tasks:
-                wanted = self._wanted(key)
+                wanted = self._needs_of(key)
                 for link in edit.needs_of(key):
                     if link.needs_id not in wanted:
                         edit.unlink(link)
@@ -162,7 +162,7 @@ class _Work:
     def _link(self, edit: PlanEdit, relinked: Iterable[str]) -> None:
         for key in relinked:
             there = {link.needs_id: link.inherited for link in edit.needs_of(self._id(key))}
-            for need, follows in self._wanted(key).items():
+            for need, follows in self._needs_of(key).items():
                 if there.get(need) is not follows and edit.holds(need):
                     edit.link(self._id(key), need, inherited=follows)
 
@@ -206,7 +206,7 @@ class _Work:
             (skipped if drop(edit, edit.task(task.id), reason) else removed).append(task.name)
         return removed, skipped
 
-    def _drawn(self, edit: PlanEdit) -> Graph:
+    def _graph_after(self, edit: PlanEdit) -> Graph:
         """The graph after the edit, with new tasks under their ids."""
         touched = edit.outcome()
         now: dict[str, Task | None] = {**self._plan.tasks, **touched}

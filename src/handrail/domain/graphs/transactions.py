@@ -147,7 +147,7 @@ def open_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> Transaction:
     """The transaction, if it is open and the caller owns it; else a refusal."""
     check_named(unit, caller)
     tx = find_tx(unit, tx_id)
-    if tx.owner not in caller.names and not _began(unit, tx, caller):
+    if tx.owner not in caller.names and not _was_begun_by(unit, tx, caller):
         raise NotAllowed(
             f"{tx_id} is {tx.owner}'s",
             hint="begin your own with tx_begin; only its owner commits this one",
@@ -201,7 +201,7 @@ def read(index: int, document: Any) -> Mutation:
         ) from None
 
 
-def _began(unit: UnitOfWork, tx: Transaction, caller: Caller) -> bool:
+def _was_begun_by(unit: UnitOfWork, tx: Transaction, caller: Caller) -> bool:
     """Whether the caller began it, under a name that is not an agent's."""
     if unit.get(Agent, tx.owner) is not None:
         return False

@@ -38,13 +38,13 @@ DEPTH_MAX = 64
 """Nested objects and lists in the whole file, including schemas: a reply contains the whole guide."""
 
 
-def _whole(pattern: str) -> str:
+def _anchored(pattern: str) -> str:
     """The pattern for Python, where `$` would accept a trailing line break."""
     return pattern.removesuffix("$") + r"\Z"
 
 
-Id: TypeAlias = Annotated[str, Meta(pattern=_whole(ID_PATTERN), min_length=ID_MIN, max_length=ID_MAX)]
-Version: TypeAlias = Annotated[str, Meta(pattern=_whole(VERSION_PATTERN), max_length=VERSION_MAX)]
+Id: TypeAlias = Annotated[str, Meta(pattern=_anchored(ID_PATTERN), min_length=ID_MIN, max_length=ID_MAX)]
+Version: TypeAlias = Annotated[str, Meta(pattern=_anchored(VERSION_PATTERN), max_length=VERSION_MAX)]
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_MAX)]
 Note: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NOTE_MAX)]
@@ -75,7 +75,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     message: Text
     value: Text | None = None
     pattern: Text | None = None
-    flags: Annotated[str, Meta(pattern=_whole(FLAGS_PATTERN))] | None = None
+    flags: Annotated[str, Meta(pattern=_anchored(FLAGS_PATTERN))] | None = None
     min: Count | None = None
     max: Count | None = None
     schema: dict[str, Any] | None = None

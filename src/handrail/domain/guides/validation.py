@@ -125,7 +125,7 @@ def _issues(outcome: _Outcome) -> Iterator[str]:
     if isinstance(branch, Rule):
         yield branch.message
     elif branch.not_ is not None:
-        yield f"must not hold: {_named(outcome.inner[0])}"
+        yield f"must not hold: {_branch_text(outcome.inner[0])}"
     elif branch.and_ is not None:
         for one in outcome.inner:
             if one.passed is False:
@@ -135,12 +135,12 @@ def _issues(outcome: _Outcome) -> Iterator[str]:
         yield failed[0] if len(failed) == 1 else f"at least one of these must hold: {_listed(failed)}"
 
 
-def _named(outcome: _Outcome) -> str:
+def _branch_text(outcome: _Outcome) -> str:
     """A branch described by the messages of its rules, whatever their results."""
     branch = outcome.branch
     if isinstance(branch, Rule):
         return f'"{branch.message}"'
-    parts = [_named(one) for one in outcome.inner if one.passed is not None]
+    parts = [_branch_text(one) for one in outcome.inner if one.passed is not None]
     if branch.not_ is not None:
         return f"not {parts[0]}"
     return parts[0] if len(parts) == 1 else f"({(' and ' if branch.and_ is not None else ' or ').join(parts)})"

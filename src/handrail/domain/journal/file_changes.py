@@ -48,7 +48,7 @@ def moves_once(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return shown
 
 
-def told(found: FileTotals) -> str:
+def totals_in_words(found: FileTotals) -> str:
     """The totals in words: `3 files, +120 −4`."""
     words = f"{found.files} {'file' if found.files == 1 else 'files'}"
     if found.files > found.uncounted:
@@ -56,7 +56,7 @@ def told(found: FileTotals) -> str:
     return f"{words} ({found.uncounted} without line counts)" if found.uncounted else words
 
 
-def lines_told(change: Mapping[str, Any]) -> str:
+def lines_in_words(change: Mapping[str, Any]) -> str:
     """The lines of one change: `+12 −3`, or why there is no count."""
     if change.get("lines_added") is None:
         return "binary" if change.get("binary") else "lines not counted"

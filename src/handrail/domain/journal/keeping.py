@@ -106,7 +106,7 @@ def begin(
     """Starts a task and records the snapshot it begins with. Takes up the plan's task of this name if there is one."""
     check_open(workflow, starting=False)  # a paused workflow only gives a warning
     edit = PlanEdit(unit, workflow)
-    task, warnings = _taken_up(unit, edit, work, parent)
+    task, warnings = _task_to_start(unit, edit, work, parent)
     started = edit.change(
         task,
         status="in_progress",
@@ -116,7 +116,7 @@ def begin(
         attempts=task.attempts + (task.status != "in_progress"),
         started_at=task.started_at or edit.now,
     )
-    warnings += _crowding(unit, beginning.snapshot.root, started, work.areas)
+    warnings += _overlap_warnings(unit, beginning.snapshot.root, started, work.areas)
     if workflow.status == "paused":
         warnings.append(f"workflow {workflow.id} is paused: ask before you go on")
     entry = _entry(unit, started, beginning.snapshot, work)
@@ -168,7 +168,7 @@ def to_take_up(unit: UnitOfWork, workflow_id: str, name: str) -> Task | None:
     return known if known.status == "in_progress" and unit.get(JournalEntry, known.id) is None else None
 
 
-def _taken_up(unit: UnitOfWork, edit: PlanEdit, work: Intent, parent: Task | None) -> tuple[Task, list[str]]:
+def _task_to_start(unit: UnitOfWork, edit: PlanEdit, work: Intent, parent: Task | None) -> tuple[Task, list[str]]:
     name, goal = work.name, work.goal
     waiting = to_take_up(unit, edit.workflow.id, name)
     if waiting is not None:
@@ -198,7 +198,7 @@ def _free_name(unit: UnitOfWork, workflow_id: str, name: str) -> str:
     return f"{name} ({number})"
 
 
-def _crowding(unit: UnitOfWork, directory: str, started: Task, areas: list[str]) -> list[str]:
+def _overlap_warnings(unit: UnitOfWork, directory: str, started: Task, areas: list[str]) -> list[str]:
     """A warning for every other open task in this working copy that declares the same areas."""
     found = []
     for other in _open_in(unit, directory):
@@ -231,10 +231,10 @@ def note(
     counted = msgspec.structs.replace(task, checkpoints=checkpoint.sequence, updated_at=checkpoint.created_at)
     gates = [ask_for_review(unit, task, review)] if review is not None else []
     unit.record("checkpoint.added", checkpoint, counted, *gates)
-    return checkpoint, _many(unit, task, kind)
+    return checkpoint, _many_notes_warning(unit, task, kind)
 
 
-def _many(unit: UnitOfWork, task: Task, kind: str) -> list[str]:
+def _many_notes_warning(unit: UnitOfWork, task: Task, kind: str) -> list[str]:
     """A warning once a task has more notes of a kind than its readers were promised."""
     count = unit.count(Checkpoint, where(task_id=task.id, type=kind)) + 1
     if count <= PROMISED[kind]:
@@ -265,10 +265,10 @@ def check_ending(unit: UnitOfWork, task: Task, status: str) -> Standing:
 
 def _is_kin(unit: UnitOfWork, task: Task, other_id: str) -> bool:
     """True for the task itself, its ancestors and its subtasks: their work counts as one."""
-    return other_id in _line(unit, task) or task.id in _line(unit, unit.get(Task, other_id))
+    return other_id in _with_ancestors(unit, task) or task.id in _with_ancestors(unit, unit.get(Task, other_id))
 
 
-def _line(unit: UnitOfWork, task: Task | None) -> list[str]:
+def _with_ancestors(unit: UnitOfWork, task: Task | None) -> list[str]:
     """A task and the tasks it is part of."""
     found = []
     while task is not None:

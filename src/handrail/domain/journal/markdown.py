@@ -103,13 +103,14 @@ def _quotable(lines: Sequence[str]) -> Iterator[str]:
     Markdown knows such a block when it is quoted: so where code looks like markup, each line is marked by itself."""
     fences = [_FENCE.fullmatch(line) for line in lines]
     if any(_LIKE_A_FENCE.match(line) and not fence for line, fence in zip(lines, fences, strict=True)):
-        yield from (_one(line).replace("~~~", "&#126;~~") for line in lines)  # a fence that nobody reads the same
+        # a fence that nobody reads the same
+        yield from (_line_outside_fences(line).replace("~~~", "&#126;~~") for line in lines)
         return
     at = 0
     while at < len(lines):
         opening = fences[at]
         if opening is None:
-            yield _one(lines[at])
+            yield _line_outside_fences(lines[at])
             at += 1
             continue
         closing = next((later for later in range(at + 1, len(lines)) if _closes(fences[later], opening)), len(lines))
@@ -117,7 +118,7 @@ def _quotable(lines: Sequence[str]) -> Iterator[str]:
         at = closing + 1
 
 
-def _one(line: str) -> str:
+def _line_outside_fences(line: str) -> str:
     """A line outside of fences."""
     shown = _shown(line)
     return f"   {code(line.strip())}" if line.startswith(_INDENTED) and shown != line else shown

@@ -69,18 +69,18 @@ class Words:
 
     def has(self, wanted: Sequence[Spellings]) -> bool:
         """Whether the wanted words occur here side by side."""
-        return bool(wanted) and any(self._has_at(start, wanted) for start in range(len(self.words)))
+        return bool(wanted) and any(self._matches_at(start, wanted) for start in range(len(self.words)))
 
-    def _has_at(self, start: int, wanted: Sequence[Spellings]) -> bool:
+    def _matches_at(self, start: int, wanted: Sequence[Spellings]) -> bool:
         at = start
         for spellings in wanted:
-            taken = self._taken(at, spellings)
+            taken = self._matched_words(at, spellings)
             if not taken:
                 return False
             at += taken
         return True
 
-    def _taken(self, at: int, wanted: Spellings) -> int:
+    def _matched_words(self, at: int, wanted: Spellings) -> int:
         """How many words starting at `at` form the wanted one: more than one only if they are tied."""
         letters = ""
         for end in range(at, len(self.words)):

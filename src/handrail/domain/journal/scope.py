@@ -206,7 +206,7 @@ def overlap(areas: Sequence[str], others: Sequence[str]) -> list[Overlap]:
             if mine.takes_back or theirs.takes_back:
                 continue
             for path in _meeting_points(mine, theirs):
-                if _both_cover(mine, theirs, path) and _claimed(path, one) and _claimed(path, other):
+                if _both_cover(mine, theirs, path) and _is_in_scope(path, one) and _is_in_scope(path, other):
                     found.append(Overlap(mine.declared, theirs.declared, path))
                     break
     return found
@@ -222,7 +222,7 @@ def _meeting_points(mine: Area, theirs: Area) -> list[str]:
     return points
 
 
-def _claimed(path: str, areas: Sequence[Area]) -> bool:
+def _is_in_scope(path: str, areas: Sequence[Area]) -> bool:
     return bool(areas) and judge(path, areas).in_scope
 
 

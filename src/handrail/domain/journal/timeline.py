@@ -86,7 +86,7 @@ def workflow_timeline(unit: UnitOfWork, workflow: Workflow, limit: int) -> Timel
         for task in unit.select(Task, Query((own, ("status", state)), ("-updated_at", "-id"), limit))
     ]
     entries = unit.select(JournalEntry, Query((own,), ("-started_at", "-id"), limit))
-    found = _completed(unit, moved, entries, newest, gates_of(unit, workflow.id, ("-created_at", "-id"), limit))
+    found = _with_related(unit, moved, entries, newest, gates_of(unit, workflow.id, ("-created_at", "-id"), limit))
     moments = [*_of_workflow(workflow), *_moments(found)]
     return _newest(moments, limit)
 
@@ -99,7 +99,7 @@ def task_timeline(unit: UnitOfWork, task: Task, limit: int) -> Timeline:
     workflow = unit.get(Workflow, task.workflow_id)
     assert workflow is not None, "a task belongs to a workflow"
     gates = [gate for gate in gates_of(unit, workflow.id, ("-created_at", "-id"), limit) if gate.task_id in keys]
-    return _newest(_moments(_completed(unit, family, [], notes, gates)), limit)
+    return _newest(_moments(_with_related(unit, family, [], notes, gates)), limit)
 
 
 def _parts(unit: UnitOfWork, task: Task) -> list[Task]:
@@ -113,7 +113,7 @@ def _parts(unit: UnitOfWork, task: Task) -> list[Task]:
     return found
 
 
-def _completed(
+def _with_related(
     unit: UnitOfWork,
     tasks: Iterable[Task],
     entries: Iterable[JournalEntry],

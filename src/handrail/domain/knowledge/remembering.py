@@ -107,19 +107,19 @@ def tasks_of_facts(unit: UnitOfWork, repository: str | None, plan: str) -> list[
     mine = (("subject", plan), ("predicate", INCLUDES), ("repository_path", repository))
     names = list(dict.fromkeys(_plain(fact.object) for fact in unit.select(Fact, Query(mine, ("object",), TASKS))))
     subjects = tuple(subject for name in names for subject in (name, f"{TASK}{name}"))
-    said: dict[str, list[Fact]] = {name: [] for name in names}
+    facts_of: dict[str, list[Fact]] = {name: [] for name in names}
     about = (("subject", subjects), ("predicate", SAID_OF_TASKS), ("repository_path", repository))
     for fact in unit.select(Fact, Query(about, ("subject", "predicate", "object"), FACTS)) if subjects else ():
-        said[_plain(fact.subject)].append(fact)
-    return [_described(name, said[name]) for name in names]
+        facts_of[_plain(fact.subject)].append(fact)
+    return [_past_task(name, facts_of[name]) for name in names]
 
 
-def _described(name: str, facts: Sequence[Fact]) -> PastTask:
-    told = {fact.predicate: fact.object for fact in facts}
-    complexity, duration = told.get("complexity"), told.get("duration", "")
+def _past_task(name: str, facts: Sequence[Fact]) -> PastTask:
+    values = {fact.predicate: fact.object for fact in facts}
+    complexity, duration = values.get("complexity"), values.get("duration", "")
     return PastTask(
         name=name,
-        description=told.get("label", ""),
+        description=values.get("label", ""),
         depends_on=tuple(_plain(fact.object) for fact in facts if fact.predicate == DEPENDS_ON),
         complexity=complexity if complexity in COMPLEXITIES else None,
         took_ms=int(duration) if duration.isdecimal() and len(duration) < 16 else None,

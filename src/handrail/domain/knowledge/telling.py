@@ -66,7 +66,7 @@ def summary_of(trace: Trace, sentence: str, named: Named) -> str:
     """The outcome and what led to it, in one sentence."""
     if not trace.ancestors:
         return f"{sentence}; nothing came before it."
-    kinds = Counter(_sort(one.event) for one in trace.ancestors)
+    kinds = Counter(_cause_kind(one.event) for one in trace.ancestors)
     told = [f"{kinds[sort]} {sort if kinds[sort] == 1 else plural}" for sort, plural in _SORTS.items() if kinds[sort]]
     first = trace.ancestors[0]
     begun = sentence_of(first.event, first.task_id, named)
@@ -88,7 +88,7 @@ _SORTS = {
 """What a summary counts."""
 
 
-def _sort(event: Event) -> str:
+def _cause_kind(event: Event) -> str:
     if event.kind in ("task.failed", "workflow.failed"):
         return "failure"
     if event.kind == "checkpoint.added":

@@ -118,13 +118,13 @@ def find_outcome(unit: UnitOfWork, outcome_id: str) -> Event:
 
 def _newest(unit: UnitOfWork, stream: str, fits: Callable[[Event], bool]) -> Event:
     """The newest matching event of a stream; if none matches, the first, which created it."""
-    for event in _back(unit, stream, unit.head_seq(stream)):
+    for event in _newest_events_first(unit, stream, unit.head_seq(stream)):
         if fits(event):
             return event
     return unit.events(stream, 0, 1)[0]
 
 
-def _back(unit: UnitOfWork, stream: str, upto: int) -> Iterator[Event]:
+def _newest_events_first(unit: UnitOfWork, stream: str, upto: int) -> Iterator[Event]:
     """The events of a stream up to a number, newest first, at most `LOOKED_AT` of them."""
     lowest = max(0, upto - LOOKED_AT)
     while upto > lowest:
@@ -149,7 +149,7 @@ class _Past:
 
     def __init__(self, unit: UnitOfWork, outcome: Event) -> None:
         self._unit = unit
-        events = [event for event in _back(unit, outcome.stream, outcome.seq) if _is_turn(event)]
+        events = [event for event in _newest_events_first(unit, outcome.stream, outcome.seq) if _is_turn(event)]
         self.is_whole = outcome.seq <= LOOKED_AT
         messages = unit.newest(MESSAGES, Only(kinds=("message.sent",)))
         events += [one for one in messages if one.position < outcome.position and one.stream != outcome.stream]
@@ -196,24 +196,24 @@ class _Past:
         if before:
             yield before[-1], _why(before[-1], effect)
         if effect.kind in STARTING and not any(one.kind in STARTING for one in before):
-            yield from self._readied(effect, task_id)
+            yield from self._ends_of_needs(effect, task_id)
             if (laid := self._laid.get(task_id)) is not None and laid.position < effect.position:
                 yield laid, "planned it"
         if effect.kind in FINISHING:
             parts = self._unit.select(Task, Query((("parent_task_id", task_id),), ("sequence",), PARTS))
-            ended = (self._ended(part.id, effect) for part in parts)
+            ended = (self._end_of(part.id, effect) for part in parts)
             yield from ((one, "is a part of it") for one in _nearest([one for one in ended if one is not None]))
         if not before and effect.kind not in STARTING and (laid := self._laid.get(task_id)) is not None:
             yield laid, "planned it"
 
-    def _readied(self, effect: Event, task_id: str) -> Iterator[tuple[Event, str]]:
+    def _ends_of_needs(self, effect: Event, task_id: str) -> Iterator[tuple[Event, str]]:
         """The events that ended what a task waited for."""
         task = self._unit.get(Task, task_id)
         needs = needed_tasks(self._unit, task) if task is not None else ()
-        ended = [one for need in needs if (one := self._ended(need.id, effect)) is not None]
+        ended = [one for need in needs if (one := self._end_of(need.id, effect)) is not None]
         yield from ((one, "made it ready") for one in _nearest(ended))
 
-    def _ended(self, task_id: str, effect: Event) -> Event | None:
+    def _end_of(self, task_id: str, effect: Event) -> Event | None:
         ends = [one for one in _before(self._about.get(task_id, ()), effect) if one.kind in FINISHING]
         return ends[-1] if ends else None
 

@@ -137,7 +137,7 @@ class _Ordering:
             wanted: dict[int, float] = {}
             for vertex in column:
                 if neighbours[vertex]:
-                    wanted[vertex] = self._wanted(neighbours[vertex], by_middle=by_middle)
+                    wanted[vertex] = self._centre_of(neighbours[vertex], by_middle=by_middle)
             moved = sorted(wanted, key=wanted.__getitem__)
             if len(moved) < len(column):  # a vertex without neighbours stays where it is
                 for place, vertex in enumerate(column):
@@ -146,7 +146,7 @@ class _Ordering:
             column[:] = moved
             self._number(column)
 
-    def _wanted(self, neighbours: Sequence[int], *, by_middle: bool) -> float:
+    def _centre_of(self, neighbours: Sequence[int], *, by_middle: bool) -> float:
         place = self._place
         if len(neighbours) == 1:
             return place[neighbours[0]]

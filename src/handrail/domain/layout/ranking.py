@@ -76,7 +76,7 @@ class _Ranking:
         group, pull = self._group(vertex, rightwards=rightwards)
         if pull <= 0:
             return False
-        self._move(group, self._way(group, rightwards=rightwards) * (1 if rightwards else -1))
+        self._move(group, self._free_columns(group, rightwards=rightwards) * (1 if rightwards else -1))
         return True
 
     def relieve(self, vertex: int) -> bool:
@@ -87,7 +87,7 @@ class _Ranking:
         if pull < 0:
             return False
         best, least = 0, 0
-        for step in range(1, self._way(group, rightwards=True) + 1):
+        for step in range(1, self._free_columns(group, rightwards=True) + 1):
             crowd = self._more_crowded(group, step)
             if crowd < least:
                 best, least = step, crowd
@@ -112,7 +112,7 @@ class _Ranking:
         self._work -= len(group)
         return group, pull
 
-    def _way(self, group: Sequence[int], *, rightwards: bool) -> int:
+    def _free_columns(self, group: Sequence[int], *, rightwards: bool) -> int:
         """How far a group can move before it meets another vertex or the edge."""
         inside = set(group)
         ranks = self.ranks

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.domain.pipeline.engine import Action, failure_gate, is_sent_back_too_often, ready
 from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.handing_out import taken, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, text_hash
 from handrail.domain.pipeline.state import RunState, all_again, finish
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 
@@ -50,16 +50,16 @@ def answered(
     phase = flow.phase(gate.phase)
     if phase.kind == "gate":
         if answer == REJECT:
-            return _forgiven(all_again(flow, state, phase.returns_to or phase.id))
-        state = _accepted(state, gate.shows, shown)
+            return _with_counts_reset(all_again(flow, state, phase.returns_to or phase.id))
+        state = _with_accepted(state, gate.shows, shown)
         opened = finish(state.but(answers={**state.answers, phase.id: answer}), phase.id)
         return opened.but(command=state.command)  # a reopened gate may stand between two commands of a phase
     if gate.gate == failure_gate(phase.id):  # a retry repeats the same action, and the same one of several commands
-        return _forgiven(state) if answer == REJECT else finish(state, phase.id)
-    return _limit_answered(flow, state, gate, phase, answer)
+        return _with_counts_reset(state) if answer == REJECT else finish(state, phase.id)
+    return _after_limit_answer(flow, state, gate, phase, answer)
 
 
-def _limit_answered(flow: Flow, state: RunState, gate: Action, phase: Phase, answer: str) -> RunState:
+def _after_limit_answer(flow: Flow, state: RunState, gate: Action, phase: Phase, answer: str) -> RunState:
     if gate.tasks:  # a task that was sent back too often
         task = state.task(gate.tasks[0])
         if answer == REJECT:
@@ -67,10 +67,10 @@ def _limit_answered(flow: Flow, state: RunState, gate: Action, phase: Phase, ans
         state = state.with_task(msgspec.structs.replace(task, implemented=True, verdict="ACCEPTED"))
         return _tasks_over(state, phase.id)
     if answer == REJECT and asks_to_review_again(phase, state):
-        return _forgiven(state)
+        return _with_counts_reset(state)
     if answer == REJECT:
-        return _forgiven(all_again(flow, state, phase.revises or phase.id))
-    return finish(_forgiven(state), phase.id)
+        return _with_counts_reset(all_again(flow, state, phase.revises or phase.id))
+    return finish(_with_counts_reset(state), phase.id)
 
 
 def asks_to_review_again(phase: Phase, state: RunState) -> bool:
@@ -78,10 +78,10 @@ def asks_to_review_again(phase: Phase, state: RunState) -> bool:
     return phase.kind == "task-reviews" or not is_sent_back_too_often(phase, state)
 
 
-def _accepted(state: RunState, name: str | None, text: str | None) -> RunState:
+def _with_accepted(state: RunState, name: str | None, text: str | None) -> RunState:
     if name is None or text_hash(text or "") in state.judged.get(name, [])[-1:]:
         return state
-    return taken(state, name, text or "")
+    return accept_file(state, name, text or "")
 
 
 def meanings(flow: Flow, state: RunState, gate: Action) -> dict[str, str]:
@@ -150,6 +150,6 @@ def _tasks_over(state: RunState, phase_id: str) -> RunState:
     return finish(state, phase_id) if all(task.is_over for task in state.tasks) else state
 
 
-def _forgiven(state: RunState) -> RunState:
+def _with_counts_reset(state: RunState) -> RunState:
     """Resets all counts, because a person has decided."""
     return state.but(tries={}, unread={}, failed={}, untaken={})

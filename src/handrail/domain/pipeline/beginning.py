@@ -15,7 +15,7 @@ from handrail.domain.pipeline.budget import spent, stricter
 from handrail.domain.pipeline.documents import judgement_in
 from handrail.domain.pipeline.estimating import Cost
 from handrail.domain.pipeline.flow import NUMBER, Flow, Phase, numbered
-from handrail.domain.pipeline.handing_out import taken, task_states, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, task_states, text_hash
 from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, learn
 from handrail.domain.pipeline.run import FOR_PEOPLE, PipelineRun
 from handrail.domain.pipeline.state import Facts, RunState, TaskState, finish, is_left_out, outputs_of
@@ -130,11 +130,12 @@ def check_phase(flow: Flow, phase_id: str | None) -> None:
     if phase_id is not None and not flow.knows(phase_id):
         known = [phase.id for phase in flow.phases if phase.id not in flow.skip]
         raise InvalidParams(
-            f"{flow.name} has no phase {phase_id[:100]}{_meant(phase_id, known)}", hint=f"phases: {', '.join(known)}"
+            f"{flow.name} has no phase {phase_id[:100]}{_phase_suggestion(phase_id, known)}",
+            hint=f"phases: {', '.join(known)}",
         )
 
 
-def _meant(phase_id: str, known: Sequence[str]) -> str:
+def _phase_suggestion(phase_id: str, known: Sequence[str]) -> str:
     """The phase that was probably meant. The prefix shared by all numbered phases does not count as similarity."""
     if not phase_id.startswith(NUMBERED):
         return did_you_mean(phase_id, known)
@@ -179,13 +180,13 @@ def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str
     plan = doing.plan if doing is not None else None
     _check_there([*plain, *([plan] if doing in before and plan is not None else [])], files, phase_id)
     if plan is not None and (doing in before or plan in plain):
-        tasks = [_given(task, before, facts) for task in task_states(files[plan], plan)]
+        tasks = [_task_after_phases(task, before, facts) for task in task_states(files[plan], plan)]
         state = state.but(tasks=tasks, plan=text_hash(files[plan]))
     written = [*plain, *_task_files(before, state.tasks)]
     _check_there(written, files, phase_id)
     _check_passed(before, state, files, phase_id)
     for name in written:
-        state = taken(state, name, files[name])
+        state = accept_file(state, name, files[name])
     left = any(not task.implemented for task in state.tasks)  # tasks for people, or none was started
     given = [phase.id for phase in before if phase is not doing or not left]
     for phase_given in given:
@@ -197,7 +198,7 @@ def _is_judgement(phase: Phase) -> bool:
     return phase.kind in ("review", "gate", "task-reviews")
 
 
-def _given(task: TaskState, before: Sequence[Phase], facts: Facts) -> TaskState:
+def _task_after_phases(task: TaskState, before: Sequence[Phase], facts: Facts) -> TaskState:
     """The state of a task once these phases are over."""
     kinds = {phase.kind for phase in before}
     if "tasks" not in kinds or (task.is_gate and facts.humans_decide):

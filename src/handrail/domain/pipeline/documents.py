@@ -100,10 +100,10 @@ def judgement_in(text: str, passes: Iterable[str], fails: Iterable[str]) -> Judg
     count, since it is someone else's.
     """
     good = set(passes)
-    return _read(text, good | set(fails), good)
+    return _judgement(text, good | set(fails), good)
 
 
-def _read(text: str, known: set[str], good: set[str]) -> Judgement:
+def _judgement(text: str, known: set[str], good: set[str]) -> Judgement:
     lines, endless = _prose(text)
     if endless is not None:
         return Judgement(None, f"a code block or comment begins at line {endless} and never ends, which hides the rest")
@@ -118,26 +118,28 @@ def _read(text: str, known: set[str], good: set[str]) -> Judgement:
             for word in (match[1] if plain else "", *known.intersection(_WORD.findall(match[2]))):
                 said.setdefault(word, number)
         elif not _INDENTED.match(line):
-            for word in _stated(line[:STATED], known, awaited=awaited):
+            for word in _verdicts_stated(line[:STATED], known, awaited=awaited):
                 elsewhere.setdefault(word, number)
         if critical is None and _is_critical(line):
             critical = number
         awaited = _is_naked(line) if line.strip() else awaited
-    problem = _unclear(said, elsewhere, known)
+    problem = _verdict_problem(said, elsewhere, known)
     if problem:
         return Judgement(None, problem)
     (verdict,) = said
     passed = verdict in good
     against = [word for word in elsewhere if word != verdict and (word in good) != passed]
     if against:
-        return Judgement(None, _differs({verdict: said[verdict], **{word: elsewhere[word] for word in against}}))
+        return Judgement(
+            None, _several_verdicts({verdict: said[verdict], **{word: elsewhere[word] for word in against}})
+        )
     if passed and critical is not None:
         why = f"it says {verdict}, and line {critical} is a critical finding; one of the two is wrong"
         return Judgement(None, f"{why} (one that is settled by now is quoted with >)")
     return Judgement(verdict)
 
 
-def _unclear(said: Mapping[str, int], elsewhere: Mapping[str, int], known: set[str]) -> str:
+def _verdict_problem(said: Mapping[str, int], elsewhere: Mapping[str, int], known: set[str]) -> str:
     """Why the proper verdict lines do not yield a verdict; empty if they do."""
     if not said:
         near = f"; line {min(elsewhere.values())} is not of its form" if elsewhere else ""
@@ -148,15 +150,15 @@ def _unclear(said: Mapping[str, int], elsewhere: Mapping[str, int], known: set[s
                 f"{word[:40]} is no verdict here" if word else "a verdict is one word, and nothing that takes it back"
             )
             return f"line {line}: {what}"
-    return _differs(said) if len(said) > 1 else ""
+    return _several_verdicts(said) if len(said) > 1 else ""
 
 
-def _differs(lines: Mapping[str, int]) -> str:
+def _several_verdicts(lines: Mapping[str, int]) -> str:
     named = ", ".join(f"{word} at line {line}" for word, line in sorted(lines.items(), key=lambda one: one[1]))
     return f"it gives more than one verdict: {named}; what an earlier review said is quoted with >"
 
 
-def _stated(line: str, known: set[str], *, awaited: bool) -> set[str]:
+def _verdicts_stated(line: str, known: set[str], *, awaited: bool) -> set[str]:
     """The verdicts a line states in a form other than the required one.
 
     In lower case a verdict is an ordinary word, so it counts only directly after the label with nothing following.
@@ -255,19 +257,21 @@ def tasks_in(text: str, name: str = "tasks.md") -> list[TaskEntry]:
     lines, endless = _lines(text)
     begun = 0
     if endless is not None:
-        raise _wrong(name, endless, "a code block begins here and never ends, so nobody can tell which tasks follow")
+        raise _invalid_line(
+            name, endless, "a code block begins here and never ends, so nobody can tell which tasks follow"
+        )
     for line_number, line, in_code in lines:
         match = None if in_code else _TASK.fullmatch(line)
         if match is None:
             if not in_code and _LIKE_A_TASK.match(line):
-                raise _wrong(name, line_number, "a task starts with a line such as: ## Task 1: Wrap the fetch")
+                raise _invalid_line(name, line_number, "a task starts with a line such as: ## Task 1: Wrap the fetch")
             body.append((line_number, line, in_code))
             continue
         if heading is not None:
             found.append(_task(name, heading, body))
         begun += 1
         if begun > MOST_TASKS:
-            raise _wrong(name, line_number, f"more than {MOST_TASKS} tasks")
+            raise _invalid_line(name, line_number, f"more than {MOST_TASKS} tasks")
         heading, body = (line_number, _number(name, line_number, match[1]), match[2].strip()), []
     if heading is not None:
         found.append(_task(name, heading, body))
@@ -280,7 +284,7 @@ def tasks_in(text: str, name: str = "tasks.md") -> list[TaskEntry]:
 def _task(name: str, heading: tuple[int, int, str], body: Sequence[tuple[int, str, bool]]) -> TaskEntry:
     line, number, title = heading
     if not title:
-        raise _wrong(name, line, f"task {number} has no title")
+        raise _invalid_line(name, line, f"task {number} has no title")
     title = _plain(name, line, f"the title of task {number}", title, TITLE)
     fields: dict[str, list[tuple[int, str]]] = {}
     rest: list[str] = []
@@ -291,7 +295,7 @@ def _task(name: str, heading: tuple[int, int, str], body: Sequence[tuple[int, st
         if field is not None:
             key = field[1].lower().replace(" ", "_").replace("-", "_")
             if key in fields:
-                raise _wrong(name, at, f"task {number} already has {key}, at line {fields[key][0][0]}")
+                raise _invalid_line(name, at, f"task {number} already has {key}, at line {fields[key][0][0]}")
             fields[key] = [(at, field[2])]
             listing = fields[key] if key in ("files", "depends_on") and not field[2].strip() else None
         elif listing is not None and bullet is not None:
@@ -319,7 +323,7 @@ def _mode(name: str, line: int, text: str) -> Mode:
     for mode in MODES:
         if given == mode:
             return mode  # type: ignore[return-value]
-    raise _wrong(name, line, f"there is no mode {given or 'without a name'}{did_you_mean(given, MODES)}")
+    raise _invalid_line(name, line, f"there is no mode {given or 'without a name'}{did_you_mean(given, MODES)}")
 
 
 def _numbers(name: str, line: int, text: str) -> list[int]:
@@ -331,7 +335,7 @@ def _numbers(name: str, line: int, text: str) -> list[int]:
 
 def _number(name: str, line: int, word: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS):
-        raise _wrong(name, line, f"a task has a number, not {word[:40] or 'nothing'}")
+        raise _invalid_line(name, line, f"a task has a number, not {word[:40] or 'nothing'}")
     return int(word)
 
 
@@ -347,16 +351,16 @@ def _files(name: str, given: Sequence[tuple[int, str]]) -> list[str]:
         file = _plain(name, line, "a file's name", (match[1] if match else part).strip(), PATH)
         found += [file] if file else []
         if len(found) > MOST_FILES:
-            raise _wrong(name, line, f"more than {MOST_FILES} files for one task")
+            raise _invalid_line(name, line, f"more than {MOST_FILES} files for one task")
     return found
 
 
 def _plain(name: str, line: int, what: str, text: str, most: int) -> str:
     """The text, refused if people could not read it or a plan could not hold it."""
     if bad := _CONTROL.search(text):
-        raise _wrong(name, line, f"{what} contains the invisible character U+{ord(bad[0]):04X}; remove it")
+        raise _invalid_line(name, line, f"{what} contains the invisible character U+{ord(bad[0]):04X}; remove it")
     if len(text) > most:
-        raise _wrong(name, line, f"{what} has {len(text)} characters; {most} are the most")
+        raise _invalid_line(name, line, f"{what} has {len(text)} characters; {most} are the most")
     return text.replace("\t", " ")
 
 
@@ -366,23 +370,27 @@ def _check(name: str, tasks: Sequence[TaskEntry]) -> None:
     for task in tasks:
         needs += len(task.depends_on)
         if needs > MOST_NEEDS:
-            raise _wrong(name, task.needs_at[-1], f"more than {MOST_NEEDS} dependencies in all; name only the nearest")
+            raise _invalid_line(
+                name, task.needs_at[-1], f"more than {MOST_NEEDS} dependencies in all; name only the nearest"
+            )
         if task.number in known:
-            raise _wrong(name, task.line, f"task {task.number} is already defined at line {known[task.number].line}")
+            raise _invalid_line(
+                name, task.line, f"task {task.number} is already defined at line {known[task.number].line}"
+            )
         known[task.number] = task
     for task in tasks:
         for need, line in zip(task.depends_on, task.needs_at, strict=True):
             if need == task.number:
-                raise _wrong(name, line, f"task {need} depends on itself")
+                raise _invalid_line(name, line, f"task {need} depends on itself")
             if need not in known:
-                raise _wrong(name, line, f"task {task.number} depends on task {need}, which is not there")
+                raise _invalid_line(name, line, f"task {task.number} depends on task {need}, which is not there")
     if path := find_cycle({number: task.depends_on for number, task in known.items()}):
         way = " → ".join(str(number) for number in path)
         first = known[path[0]]
-        raise _wrong(
+        raise _invalid_line(
             name, first.needs_at[first.depends_on.index(path[1])], f"tasks depend on each other in a circle: {way}"
         )
 
 
-def _wrong(name: str, line: int, why: str) -> InvalidPlan:
+def _invalid_line(name: str, line: int, why: str) -> InvalidPlan:
     return InvalidPlan(f"{name}, line {line}: {why}", hint="fix the line and report again", line=line)

@@ -67,12 +67,12 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def decide(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]) -> Action:
     """The next action. `files` maps names to the texts in the workspace."""
-    action = _decided(flow, state, facts, files)
-    why = _stop(flow, facts, action)
+    action = _action_due(flow, state, facts, files)
+    why = _why_to_stop(flow, facts, action)
     return action if why is None else Action(type="done", phase=action.phase, stopped=why)
 
 
-def _stop(flow: Flow, facts: Facts, action: Action) -> str | None:
+def _why_to_stop(flow: Flow, facts: Facts, action: Action) -> str | None:
     """Why this action must not be done now. A spent budget stops only actions that would spend more."""
     if action.type == "done":
         return None
@@ -83,17 +83,17 @@ def _stop(flow: Flow, facts: Facts, action: Action) -> str | None:
     return BUDGET if facts.over and action.type == "spawn_agent" else None
 
 
-def _decided(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]) -> Action:
+def _action_due(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str]) -> Action:
     if state.ended is not None:
         return Action(type="done", abandoned=state.ended == "abandoned")
     state = reopened(flow, settled(flow, state, files), files)
     phase = present_phase(flow, state, facts)
     if phase is None:
         return Action(type="done")
-    if (failed := _failed(phase, state)) is not None:
+    if (failed := _question_if_failed(phase, state)) is not None:
         return failed
     action = _turn_of(flow, state, facts, phase, files)
-    return _untaken(phase, state, action) or action
+    return _question_if_unusable(phase, state, action) or action
 
 
 def _turn_of(flow: Flow, state: RunState, facts: Facts, phase: Phase, files: Mapping[str, str]) -> Action:
@@ -148,7 +148,7 @@ def failure_gate(phase_id: str) -> str:
     return f"{phase_id}-failed"
 
 
-def _failed(phase: Phase, state: RunState) -> Action | None:
+def _question_if_failed(phase: Phase, state: RunState) -> Action | None:
     """The question to a person, if this phase has failed too often."""
     failures = state.failed.get(phase.id, 0)
     if failures < FAILED_TRIES:
@@ -162,7 +162,7 @@ def _failed(phase: Phase, state: RunState) -> Action | None:
     )
 
 
-def _untaken(phase: Phase, state: RunState, action: Action) -> Action | None:
+def _question_if_unusable(phase: Phase, state: RunState, action: Action) -> Action | None:
     """The question to a person that replaces an action whose results were unusable too often."""
     turns = state.untaken.get(phase.id, 0)
     if turns < UNTAKEN_TRIES or action.type not in ("spawn_agent", "write_file"):

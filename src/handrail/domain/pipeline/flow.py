@@ -162,9 +162,9 @@ def _check(flow: Flow) -> None:
     seen: dict[str, Phase] = {}
     for phase in flow.phases:
         if not _ID.fullmatch(phase.id):
-            raise _wrong(phase, "an id is small letters, digits and hyphens")
+            raise _invalid_phase(phase, "an id is small letters, digits and hyphens")
         if phase.id in seen:
-            raise _wrong(phase, "another phase has this id")
+            raise _invalid_phase(phase, "another phase has this id")
         _check_kind(phase)
         _check_places(phase, seen)
         _check_files(phase, seen)
@@ -172,7 +172,7 @@ def _check(flow: Flow) -> None:
     for phase in flow.phases:
         for other in phase.instead:
             if other not in seen:
-                raise _wrong(phase, f"instead names {other}, which is no phase{did_you_mean(other, seen)}")
+                raise _invalid_phase(phase, f"instead names {other}, which is no phase{did_you_mean(other, seen)}")
     _check_skips(flow, seen)
     if _CONTROL.search(_LAID_OUT.sub("", flow.description)):
         raise InvalidFlow(
@@ -192,13 +192,15 @@ def _check_skips(flow: Flow, phases: Mapping[str, Phase]) -> None:
         raise InvalidFlow(f"{flow.name} skips all of its phases", hint="leave one")
     for phase in kept:
         if phase.revises in flow.skip:
-            raise _wrong(phase, f"it revises {phase.revises}, which is skipped: skip both, or neither")
+            raise _invalid_phase(phase, f"it revises {phase.revises}, which is skipped: skip both, or neither")
         if phase.returns_to in flow.skip:
-            raise _wrong(phase, f"reject returns to {phase.returns_to}, which is skipped: skip both, or neither")
+            raise _invalid_phase(
+                phase, f"reject returns to {phase.returns_to}, which is skipped: skip both, or neither"
+            )
         for field in ("revises", "returns_to"):
             other = phases.get(getattr(phase, field) or "")
             if other is not None and (where := _missing(other, phase)):
-                raise _wrong(
+                raise _invalid_phase(
                     phase, f"{field} names {other.id}, which is done {where}; this phase runs in parallel to that"
                 )
 
@@ -239,19 +241,19 @@ def _check_kind(phase: Phase) -> None:
     """Checks what the kind of a phase requires and allows, on its own."""
     for field in _NEEDS[phase.kind]:
         if not getattr(phase, field):
-            raise _wrong(phase, f"a phase of kind {phase.kind} needs {field}")
+            raise _invalid_phase(phase, f"a phase of kind {phase.kind} needs {field}")
     given = msgspec.to_builtins(phase)  # omits fields that have their default value
     for field in given:
         if field not in _KNOWS[phase.kind]:
-            raise _wrong(phase, f"a phase of kind {phase.kind} has no {field}: it would have no effect")
+            raise _invalid_phase(phase, f"a phase of kind {phase.kind} has no {field}: it would have no effect")
     if phase.kind == "gate" and not set(phase.options) - {"reject", "abandon"}:
-        raise _wrong(phase, "options needs one that goes on, such as approve")
+        raise _invalid_phase(phase, "options needs one that goes on, such as approve")
     if phase.kind == "gate" and phase.options[0] in ("reject", "abandon"):
-        raise _wrong(phase, f"{phase.options[0]} cannot be the first option: --auto chooses that one")
+        raise _invalid_phase(phase, f"{phase.options[0]} cannot be the first option: --auto chooses that one")
     if phase.kind == "gate" and ("reject" in phase.options) != (phase.returns_to is not None):
-        raise _wrong(phase, "the option reject and returns_to go together: what is rejected is done again")
+        raise _invalid_phase(phase, "the option reject and returns_to go together: what is rejected is done again")
     if set(phase.passes) & set(phase.fails):
-        raise _wrong(phase, "a verdict cannot both pass and fail")
+        raise _invalid_phase(phase, "a verdict cannot both pass and fail")
     _check_words(phase)
 
 
@@ -260,31 +262,31 @@ def _check_words(phase: Phase) -> None:
     _check_visible(phase)
     for agent in (*([phase.agent] if phase.agent is not None else []), *phase.instead.values()):
         if not _ID.fullmatch(agent):
-            raise _wrong(phase, f"{agent} cannot be an agent's name: small letters, digits and hyphens")
+            raise _invalid_phase(phase, f"{agent} cannot be an agent's name: small letters, digits and hyphens")
     for source in phase.only_for:
         if source not in _SOURCE_TYPES:
-            raise _wrong(phase, f"no request comes from {source}{did_you_mean(source, _SOURCE_TYPES)}")
+            raise _invalid_phase(phase, f"no request comes from {source}{did_you_mean(source, _SOURCE_TYPES)}")
     for verdict in (*phase.passes, *phase.fails):
         if not _VERDICT.fullmatch(verdict):
-            raise _wrong(phase, f"{verdict} cannot be a verdict: capital letters and _")
+            raise _invalid_phase(phase, f"{verdict} cannot be a verdict: capital letters and _")
     for option in phase.options:
         if not _ID.fullmatch(option):
-            raise _wrong(phase, f"{option} cannot be an option: one word of small letters, digits and hyphens")
+            raise _invalid_phase(phase, f"{option} cannot be an option: one word of small letters, digits and hyphens")
     for word in (word for command in phase.commands for word in command):
         unknown = [place for place in _PLACE.findall(word) if place not in PLACES]
         if unknown:
-            raise _wrong(phase, f"{{{unknown[0]}}} is not known in commands{did_you_mean(unknown[0], PLACES)}")
+            raise _invalid_phase(phase, f"{{{unknown[0]}}} is not known in commands{did_you_mean(unknown[0], PLACES)}")
 
 
 def _check_visible(phase: Phase) -> None:
     """Refuses control characters: a label is shown to people, the rest to agents."""
     if not phase.label.strip():
-        raise _wrong(phase, "label has nothing in it that can be read")
+        raise _invalid_phase(phase, "label has nothing in it that can be read")
     lines = (("contains", phase.contains), *(("commands", word) for command in phase.commands for word in command))
     laid_out = ((field, _LAID_OUT.sub("", text)) for field, text in lines)
     for field, text in (("label", phase.label), ("model", phase.model), *laid_out):
         if found := _CONTROL.search(text):
-            raise _wrong(phase, f"{field} has the control character U+{ord(found[0]):04X} in it; take it out")
+            raise _invalid_phase(phase, f"{field} has the control character U+{ord(found[0]):04X} in it; take it out")
 
 
 def _check_places(phase: Phase, before: Mapping[str, Phase]) -> None:
@@ -295,41 +297,49 @@ def _check_places(phase: Phase, before: Mapping[str, Phase]) -> None:
         if other is None:
             continue
         if other not in before:
-            raise _wrong(phase, f"{field} names {other}, which does not come before it{did_you_mean(other, before)}")
+            raise _invalid_phase(
+                phase, f"{field} names {other}, which does not come before it{did_you_mean(other, before)}"
+            )
         if before[other].kind not in meant:
-            raise _wrong(phase, f"{field} names {other}, which is of kind {before[other].kind}, not {meant[0]}")
+            raise _invalid_phase(phase, f"{field} names {other}, which is of kind {before[other].kind}, not {meant[0]}")
     for gate, answer in phase.after_answer.items():
         if answer not in before[gate].options:
-            raise _wrong(phase, f"{gate} is never answered {answer}{did_you_mean(answer, before[gate].options)}")
+            raise _invalid_phase(
+                phase, f"{gate} is never answered {answer}{did_you_mean(answer, before[gate].options)}"
+            )
     if phase.kind == "task-reviews" and before[phase.revises or ""].kind != "tasks":
-        raise _wrong(phase, f"revises names {phase.revises}, which has no tasks")
+        raise _invalid_phase(phase, f"revises names {phase.revises}, which has no tasks")
     if phase.kind in _BY_TASK and any(other.kind == phase.kind for other in before.values()):
-        raise _wrong(phase, f"a flow has one phase of kind {phase.kind}")
+        raise _invalid_phase(phase, f"a flow has one phase of kind {phase.kind}")
 
 
 def _check_files(phase: Phase, before: Mapping[str, Phase]) -> None:
     """Checks the files it names: they must be plain names, and required ones must be written before it."""
     for name in (phase.output, phase.plan, phase.shows, *phase.inputs, *phase.if_there):
         if name is not None and not _FILE.fullmatch(name):
-            raise _wrong(phase, f"{name} is no plain name of a Markdown file in the workspace, such as design.md")
+            raise _invalid_phase(
+                phase, f"{name} is no plain name of a Markdown file in the workspace, such as design.md"
+            )
         if name is not None and NUMBER in name and phase.kind not in _BY_TASK:
-            raise _wrong(phase, f"{name}: only phases of kind tasks and task-reviews know {{N}}")
+            raise _invalid_phase(phase, f"{name}: only phases of kind tasks and task-reviews know {{N}}")
     if phase.kind in _BY_TASK and NUMBER not in (phase.output or ""):
-        raise _wrong(phase, "output needs {N}, since every task writes its own")
+        raise _invalid_phase(phase, "output needs {N}, since every task writes its own")
     if phase.plan is not None and NUMBER in phase.plan:
-        raise _wrong(phase, "plan is one file for all tasks")
+        raise _invalid_phase(phase, "plan is one file for all tasks")
     written = {other.output: other for other in before.values() if other.output is not None}
     judges = {name for name, other in written.items() if other.kind != "agent"}
     if phase.output == REQUEST or phase.output in (written if phase.kind != "agent" else judges):
-        raise _wrong(phase, f"{phase.output} is another's file; a review and a task have files of their own")
+        raise _invalid_phase(phase, f"{phase.output} is another's file; a review and a task have files of their own")
     known = {REQUEST, *written, *(other.plan for other in (*before.values(), phase) if other.plan is not None)}
     for name in (*phase.inputs, *([phase.shows] if phase.shows is not None else [])):
         if name not in known:
             near = did_you_mean(name, known)
-            raise _wrong(phase, f"nobody writes {name} before it{near or '; what may be missing goes to if_there'}")
+            raise _invalid_phase(
+                phase, f"nobody writes {name} before it{near or '; what may be missing goes to if_there'}"
+            )
 
 
-def _wrong(phase: Phase, why: str) -> InvalidFlow:
+def _invalid_phase(phase: Phase, why: str) -> InvalidFlow:
     return InvalidFlow(f"phase {phase.id}: {why}", hint="docs/flows.md has the format", phase=phase.id)
 
 
@@ -354,13 +364,16 @@ def _weaker(flow: Flow, than: Flow, guard: Phase) -> list[str]:
     meant = [phase for phase in there if phase.id == guard.id]
     meant = meant or [phase for phase in there if _subject(flow, phase) == _subject(than, guard)]
     if guard.kind == "gate" and "reject" not in guard.options:  # it guards only phases that wait for its answer
-        return _unasked(flow, than, guard, [guard.id, *(phase.id for phase in meant)])
+        return _phases_not_waiting(flow, than, guard, [guard.id, *(phase.id for phase in meant)])
     if not meant:
         return [f"{guard.id} ({guard.label}) is left out"]
-    return min(([*_easier(guard, phase), *_rarer(flow, than, guard, phase)] for phase in meant), key=len)
+    return min(
+        ([*_what_it_lets_through(guard, phase), *_when_it_is_skipped(flow, than, guard, phase)] for phase in meant),
+        key=len,
+    )
 
 
-def _unasked(flow: Flow, than: Flow, guard: Phase, gates: Sequence[str]) -> list[str]:
+def _phases_not_waiting(flow: Flow, than: Flow, guard: Phase, gates: Sequence[str]) -> list[str]:
     """The phases that wait for an answer at a gate in the other flow, but not here."""
     waiting = [phase for phase in phases_kept(than) if guard.id in phase.after_answer]
     alike = [
@@ -372,7 +385,7 @@ def _unasked(flow: Flow, than: Flow, guard: Phase, gates: Sequence[str]) -> list
     return [f"{phase.id} does not wait for an answer at {guard.id} ({guard.label})" for phase in free]
 
 
-def _easier(guard: Phase, phase: Phase) -> list[str]:
+def _what_it_lets_through(guard: Phase, phase: Phase) -> list[str]:
     """How a gate or review lets more through than the one it corresponds to."""
     found: list[str] = []
     if guard.kind == "gate":
@@ -387,7 +400,7 @@ def _easier(guard: Phase, phase: Phase) -> list[str]:
     return found
 
 
-def _rarer(flow: Flow, than: Flow, guard: Phase, phase: Phase) -> list[str]:
+def _when_it_is_skipped(flow: Flow, than: Flow, guard: Phase, phase: Phase) -> list[str]:
     """How a gate or review is skipped more often, or comes later, than the one it corresponds to."""
     found: list[str] = []
     if phase.only_for and not (guard.only_for and set(guard.only_for) <= set(phase.only_for)):

@@ -87,7 +87,7 @@ def answer_of(
 ) -> Decided:
     """Takes a person's answer that an orchestrator passes on, and settles the gate with it."""
     gate = open_gate(unit, run.id)
-    if (known := _on_record(unit, run, answer)) is not None:
+    if (known := _recorded_answer(unit, run, answer)) is not None:
         return known
     if handed_out is None or gate is None:
         raise IllegalTransition("no question is open", hint="call again without user_response")
@@ -110,7 +110,7 @@ def answer_of(
     return Decided(word, feedback)
 
 
-def _on_record(unit: UnitOfWork, run: PipelineRun, answer: Answer) -> Decided | None:
+def _recorded_answer(unit: UnitOfWork, run: PipelineRun, answer: Answer) -> Decided | None:
     """The recorded answer, if its gate already has one and this repeats it. Raises if this one differs."""
     gate = unit.get(Gate, answer.gate_id) if answer.gate_id is not None else None
     if gate is None or gate.workflow_id != run.id or gate.answer is None or gate.answered_at is None:

@@ -38,7 +38,7 @@ def is_old(state: RunState, name: str, text: str) -> bool:
     return state.before.get(name) == found or found in state.judged.get(name, ())
 
 
-def taken(state: RunState, name: str, text: str) -> RunState:
+def accept_file(state: RunState, name: str, text: str) -> RunState:
     """The run after a file was accepted as the result of an action."""
     judged = {**state.judged, name: [*state.judged.get(name, ()), text_hash(text)]}
     return state.but(judged=judged, before={file: old for file, old in state.before.items() if file != name})

@@ -113,7 +113,7 @@ class Setback(NamedTuple):
     """The task that is done again, if it is not the whole phase."""
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         whole = f"{self.phase} and all that follow are done again"
         what = whole if self.task is None else f"{self.phase} does task {self.task} again"
         return f"{self.file} {self.why}, so {what}"
@@ -129,11 +129,11 @@ class Imported(NamedTuple):
 
 def run_from(text: str, files: Mapping[str, str], there: Destination, now_ms: int, run_id: str = "") -> PipelineRun:
     """The run described by a `state.json`. Raises InvalidParams if it describes none, or an unacceptable one."""
-    return _read(text, files, there, now_ms, run_id).run
+    return _imported(text, files, there, now_ms, run_id).run
 
 
-def _read(text: str, files: Mapping[str, str], there: Destination, now_ms: int, run_id: str = "") -> Imported:
-    copied = _copied(text)
+def _imported(text: str, files: Mapping[str, str], there: Destination, now_ms: int, run_id: str = "") -> Imported:
+    copied = _parsed_copy(text)
     flow = _flow(copied, there.commands)
     _check_source(copied)
     _check_limits(flow, copied.limits)
@@ -142,7 +142,7 @@ def _read(text: str, files: Mapping[str, str], there: Destination, now_ms: int, 
     setbacks: list[Setback] = []
     if state.ended is None:
         facts = Facts(source_type=copied.source_type, skip_pr=copied.flags.skip_pr)
-        state, setbacks = _borne_out(flow, state, files, facts)
+        state, setbacks = _reset_unconfirmed(flow, state, files, facts)
     kept: dict[str, Any] = msgspec.to_builtins(copied)
     name = slug(copied.spec_name)
     own = {
@@ -170,7 +170,7 @@ def import_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Des
 
 def imported_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: Destination) -> Imported:
     """Like `import_run`, but also returns what is done again and why."""
-    read, setbacks = _read(text, files, there, unit.now_ms())
+    read, setbacks = _imported(text, files, there, unit.now_ms())
     workflow = new_workflow(
         unit, read.title, read.source_type, read.source_url, read.request or read.title, there.repository
     )
@@ -178,7 +178,7 @@ def imported_run(unit: UnitOfWork, text: str, files: Mapping[str, str], there: D
     if ended is not None:
         workflow = msgspec.structs.replace(workflow, status=ended)
     run = msgspec.structs.replace(read, id=workflow.id)
-    again = {"again": [one.told for one in setbacks[:TOLD]]} if setbacks else {}
+    again = {"again": [one.sentence for one in setbacks[:TOLD]]} if setbacks else {}
     unit.record("pipeline.imported", workflow, run, data={"workspace": run.workspace, **again})
     return Imported(run, setbacks)
 
@@ -191,7 +191,7 @@ def commands_in(flows: Iterable[Flow]) -> set[Command]:
 # -- what is not trusted ----------------------------------------------------------------------------------------------
 
 
-def _copied(text: str) -> Copied:
+def _parsed_copy(text: str) -> Copied:
     if len(text) > LONGEST:
         raise _unreadable("it is longer than any that a run leaves")
     try:
@@ -295,11 +295,13 @@ def _unreadable(why: str) -> InvalidParams:
 # -- what the documents confirm ---------------------------------------------------------------------------------------
 
 
-def _borne_out(flow: Flow, state: RunState, files: Mapping[str, str], facts: Facts) -> tuple[RunState, list[Setback]]:
+def _reset_unconfirmed(
+    flow: Flow, state: RunState, files: Mapping[str, str], facts: Facts
+) -> tuple[RunState, list[Setback]]:
     """The state with everything reset whose document is not the accepted one, and a list of what that is."""
     state, setbacks = _with_tasks(flow, state, files)
     for phase in flow.phases:
-        changed = _changed(phase, flow, state, files) if phase.id in state.done else None
+        changed = _changed_document(phase, flow, state, files) if phase.id in state.done else None
         if changed is not None:
             state = all_again(flow, state, phase.id).but(tries={}, unread={})
             # This includes anything later that was to be done again.
@@ -310,7 +312,7 @@ def _borne_out(flow: Flow, state: RunState, files: Mapping[str, str], facts: Fac
     return state if has_command else state.but(command=0), setbacks
 
 
-def _changed(phase: Phase, flow: Flow, state: RunState, files: Mapping[str, str]) -> str | None:
+def _changed_document(phase: Phase, flow: Flow, state: RunState, files: Mapping[str, str]) -> str | None:
     """The document of a phase that is not the one that completed it. A review passed by a person was completed by no
     document, and a task list that was accepted again after being rewritten is the one that counts."""
     if phase.kind in ("tasks", "task-reviews") or (phase.kind == "review" and phase.id not in state.approved):
@@ -349,17 +351,17 @@ def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> tuple[
         return again.but(tasks=[], plan=None, tries={}, unread={}), [Setback(first, plan, _why(plan, files))]
     judging = next((phase for phase in flow.phases if phase.kind == "task-reviews"), None)
     known = {task.number: task for task in state.tasks}
-    tasks = [_as_far(task, known.get(task.number, task), doing, judging, state, files) for task in listed]
+    tasks = [_confirmed_progress(task, known.get(task.number, task), doing, judging, state, files) for task in listed]
     if doing.id in state.done and any(not task.is_over for task in tasks):
         state = back_to(flow, state, doing.id)
     elif judging is not None and any(
         task.verdict is None and task.number in known and known[task.number].verdict is not None for task in tasks
     ):
         state = back_to(flow, state, judging.id)
-    return state.but(tasks=tasks), _tasks_again(tasks, known, doing, judging, files)
+    return state.but(tasks=tasks), _setbacks_of_tasks(tasks, known, doing, judging, files)
 
 
-def _tasks_again(
+def _setbacks_of_tasks(
     tasks: Iterable[TaskState],
     known: Mapping[int, TaskState],
     doing: Phase,
@@ -377,7 +379,7 @@ def _tasks_again(
     return found
 
 
-def _as_far(
+def _confirmed_progress(
     listed: TaskState,
     known: TaskState,
     doing: Phase,

@@ -269,7 +269,7 @@ def merged(notes: Iterable[Noted], limit: int) -> list[Pattern]:
         group = wordings.get((note.severity, normal))
         if group is None:
             known = groups.setdefault(note.severity, {})
-            group = _same(normal, known)
+            group = _similar_group(normal, known)
             if group is None:
                 group = known[normal] = _Group(note)
             wordings[note.severity, normal] = group
@@ -278,7 +278,7 @@ def merged(notes: Iterable[Noted], limit: int) -> list[Pattern]:
     return sorted(found, key=lambda one: (-one.runs, _rank(one.severity), -one.last_at, one.text))[:limit]
 
 
-def _same(normal: str, known: Mapping[str, _Group]) -> _Group | None:
+def _similar_group(normal: str, known: Mapping[str, _Group]) -> _Group | None:
     """The most recent group that says the same; groups are keyed by the wording of their latest note."""
     if not known:
         return None

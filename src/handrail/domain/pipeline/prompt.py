@@ -83,11 +83,11 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 def assemble(parts: Parts, budget: int = PROMPT_TOKENS) -> str:
     """The whole prompt. It exceeds the budget only if the parts that are never cut already do."""
-    fixed = [_filled(parts.role, parts).strip(), *_no_number(parts), *_files(parts), *_tasks(parts)]
-    spoken = [*_again(parts), *_feedback(parts)]
+    fixed = [_filled(parts.role, parts).strip(), *_note_without_tasks(parts), *_files(parts), *_tasks(parts)]
+    spoken = [*_reason_of_retry(parts), *_feedback(parts)]
     room = budget - _cost("\n\n".join([*fixed, *spoken]))
     given = {layer.field: [_one_line(item) for item in getattr(parts, layer.field)] for layer in LAYERS}
-    kept = _cut({layer.field: _within_share(layer, given[layer.field]) for layer in LAYERS}, given, room)
+    kept = _cut_to_fit({layer.field: _within_share(layer, given[layer.field]) for layer in LAYERS}, given, room)
     learnt = [_section(layer, kept[layer.field]) for layer in LAYERS if kept[layer.field]]
     return "\n\n".join([*fixed, *learnt, *_left_out(given, kept), *spoken]) + "\n"
 
@@ -105,7 +105,7 @@ def _filled(text: str, parts: Parts) -> str:
     return _PLACE.sub(lambda match: values[match[1]], text)
 
 
-def _no_number(parts: Parts) -> list[str]:
+def _note_without_tasks(parts: Parts) -> list[str]:
     """What to tell a role that expects a task number in a phase without tasks."""
     if parts.tasks or NUMBER not in parts.role:
         return []
@@ -173,7 +173,7 @@ def _tasks(parts: Parts) -> list[str]:
     return ["\n".join(lines)]
 
 
-def _again(parts: Parts) -> list[str]:
+def _reason_of_retry(parts: Parts) -> list[str]:
     """What was wrong with the last try. Quoted, because it may contain what others wrote or a command printed."""
     if not parts.again.strip():
         return []
@@ -203,7 +203,7 @@ def _within_share(layer: _Layer, items: Sequence[str]) -> int:
     return len(items)
 
 
-def _cut(counts: Mapping[str, int], given: Mapping[str, list[str]], room: int) -> dict[str, list[str]]:
+def _cut_to_fit(counts: Mapping[str, int], given: Mapping[str, list[str]], room: int) -> dict[str, list[str]]:
     """What remains of every list if all of them together have to fit into `room`."""
     kept = {layer.field: given[layer.field][: counts[layer.field]] for layer in LAYERS}
     layers = {layer.field: layer for layer in LAYERS}

@@ -11,15 +11,15 @@ import msgspec
 from handrail.domain.pipeline.documents import Finding, findings_in, judgement_in
 from handrail.domain.pipeline.engine import one_task_list, ready
 from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.handing_out import is_old, settled, taken, task_states, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, is_old, settled, task_states, text_hash
 from handrail.domain.pipeline.state import (
     Facts,
     RunState,
     TaskState,
     all_again,
     back_to,
+    count_unusable,
     finish,
-    in_vain,
     present_phase,
     progressed,
     unreviewed,
@@ -43,28 +43,30 @@ class Reported(NamedTuple):
 
 def report(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str) -> Reported:
     """The run after the current phase's action was carried out. Raises a refusal if it produced no usable result."""
-    state, phase = _at(flow, state, facts, files, phase_id)
-    done = _come_of(flow, state, phase, files)
+    state, phase = _reported_phase(flow, state, facts, files, phase_id)
+    done = _report_by_kind(flow, state, phase, files)
     # Anything that sends work back was read and acted on first; a report that merely has to be repeated left no trace.
     nothing = done.hint == REVISE and done.state.judged == state.judged
-    after = in_vain(done.state, phase.id) if nothing else progressed(done.state)
+    after = count_unusable(done.state, phase.id) if nothing else progressed(done.state)
     return done._replace(state=with_reason(after, phase.id, done.warning))
 
 
 def refused(state: RunState, phase_id: str, why: str) -> RunState:
     """The run after an action without a usable result: it is handed out again, with the reason, until it is done."""
-    return in_vain(state, phase_id).but(again={**state.again, phase_id: why})
+    return count_unusable(state, phase_id).but(again={**state.again, phase_id: why})
 
 
 def fail(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str, error: str) -> Reported:
     """The run after the current phase's action failed: it still has to be done, whatever files exist by now."""
-    state, phase = _at(flow, state, facts, files, phase_id)
+    state, phase = _reported_phase(flow, state, facts, files, phase_id)
     why = f"the last try failed: {error.strip()}"
     counted = {**state.failed, phase.id: state.failed.get(phase.id, 0) + 1}
     return Reported(refused(state, phase.id, why).but(failed=counted), REVISE, warning=why)
 
 
-def _at(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str) -> tuple[RunState, Phase]:
+def _reported_phase(
+    flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str
+) -> tuple[RunState, Phase]:
     """The settled state and its current phase. Raises if that is a different phase, or one that nobody carries out."""
     state = settled(flow, state, files) if state.ended is None else state
     phase = present_phase(flow, state, facts)
@@ -84,23 +86,25 @@ def _at(flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], pha
     return state, phase
 
 
-def _come_of(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+def _report_by_kind(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     match phase.kind:
         case "agent":
-            return _told(_written(flow, state, phase, files))
+            return _without_feedback(_report_document(flow, state, phase, files))
         case "review":
-            return _told(_reviewed(flow, state, phase, files))
+            return _without_feedback(_report_review(flow, state, phase, files))
         case "tasks":
-            return _told(_implemented(state, phase, files)) if state.tasks else _listed(state, phase, files)
+            if not state.tasks:
+                return _report_task_list(state, phase, files)
+            return _without_feedback(_report_implementation(state, phase, files))
         case "task-reviews":
-            return _told(_tasks_reviewed(flow, state, phase, files))
+            return _without_feedback(_report_task_reviews(flow, state, phase, files))
         case _:
             last = state.command + 1 == len(phase.commands)
             after = finish(state, phase.id) if last else state.but(command=state.command + 1)
             return Reported(after, PROCEED if last else CONTINUE)
 
 
-def _told(done: Reported) -> Reported:
+def _without_feedback(done: Reported) -> Reported:
     """A person's feedback has reached an agent, so it is dropped and not passed on twice."""
     return done._replace(state=done.state.but(feedback=None))
 
@@ -117,7 +121,7 @@ def _text(phase: Phase, name: str, files: Mapping[str, str]) -> str:
     return text
 
 
-def _written(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+def _report_document(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     name = phase.output or ""
     text = _text(phase, name, files)
     if is_old(state, name, text):
@@ -134,13 +138,13 @@ def _written(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]
             phase=phase.id,
             file=name,
         )
-    state = finish(taken(state, name, text), phase.id)
+    state = finish(accept_file(state, name, text), phase.id)
     if any(other.kind == "tasks" and other.plan == name for other in flow.phases):
         state = state.but(tasks=task_states(text, name), plan=text_hash(text))
     return Reported(state, PROCEED, name)
 
 
-def _reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+def _report_review(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     name = phase.output or ""
     text = _text(phase, name, files)
     verdict, problem = judgement_in(text, phase.passes, phase.fails)
@@ -152,7 +156,7 @@ def _reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str
         warning = f"{why}; it needs one line such as: ## Verdict: {phase.passes[0]} (one of {expected})"
         return Reported(state.but(unread=counted), REVISE, name, warning=warning)
     found = tuple(findings_in(text))
-    state = taken(state, name, text).but(unread={**state.unread, phase.id: 0})
+    state = accept_file(state, name, text).but(unread={**state.unread, phase.id: 0})
     if verdict in phase.passes:
         return Reported(
             finish(state.but(approved=[*state.approved, phase.id]), phase.id), PROCEED, name, verdict, found
@@ -163,7 +167,7 @@ def _reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str
     return Reported(state, REVISE, name, verdict, found)
 
 
-def _listed(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+def _report_task_list(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     """Takes the one-task list that the action asked to have written."""
     name = phase.plan or ""
     text = _text(phase, name, files)
@@ -177,7 +181,7 @@ def _listed(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported
     return Reported(state.but(tasks=task_states(text, name), plan=text_hash(text)), CONTINUE, name)
 
 
-def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+def _report_implementation(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     """Counts only tasks that were handed out; a file for any other task is premature."""
     names = {task.number: phase.output_for(task.number) for task in ready(state.tasks) if not task.is_gate}
     awaited = {number: name for number, name in names.items() if name in state.before} or names
@@ -187,7 +191,7 @@ def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Rep
         if text.strip() and not is_old(state, name, text):
             written.append(name)
             done = msgspec.structs.replace(state.task(number), implemented=True, verdict=None)
-            state = taken(state.with_task(done), name, text)
+            state = accept_file(state.with_task(done), name, text)
     if not written:
         raise ArtefactMissing(
             f"{phase.id} has written none of {', '.join(list(awaited.values())[:10])}",
@@ -205,7 +209,7 @@ def _implemented(state: RunState, phase: Phase, files: Mapping[str, str]) -> Rep
     return Reported(state, REVISE, ", ".join(written), warning=warning)
 
 
-def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
+def _report_task_reviews(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     read: list[str] = []
     verdicts: list[str] = []
     found: list[Finding] = []
@@ -220,7 +224,7 @@ def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[st
         read.append(name)
         verdicts.append(verdict)
         found += findings_in(text)
-        state = taken(state.with_task(_judged(task, verdict, passed=verdict in phase.passes)), name, text)
+        state = accept_file(state.with_task(_with_verdict(task, verdict, passed=verdict in phase.passes)), name, text)
     if unclear:
         state = state.but(unread={**state.unread, phase.id: state.unread.get(phase.id, 0) + 1})
     else:
@@ -236,7 +240,7 @@ def _tasks_reviewed(flow: Flow, state: RunState, phase: Phase, files: Mapping[st
     return Reported(state, hint, ", ".join(read) or None, worst, tuple(found), warning)
 
 
-def _judged(task: TaskState, verdict: str, *, passed: bool) -> TaskState:
+def _with_verdict(task: TaskState, verdict: str, *, passed: bool) -> TaskState:
     if passed:
         return msgspec.structs.replace(task, verdict=verdict)
     return msgspec.structs.replace(task, implemented=False, verdict=None, retries=task.retries + 1)

@@ -135,12 +135,12 @@ def take_turn(
     flow, state = run.flow_followed(), run.run_state()
     handed_out = run.action_handed_out()
     reported: Reported | None = None
-    said = [_not_taken(previous, run, handed_out)]
+    said = [_why_not_recorded(previous, run, handed_out)]
     if _is_report_of(previous, run, handed_out):
         assert handed_out is not None
-        run, state = _logged(unit, run, state, handed_out.phase, previous)
+        run, state = _with_cost_logged(unit, run, state, handed_out.phase, previous)
         try:
-            reported = _reported(flow, state, facts_of(unit, run, rules), files, handed_out.phase, previous)
+            reported = _report_or_fail(flow, state, facts_of(unit, run, rules), files, handed_out.phase, previous)
             state = reported.state
         except (ArtefactMissing, InvalidPlan) as refusal:
             state = refused(state, handed_out.phase, f"{refusal.message}; {refusal.hint}")
@@ -154,7 +154,7 @@ def take_turn(
             assert handed_out is not None, "an answer was to something"
             word, shown = decided.word, files.get(handed_out.shows or "")
             state = answered(flow, state, handed_out, word, decided.feedback, shown)
-    run = _learnt(unit, run, reported, files)
+    run = _with_lessons(unit, run, reported, files)
     still = handed_out if reported is None and word is None else None
     action, state = _open_gates(unit, run, flow, state, facts_of(unit, run, rules), files)
     if action.phase and action.stopped is None:
@@ -169,7 +169,7 @@ def take_turn(
     return Turn(kept, action, reported, "; ".join(part for part in said if part), gate)
 
 
-def _reported(
+def _report_or_fail(
     flow: Flow, state: RunState, facts: Facts, files: Mapping[str, str], phase_id: str, previous: Previous
 ) -> Reported:
     if previous.error:
@@ -177,7 +177,7 @@ def _reported(
     return report(flow, state, facts, files, phase_id)
 
 
-def _not_taken(previous: Previous, run: PipelineRun, handed_out: Action | None) -> str:
+def _why_not_recorded(previous: Previous, run: PipelineRun, handed_out: Action | None) -> str:
     """The remark about a report that names an action other than the current one. Naming the one just before is fine:
     its reply was lost, so the report was sent again."""
     named = previous.action_id
@@ -200,7 +200,7 @@ def _is_report_of(previous: Previous, run: PipelineRun, handed_out: Action | Non
     return handed_out.setup_only or not previous.setup_only
 
 
-def _logged(
+def _with_cost_logged(
     unit: UnitOfWork, run: PipelineRun, state: RunState, phase: str, previous: Previous
 ) -> tuple[PipelineRun, RunState]:
     """The run with the action's cost logged, and its state with one more report counted."""
@@ -231,7 +231,9 @@ def _shortened(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*sums.values(), *log[-KEPT_LOG // 2 :]]
 
 
-def _learnt(unit: UnitOfWork, run: PipelineRun, reported: Reported | None, files: Mapping[str, str]) -> PipelineRun:
+def _with_lessons(
+    unit: UnitOfWork, run: PipelineRun, reported: Reported | None, files: Mapping[str, str]
+) -> PipelineRun:
     """The run with what its reviews found and its notes complain about, kept for later runs."""
     if reported is None:
         return run
@@ -259,9 +261,9 @@ def report_phase(
             hint="pipeline_next_action returns what to do now",
             phase=phase_id,
         )
-    run, state = _logged(unit, run, state, phase_id, previous)
-    done = _reported(flow, state, facts_of(unit, run, rules), files, phase_id, previous)
-    keep(unit, _learnt(unit, run, done, files), done.state, None)
+    run, state = _with_cost_logged(unit, run, state, phase_id, previous)
+    done = _report_or_fail(flow, state, facts_of(unit, run, rules), files, phase_id, previous)
+    keep(unit, _with_lessons(unit, run, done, files), done.state, None)
     return done
 
 

@@ -175,7 +175,7 @@ def finish(state: RunState, phase_id: str) -> RunState:
     return progressed(with_reason(state, phase_id, "")).but(done=done, command=0)
 
 
-def in_vain(state: RunState, phase_id: str) -> RunState:
+def count_unusable(state: RunState, phase_id: str) -> RunState:
     """The state after one more turn of a phase without a usable result."""
     return state.but(untaken={**state.untaken, phase_id: state.untaken.get(phase_id, 0) + 1})
 

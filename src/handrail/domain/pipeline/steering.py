@@ -69,7 +69,7 @@ def resume_run(unit: UnitOfWork, run: PipelineRun, going: Going, facts: Facts) -
     elif state.stopped == "until":
         limits.pop("until", None)
     if going.again_from is not None:
-        state = _sent_back(flow, state, facts, going.again_from)
+        state = _state_back_at(flow, state, facts, going.again_from)
         withdraw_open(unit, run.id)
     changed = msgspec.structs.replace(run, limits=limits)
     handed_out = run.action_handed_out() if going.again_from is None else None
@@ -97,7 +97,7 @@ def _open_state(run: PipelineRun) -> RunState:
     return state
 
 
-def _sent_back(flow: Flow, state: RunState, facts: Facts, phase_id: str) -> RunState:
+def _state_back_at(flow: Flow, state: RunState, facts: Facts, phase_id: str) -> RunState:
     """The state back at a phase already reached. Refuses a phase the run has not reached yet."""
     check_phase(flow, phase_id)
     present = present_phase(flow, state, facts)
@@ -120,8 +120,8 @@ def fork_run(unit: UnitOfWork, run: PipelineRun, files: Mapping[str, str], phase
     """A separate run that continues from a phase of this one, which stays as it is."""
     flow = run.flow_followed()
     ended = run.run_state().but(ended=None, stopped=None)
-    state = _sent_back(flow, ended, run.facts(humans_decide=False), phase_id)
-    documents = _taken_along(flow, files, phase_id)
+    state = _state_back_at(flow, ended, run.facts(humans_decide=False), phase_id)
+    documents = _documents_to_keep(flow, files, phase_id)
     _check_documents(flow, state, documents)
     state = state.but(
         answers={gate: answer for gate, answer in state.answers.items() if gate in state.done},
@@ -171,7 +171,7 @@ def _has_list(flow: Flow, state: RunState) -> bool:
     )
 
 
-def _taken_along(flow: Flow, files: Mapping[str, str], phase_id: str) -> list[str]:
+def _documents_to_keep(flow: Flow, files: Mapping[str, str], phase_id: str) -> list[str]:
     """All documents except those written only by phases that are done again."""
     place = flow.position(phase_id)
     kept = {phase.output for phase in flow.phases[:place]}

@@ -36,9 +36,9 @@ def mirror_tasks(
     task_ids: dict[str, str] = run.task_ids
     if state.tasks:
         names = [name_of(task) for task in state.tasks]
-        known = {number: _known(unit, edit, task_id) for number, task_id in task_ids.items()}
+        known = {number: _task_if_there(unit, edit, task_id) for number, task_id in task_ids.items()}
         if [task.name for task in known.values() if task is not None] != names:
-            known = _laid(unit, edit, run, state)
+            known = _lay_tasks(unit, edit, run, state)
         for task in state.tasks:
             there = known.get(str(task.number))
             if there is not None:
@@ -49,12 +49,12 @@ def mirror_tasks(
     return task_ids
 
 
-def _known(unit: UnitOfWork, edit: PlanEdit, task_id: str) -> Task | None:
+def _task_if_there(unit: UnitOfWork, edit: PlanEdit, task_id: str) -> Task | None:
     """The plan's task; None if someone has removed it."""
     return edit.task(task_id) if edit.holds(task_id) and unit.get(Task, task_id) is not None else None
 
 
-def _laid(unit: UnitOfWork, edit: PlanEdit, run: PipelineRun, state: RunState) -> dict[str, Task | None]:
+def _lay_tasks(unit: UnitOfWork, edit: PlanEdit, run: PipelineRun, state: RunState) -> dict[str, Task | None]:
     by_number = {task.number: name_of(task) for task in state.tasks}
     drafts = [
         PlanTask(

@@ -64,7 +64,7 @@ def filled(body: str, there: Mapping[str, str]) -> str:
     step = 0
     for written in body.strip().splitlines():
         is_step = written.startswith(_STEP)
-        line = _kept(written.removeprefix(_STEP) if is_step else written, there)
+        line = _filled_line(written.removeprefix(_STEP) if is_step else written, there)
         if line is None or (not line and (not lines or not lines[-1])):
             continue
         step += is_step
@@ -72,7 +72,7 @@ def filled(body: str, there: Mapping[str, str]) -> str:
     return "\n".join(lines).strip()
 
 
-def _kept(line: str, there: Mapping[str, str]) -> str | None:
+def _filled_line(line: str, there: Mapping[str, str]) -> str | None:
     """The line with its names replaced; None if it is dropped."""
     while (condition := re.match(_CONDITION, line)) is not None:
         wanted, name = condition.groups()

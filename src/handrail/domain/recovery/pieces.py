@@ -370,7 +370,7 @@ def _checkpoint_pieces(maker: _Maker, material: Material) -> None:
             "decisions",
             [{**at, "summary": length["summary"], **_detail(length)} for length in _checkpoint_lengths(checkpoint)],
             index=index,
-            form={"id": checkpoint.id, "task_id": checkpoint.task_id, **at, **_said(checkpoint)},
+            form={"id": checkpoint.id, "task_id": checkpoint.task_id, **at, **_content_of(checkpoint)},
             order=number,
         )
 
@@ -399,10 +399,10 @@ def _checkpoint_lengths(checkpoint: Checkpoint, *, files: bool = False) -> list[
         medium["detail"] = compact(detail, tokens=40, members=5, depth=2)
     if files and checkpoint.files_changed:
         medium["files_changed"] = first_of(checkpoint.files_changed, 4)
-    return [short, medium, {**known, **_said(checkpoint)}]
+    return [short, medium, {**known, **_content_of(checkpoint)}]
 
 
-def _said(checkpoint: Checkpoint) -> dict[str, Any]:
+def _content_of(checkpoint: Checkpoint) -> dict[str, Any]:
     said: dict[str, Any] = {"summary": checkpoint.summary}
     if checkpoint.detail:
         said["detail"] = checkpoint.detail

@@ -78,7 +78,7 @@ def begin_call(
             f"op_id {op_id} is a call of {there.tool} that is still under way",
             hint="give each call an op_id of its own; op_cancel ends that one",
         )
-    run_id, task_id = _about(unit, arguments)
+    run_id, task_id = _run_and_task_named(unit, arguments)
     begun = RunningCall(
         id=op_id,
         tool=tool,
@@ -165,7 +165,7 @@ def _stopped(row: RunningCall, outcome: str) -> Stopped:
     return Stopped(row.id, outcome, row.reason, row.run_id, row.task_id, row.agent)
 
 
-def _about(unit: UnitOfWork, arguments: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _run_and_task_named(unit: UnitOfWork, arguments: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """The workflow and the task that a call names, if it names one that exists."""
     for name in NAMES_TASK:
         if isinstance(given := arguments.get(name), str) and (task := unit.get(Task, given)) is not None:

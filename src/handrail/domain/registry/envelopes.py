@@ -174,7 +174,7 @@ def task_of(event: Event) -> str | None:
         return told
     if event.kind.startswith("task."):
         return _moved_task(event)
-    about = {row.get("task_id") for change in event.changes if (row := _whole(change)) is not None}
+    about = {row.get("task_id") for change in event.changes if (row := _created_or_deleted_row(change)) is not None}
     about.discard(None)
     return str(about.pop()) if len(about) == 1 else None
 
@@ -234,12 +234,12 @@ def envelope(event: Event) -> dict[str, Any]:
         "kind": event.kind.upper(),
         "msg": line_of(event),
     }
-    if told := told_data(event):
+    if told := data_without_boards(event):
         shown["data"] = bounded(told)
     return shown
 
 
-def told_data(event: Event) -> Mapping[str, Any]:
+def data_without_boards(event: Event) -> Mapping[str, Any]:
     """An event's data, without the contents of boards."""
     if not event.kind.startswith(BOARDS):
         return event.data
@@ -293,7 +293,7 @@ def _state_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 # -- what it is about -------------------------------------------------------------------------------------------------
 
 
-def _whole(change: Change) -> Mapping[str, Any] | None:
+def _created_or_deleted_row(change: Change) -> Mapping[str, Any] | None:
     """The row that a change created or deleted."""
     if change.before is None:
         return change.after
@@ -358,7 +358,7 @@ _TOLD = {
 
 def _details(event: Event) -> Iterator[str]:
     for change in event.changes:
-        row = _whole(change)
+        row = _created_or_deleted_row(change)
         if row is not None:
             yield _quoted(change.table, row)
     for name, words in _TOLD.items():

@@ -215,7 +215,7 @@ def _commit(unit: UnitOfWork, workflow: Workflow, version: int) -> Commit:
     made = None
     if newest is not None and 1 <= version <= newest.version:
         past = Past(SHOWN_ROWS)
-        made = made_by(unit, workflow.id, version, past, lambda number: _seen(workflow.id, past, number))
+        made = made_by(unit, workflow.id, version, past, lambda number: _normalised_past(workflow.id, past, number))
     if made is None:
         raise _no_version(unit, workflow.id, version)
     laid_at = next((change.after or {}).get("laid_at") for change in made.event.changes if change.table == "tally")
@@ -223,7 +223,7 @@ def _commit(unit: UnitOfWork, workflow: Workflow, version: int) -> Commit:
     return Commit(made.event, laid_at or made.event.at_ms, before, made.after)
 
 
-def _seen(graph_id: str, past: Past, version: int) -> NormalisedGraph:
+def _normalised_past(graph_id: str, past: Past, version: int) -> NormalisedGraph:
     return normalised(graph_id, version, shown_graph_from(graph_id, past.rows))
 
 

@@ -65,7 +65,7 @@ def lifecycle_of(unit: UnitOfWork, workflow: Workflow, just: Event | None = None
         progress=progress_of(state, tally),
         counts=_counts(unit, workflow, tally),
         last_event_seq=head,
-        last_event=_told(last) if last is not None else None,
+        last_event=_event_summary(last) if last is not None else None,
         started_at=_started_at(unit, workflow),
         finished_at=since if workflow.status in (*CLOSED, "failed") else None,
         paused_at=since if state == "paused" else None,
@@ -131,5 +131,5 @@ def _failure(unit: UnitOfWork, workflow: Workflow, state: State, event: Event | 
     return told
 
 
-def _told(event: Event) -> dict[str, Any]:
+def _event_summary(event: Event) -> dict[str, Any]:
     return {"seq": event.seq, "kind": event.kind, "ts": event.at_ms, "by": event.actor, "msg": line_of(event)}

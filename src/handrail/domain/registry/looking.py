@@ -212,7 +212,7 @@ def _owner(unit: UnitOfWork, address: Address) -> Owner:
     """The workflow or shared graph that an address names."""
     found = unit.get(Workflow, address.id) or unit.get(SharedGraph, address.id)
     if found is None:
-        raise _nobody(address, "graph")
+        raise _not_found(address, "graph")
     return found
 
 
@@ -233,18 +233,18 @@ def _stream(unit: UnitOfWork, address: Address) -> tuple[str, bool]:
 def _workflow(unit: UnitOfWork, address: Address) -> Workflow:
     workflow = unit.get(Workflow, address.id)
     if workflow is None:
-        raise _nobody(address, "workflow")
+        raise _not_found(address, "workflow")
     return workflow
 
 
 def _agent(unit: UnitOfWork, address: Address) -> Agent:
     agent = unit.get(Agent, address.id)
     if agent is None:
-        raise _nobody(address, "agent")
+        raise _not_found(address, "agent")
     return agent
 
 
-def _nobody(address: Address, what: str) -> ResourceNotFound:
+def _not_found(address: Address, what: str) -> ResourceNotFound:
     return ResourceNotFound(
         f"there is no {what} {address.id}", hint="resources_list shows what there is", uri=address.uri
     )

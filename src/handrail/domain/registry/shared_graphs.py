@@ -51,7 +51,7 @@ def shared_latest(unit: UnitOfWork, shared: SharedGraph) -> GraphVersion:
 
 def shared_at_version(unit: UnitOfWork, shared: SharedGraph, version: int) -> GraphVersion:
     """The graph as it was when this version was committed; refused if no event made it."""
-    made = _made(unit, shared, version)
+    made = _find_version(unit, shared, version)
     shown = normalised(shared.id, version, made.after)
     return GraphVersion(graph_id=shared.id, version=version, committed_at=made.event.at_ms, graph=shown)
 
@@ -65,13 +65,13 @@ def shared_snapshot(unit: UnitOfWork, shared: SharedGraph, tx: str) -> GraphSnap
             hint=f"resources_list with prefix {snapshot(shared.id, '').uri} shows its transactions",
             uri=snapshot(shared.id, tx).uri,
         )
-    made = _made(unit, shared, version)
+    made = _find_version(unit, shared, version)
     before, after = normalised(shared.id, version - 1, made.before), normalised(shared.id, version, made.after)
     commit = Commit(made.event, made.event.at_ms, before, after)
     return commit.as_snapshot(str(made.event.data.get("owner", made.event.actor)))
 
 
-def _made(unit: UnitOfWork, shared: SharedGraph, version: int) -> Made[Graph]:
+def _find_version(unit: UnitOfWork, shared: SharedGraph, version: int) -> Made[Graph]:
     made = made_at(unit, shared.id, version) if 1 <= version <= shared.version else None
     if made is None:
         uri = graph_version(shared.id, version).uri
@@ -100,8 +100,8 @@ def tx_snapshot(unit: UnitOfWork, owner: Owner, tx: Transaction) -> GraphSnapsho
         state=shown_state(unit, tx),
         committed_at=tx.ended_at if committed else None,
         final_version=tx.final_version,
-        base_graph=_at(unit, owner, tx.base_version),
-        final_graph=_at(unit, owner, tx.final_version or 0) if committed else None,
+        base_graph=_graph_at_version(unit, owner, tx.base_version),
+        final_graph=_graph_at_version(unit, owner, tx.final_version or 0) if committed else None,
         owner=tx.owner,
         note=tx.note if tx.note is not None else UNSET,
         expires_at=tx.expires_at if tx.expires_at is not None else UNSET,
@@ -123,7 +123,7 @@ def tx_metadata(unit: UnitOfWork, tx: Transaction) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _at(unit: UnitOfWork, owner: Owner, version: int) -> NormalisedGraph:
+def _graph_at_version(unit: UnitOfWork, owner: Owner, version: int) -> NormalisedGraph:
     """The graph as a version had it when it was committed."""
     if isinstance(owner, SharedGraph):
         return shared_at_version(unit, owner, version).graph

@@ -162,7 +162,7 @@ def _merged(found: Iterable[list[Event]]) -> list[Event]:
 def bus_of(unit: UnitOfWork, wanted: Wanted) -> Bus:
     """A source that includes all wanted events."""
     onlys: list[Only] = [Only()]
-    for narrower in _narrowed(unit, wanted):
+    for narrower in _filters(unit, wanted):
         onlys = [both for one in onlys for other in narrower if (both := meet(one, other)) is not None]
     return Bus(unit, tuple(onlys))
 
@@ -172,7 +172,7 @@ def bus_of_agent(unit: UnitOfWork, agent_id: str) -> Bus:
     return bus_of(unit, Wanted(agent_id=agent_id))
 
 
-def _narrowed(unit: UnitOfWork, wanted: Wanted) -> Iterator[tuple[Only, ...]]:
+def _filters(unit: UnitOfWork, wanted: Wanted) -> Iterator[tuple[Only, ...]]:
     """For each condition, its filters: an event meets the condition if any of them lets it through."""
     if wanted.categories:
         yield (Only(kinds=tuple(start for name in wanted.categories for start in CATEGORIES[name])),)
@@ -248,7 +248,7 @@ def newest_page(source: Source, fits: Callable[[Event], bool], shown: Shown, cut
         if source.number(event) < cut or is_full:
             break
         if looked_at == LOOKED_AT:
-            return _turned(entries, newest, 0, looked_back_to)
+            return _newest_first(entries, newest, 0, looked_back_to)
         looked_at, looked_back_to = looked_at + 1, source.number(event)
         if not fits(event):
             continue
@@ -260,10 +260,10 @@ def newest_page(source: Source, fits: Callable[[Event], bool], shown: Shown, cut
         newest = newest if entries else source.number(event)
         entries.append(entry)
         is_full = len(entries) == shown.limit
-    return _turned(entries, newest, 0 if is_full else cut)
+    return _newest_first(entries, newest, 0 if is_full else cut)
 
 
-def _turned(entries: list[dict[str, Any]], newest: int, cut: int, looked_back_to: int = 0) -> Page:
+def _newest_first(entries: list[dict[str, Any]], newest: int, cut: int, looked_back_to: int = 0) -> Page:
     return Page(tuple(reversed(entries)), newest, cut, looked_back_to)
 
 

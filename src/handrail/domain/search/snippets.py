@@ -56,9 +56,9 @@ def _spans(text: str, terms: Sequence[Term]) -> list[_Span]:
             wholes.append(word.whole)
     found: list[_Span] = []
     for number, term in enumerate(terms):
-        found += _standing(parts, term.forms, term.begins, number)
+        found += _occurrences(parts, term.forms, term.begins, number)
         for form in filter(None, (term.whole, term.forms[0] if len(term.forms) == 1 else "")):
-            found += _standing(wholes if form != term.whole else [*wholes, *parts], (form,), term.begins, number)
+            found += _occurrences(wholes if form != term.whole else [*wholes, *parts], (form,), term.begins, number)
     kept: list[_Span] = []
     for span in sorted(set(found), key=lambda one: (one.start, -one.end)):
         if not kept or span.start >= kept[-1].end:
@@ -66,7 +66,7 @@ def _spans(text: str, terms: Sequence[Term]) -> list[_Span]:
     return kept
 
 
-def _standing(parts: Sequence[Part], forms: tuple[str, ...], begins: bool, number: int) -> Iterator[_Span]:
+def _occurrences(parts: Sequence[Part], forms: tuple[str, ...], begins: bool, number: int) -> Iterator[_Span]:
     last = len(forms) - 1
     for at in range(len(parts) - last):
         if all(parts[at + place].form == forms[place] for place in range(last)):
@@ -78,13 +78,13 @@ def _standing(parts: Sequence[Part], forms: tuple[str, ...], begins: bool, numbe
 def _window(text: str, spans: list[_Span], room: int, measure: Callable[[str], int]) -> tuple[int, int]:
     if measure(text) <= room:
         return 0, len(text)
-    best, most = (0, _reach(text, 0, room - 1, measure)), 0
+    best, most = (0, _end_that_fits(text, 0, room - 1, measure)), 0
     starts = [span.start for span in spans]
     for span in spans[:200]:  # a text with more matches than that has good ones early
         start = _word_start(text, max(0, span.start - room // LEAD)) if span.start > room // 2 else 0
         if measure(text[start : span.end]) > room - 2:
             start = span.start
-        end = _reach(text, start, room - 2, measure)
+        end = _end_that_fits(text, start, room - 2, measure)
         inside = {one.term for one in spans[bisect_left(starts, start) :] if one.end <= end}
         if len(inside) > most:
             best, most = (start, end), len(inside)
@@ -97,7 +97,7 @@ def _word_start(text: str, at: int) -> int:
     return space + 1 if at and space >= 0 else at
 
 
-def _reach(text: str, start: int, room: int, measure: Callable[[str], int]) -> int:
+def _end_that_fits(text: str, start: int, room: int, measure: Callable[[str], int]) -> int:
     """How much of the text from here fits into `room` columns, up to the end of a word if one is near."""
     end = min(len(text), start + max(1, room))
     while end > start + 1 and measure(text[start:end]) > room:

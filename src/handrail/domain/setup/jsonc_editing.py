@@ -26,12 +26,14 @@ def put(text: str, path: Sequence[str], value: Any) -> list[Edit]:
     """Sets the member at a path of names, creating the objects on the way; no edit if it already has this value."""
     root = _root(text)
     if root is None:
-        edits = _whole(text, _nested(path, value))
+        edits = _append_value(text, _nested(path, value))
     else:
         node, rest = _walk(root, path)
         if not rest and says(node.plain, value):
             return []
-        edits = _replaced(text, node, value) if not rest else _inserted(text, node, rest[0], _nested(rest[1:], value))
+        edits = (
+            _replacement(text, node, value) if not rest else _insertion(text, node, rest[0], _nested(rest[1:], value))
+        )
     return _proven(text, edits, _with_member(plain(text), path, value))
 
 
@@ -39,17 +41,17 @@ def append(text: str, path: Sequence[str], value: Any) -> list[Edit]:
     """Adds an item to the array at a path of names; no edit if it already has an equal one."""
     root = _root(text)
     if root is None:
-        edits = _whole(text, _nested(path, [value]))
+        edits = _append_value(text, _nested(path, [value]))
     else:
         node, rest = _walk(root, path)
         if rest:
-            edits = _inserted(text, node, rest[0], _nested(rest[1:], [value]))
+            edits = _insertion(text, node, rest[0], _nested(rest[1:], [value]))
         elif node.kind != "array":
             raise NotUnderstood(f"{'.'.join(path)} in it is no list")
         elif value in node.plain:
             return []
         else:
-            edits = _inserted(text, node, None, value)
+            edits = _insertion(text, node, None, value)
     return _proven(text, edits, _with_item(plain(text), path, value))
 
 
@@ -173,13 +175,13 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _whole(text: str, value: Any) -> list[Edit]:
+def _append_value(text: str, value: Any) -> list[Edit]:
     style = _style(text)
     gap = "" if not text.strip("\ufeff") or text.endswith("\n") else style.end
     return [Edit(len(text), "", gap + _rendered(value, "", style) + style.end)]
 
 
-def _replaced(text: str, node: Node, value: Any) -> list[Edit]:
+def _replacement(text: str, node: Node, value: Any) -> list[Edit]:
     there = text[node.start : node.end]
     root = read(text)
     is_one_line = root is not None and "\n" not in text[root.start : root.end]
@@ -187,7 +189,7 @@ def _replaced(text: str, node: Node, value: Any) -> list[Edit]:
     return [Edit(node.start, there, new)]
 
 
-def _inserted(text: str, node: Node, key: str | None, value: Any) -> list[Edit]:
+def _insertion(text: str, node: Node, key: str | None, value: Any) -> list[Edit]:
     """Appends an element to a container."""
     style = _style(text)
     name = "" if key is None else f"{_compact(key)}: "

@@ -79,7 +79,7 @@ def plan(steps: Iterable[Step], read: Read) -> Plan:
     left: list[LeftAlone] = []
     for file, own in by_file.items():
         try:
-            change = _changed(file, own, read(file))
+            change = _planned_change(file, own, read(file))
         except NotUnderstood as problem:
             left.append(LeftAlone(file, str(problem), own[0].purpose))
             continue
@@ -88,7 +88,7 @@ def plan(steps: Iterable[Step], read: Read) -> Plan:
     return Plan(tuple(changes), tuple(left))
 
 
-def _changed(file: str, steps: Sequence[Step], before: str | None) -> Change | None:
+def _planned_change(file: str, steps: Sequence[Step], before: str | None) -> Change | None:
     text, edits, entries, purposes = before or "", [], [], []
     for step in steps:
         made, ours = step.put(text)
@@ -149,7 +149,7 @@ def removal(known: Manifest, read: Read, kept: Mapping[str, str]) -> Plan:
             text = read(written.file)
             if text is None or (not written.made and fingerprint(text) == written.before):
                 continue
-            after = _before(written, text)
+            after = _text_before(written, text)
         except NotUnderstood as problem:
             left.append(LeftAlone(written.file, str(problem), "remove"))
             continue
@@ -159,7 +159,7 @@ def removal(known: Manifest, read: Read, kept: Mapping[str, str]) -> Plan:
     return Plan(tuple(changes), tuple(left))
 
 
-def _before(written: Written, text: str) -> str:
+def _text_before(written: Written, text: str) -> str:
     """The text as it was: exactly, if nobody else has changed it, and otherwise without what is ours."""
     exact = undone(text, written.edits) if written.before else None
     if exact is not None and fingerprint(exact) == written.before:

@@ -37,7 +37,7 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> list
         return _proven(text, edits, _with(whole, path, values))
     kept = {name: value for name, value in there.items() if isinstance(value, dict)} if isinstance(there, dict) else {}
     wanted = _with(whole, path, {**kept, **values})
-    return _first_proven(text, [_replaced(text, header, body) for header in _headers(text, path)], wanted)
+    return _first_proven(text, [_replacement(text, header, body) for header in _headers(text, path)], wanted)
 
 
 def put_key(text: str, key: str, value: Any) -> list[Edit]:
@@ -96,7 +96,7 @@ def _headers(text: str, path: Sequence[str]) -> list[re.Match[str]]:
     return [*re.finditer(rf"^[ \t]*\[[ \t]*{name}[ \t]*\][^\r\n]*(?:\r?\n|\Z)", text, re.MULTILINE)]
 
 
-def _replaced(text: str, header: re.Match[str], body: str) -> Edit:
+def _replacement(text: str, header: re.Match[str], body: str) -> Edit:
     """Replaces a table's own lines between its header and the next one; comments and blank lines before that stay."""
     following = _HEADER.search(text, header.end())
     section = text[header.end() : following.start() if following else len(text)]
@@ -116,7 +116,7 @@ def drop_table(text: str, path: Sequence[str]) -> list[Edit]:
         return []
     candidates: list[Edit] = []
     for header in _headers(text, path):
-        body = _replaced(text, header, "")
+        body = _replacement(text, header, "")
         blank = re.search(r"(?<=\n)\r?\n\Z", text[: header.start()])
         start = blank.start() if blank else header.start()
         candidates.append(Edit(start, text[start : body.at + len(body.removed)], ""))

@@ -41,7 +41,7 @@ def member(path: Sequence[str], value: Any) -> Put:
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
         previous = jsonc_editing.found_at(text, path)
         edits = jsonc_editing.put(text, path, value)
-        return edits, _if(edits, Entry(kind="member", path=tuple(path), value=value, previous=previous))
+        return edits, _entry_if(edits, Entry(kind="member", path=tuple(path), value=value, previous=previous))
 
     return put
 
@@ -70,7 +70,7 @@ def table(path: Sequence[str], values: dict[str, Any]) -> Put:
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
         previous = value_at(toml_editing.plain(text), path)
         edits = toml_editing.put_table(text, path, values)
-        return edits, _if(edits, Entry(kind="table", path=tuple(path), value=values, previous=previous))
+        return edits, _entry_if(edits, Entry(kind="table", path=tuple(path), value=values, previous=previous))
 
     return put
 
@@ -80,7 +80,7 @@ def key(name: str, value: str) -> Put:
 
     def put(text: str) -> tuple[list[Edit], list[Entry]]:
         edits = toml_editing.put_key(text, name, value)
-        return edits, _if(edits, Entry(kind="key", path=(name,), value=value))
+        return edits, _entry_if(edits, Entry(kind="key", path=(name,), value=value))
 
     return put
 
@@ -88,7 +88,7 @@ def key(name: str, value: str) -> Put:
 def instructions(text: str) -> tuple[list[Edit], list[Entry]]:
     """The block for agents."""
     edits = put_block(text)
-    return edits, _if(edits, Entry(kind="block", value=block()))
+    return edits, _entry_if(edits, Entry(kind="block", value=block()))
 
 
 def whole(content: str, *, is_ours: Callable[[str], bool]) -> Put:
@@ -159,5 +159,5 @@ def _check_ours(there: Any, entry: Entry) -> None:
         raise NotUnderstood(f"{'.'.join(entry.path)} in it was changed since init wrote it; take it out by hand")
 
 
-def _if(edits: list[Edit], entry: Entry) -> list[Entry]:
+def _entry_if(edits: list[Edit], entry: Entry) -> list[Entry]:
     return [entry] if edits else []

@@ -42,7 +42,7 @@ class _Copy:
             description=task.description,
             sequence=task.sequence,
             parallel_group=task.parallel_group,
-            depends_on=self._kept(needs),
+            depends_on=self._without_skipped(needs),
             estimated_complexity=cast("Any", task.estimated_complexity),
             files_likely_affected=list(task.files_likely_affected),
             priority=task.priority,
@@ -51,7 +51,7 @@ class _Copy:
             parent=None if above is None else above.name,
         )
 
-    def _kept(self, needs: Iterable[str]) -> list[str]:
+    def _without_skipped(self, needs: Iterable[str]) -> list[str]:
         """These names, with each skipped task replaced by what it waited for: its dependencies, those of its enclosing
         tasks, and its parts."""
         kept: dict[str, None] = {}

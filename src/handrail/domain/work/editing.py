@@ -79,7 +79,7 @@ class PlanEdit:
         changed = msgspec.structs.replace(current, **fields, updated_at=self.now)
         self._tasks[task.id] = changed
         if changed.is_finished and not current.is_finished:
-            self._settle(changed)
+            self._count_as_finished(changed)
         return changed
 
     def move_under(self, task: Task, parent_id: str | None) -> None:
@@ -128,7 +128,7 @@ class PlanEdit:
         """Every task this edit touched, in its final form; None if removed."""
         return dict(self._tasks)
 
-    def _settle(self, finished: Task) -> None:
+    def _count_as_finished(self, finished: Task) -> None:
         for link in self.dependents_of(finished.id):
             waiting = self.task(link.task_id)
             self._count(waiting, unmet=waiting.unmet - 1)
@@ -147,11 +147,11 @@ class PlanEdit:
 
     def needs_of(self, task_id: str) -> list[Dependency]:
         """What a task waits for, with this edit applied."""
-        return [link for link in self._linked(where(task_id=task_id), task_id) if link.task_id == task_id]
+        return [link for link in self._links_at(where(task_id=task_id), task_id) if link.task_id == task_id]
 
     def dependents_of(self, task_id: str) -> list[Dependency]:
         """What waits for a task, with this edit applied."""
-        return [link for link in self._linked(where(needs_id=task_id), task_id) if link.needs_id == task_id]
+        return [link for link in self._links_at(where(needs_id=task_id), task_id) if link.needs_id == task_id]
 
     def needs_above(self, task: Task) -> list[str]:
         """What the enclosing tasks of a task wait for."""
@@ -161,7 +161,7 @@ class PlanEdit:
             found += [link.needs_id for link in self.needs_of(task.id) if not link.inherited]
         return list(dict.fromkeys(found))
 
-    def _linked(self, query: Query, end: str) -> list[Dependency]:
+    def _links_at(self, query: Query, end: str) -> list[Dependency]:
         stored = () if self._is_new(end) else self._unit.select(Dependency, query)
         found: dict[str, Dependency | None] = {link.id: link for link in stored}
         found |= {key: self._links[key] for key in self._touched.get(end, ())}
@@ -177,15 +177,15 @@ class PlanEdit:
             old = self._links[new.id]
         else:
             old = None if self._is_new(task_id) else self._unit.get(Dependency, new.id)
-        self._set(new.id, new, new)
+        self._set_link(new.id, new, new)
         if old is None:
             self._count_link(new, 1)
 
     def unlink(self, link: Dependency) -> None:
-        self._set(link.id, link, None)
+        self._set_link(link.id, link, None)
         self._count_link(link, -1)
 
-    def _set(self, key: str, ends: Dependency, link: Dependency | None) -> None:
+    def _set_link(self, key: str, ends: Dependency, link: Dependency | None) -> None:
         self._links[key] = link
         for end in (ends.task_id, ends.needs_id):
             self._touched.setdefault(end, set()).add(key)

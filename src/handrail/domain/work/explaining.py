@@ -102,13 +102,15 @@ def explain_task(unit: UnitOfWork, task: Task) -> Explanation:
     workflow = workflow_of(unit, task)
     scene = _scene(unit, workflow)
     if task.is_finished:
-        return _about(scene, task, f"was {task.status} {_ago(scene, task.finished_at)}{_told(task.outcome)}")
+        return _explanation(
+            scene, task, f"was {task.status} {_ago(scene, task.finished_at)}{_after_colon(task.outcome)}"
+        )
     if workflow.status in CLOSED:
         ended = f"workflow {_quoted(workflow.name)} was {workflow.status} {_ago(scene, workflow.updated_at)}"
-        return _about(scene, task, f"will not move: {ended}")
+        return _explanation(scene, task, f"will not move: {ended}")
     if not can_move(task):
         return _explain_waiting(scene, task)
-    return _about(scene, task, _standing(scene, task), [task])
+    return _explanation(scene, task, _own_state_words(scene, task), [task])
 
 
 def explain_workflow(unit: UnitOfWork, workflow: Workflow, *, completed_by: str = "") -> Explanation:
@@ -156,7 +158,7 @@ def _scene(unit: UnitOfWork, workflow: Workflow) -> _Scene:
     return _Scene(unit, workflow, unit.now_ms(), {gate.task_id: gate for gate in asked})
 
 
-def _standing(scene: _Scene, task: Task) -> str:
+def _own_state_words(scene: _Scene, task: Task) -> str:
     """The words for a task that can move itself."""
     running, most = places_taken(scene.unit, scene.workflow.id), scene.workflow.max_parallel_tasks
     if _could_start(scene, task) and running >= most:
@@ -177,7 +179,7 @@ def _could_start(scene: _Scene, task: Task) -> bool:
 def _explain_waiting(scene: _Scene, task: Task) -> Explanation:
     found = behind(scene.unit, task)
     if not found.causes:
-        return _about(scene, task, _DEADLOCK) if found.whole else _explain_far(scene, task)
+        return _explanation(scene, task, _DEADLOCK) if found.whole else _explain_far(scene, task)
     causes = _most_urgent(scene, found.causes)
     path = [causes[0]]
     while path[-1].id != task.id:
@@ -188,7 +190,7 @@ def _explain_waiting(scene: _Scene, task: Task) -> Explanation:
         words += f"; it also waits for {_listed(scene, causes[1:], counted=found.whole)}"
     if not found.whole:
         words += f" (it waits for more than {LOOKED_AT:,} tasks, and not all of them were checked)"
-    return _about(scene, task, words, causes, path=tuple(step.name for step in path), whole=found.whole)
+    return _explanation(scene, task, words, causes, path=tuple(step.name for step in path), whole=found.whole)
 
 
 def _explain_far(scene: _Scene, task: Task) -> Explanation:
@@ -196,14 +198,14 @@ def _explain_far(scene: _Scene, task: Task) -> Explanation:
     can move, that one is the cause; if several can, one of them is."""
     causes = _most_urgent(scene, movable(scene.unit, scene.workflow.id))
     if not causes:
-        return _about(scene, task, _DEADLOCK, whole=False)
+        return _explanation(scene, task, _DEADLOCK, whole=False)
     first = causes[0]
     which = "the first" if len(causes) == 1 else "of the tasks that can move, the most urgent"
     words = (
         f"waits for more than {LOOKED_AT:,} tasks in a row; {which}, {_quoted(first.name)}, "
         f"{_state_and_move(scene, first)}"
     )
-    return _about(scene, task, words, causes, whole=False)
+    return _explanation(scene, task, words, causes, whole=False)
 
 
 def _explain_standing(scene: _Scene) -> Explanation:
@@ -255,11 +257,11 @@ def _is_stuck(scene: _Scene, task: Task) -> bool:
 def _chain(scene: _Scene, path: Sequence[Task]) -> str:
     """What a task waits for, down to a task that can move. The caller appends the state of that task."""
     first, last = path[1], path[-1]
-    words = f"waits{_as_part(scene, path[0], first)} for {_its(first, path[0])}{_quoted(first.name)}"
+    words = f"waits{_as_part(scene, path[0], first)} for {_subtask_word(first, path[0])}{_quoted(first.name)}"
     if len(path) == 2:
         return f"{words}, which"
     if len(path) == 3:
-        return f"{words}, which waits for {_its(last, first)}{_quoted(last.name)}; {_quoted(last.name)}"
+        return f"{words}, which waits for {_subtask_word(last, first)}{_quoted(last.name)}; {_quoted(last.name)}"
     return f"{words}, the last of {len(path) - 1} tasks in a row; the first, {_quoted(last.name)},"
 
 
@@ -274,7 +276,7 @@ def _as_part(scene: _Scene, task: Task, need: Task) -> str:
     return ""
 
 
-def _its(part: Task, whole: Task) -> str:
+def _subtask_word(part: Task, whole: Task) -> str:
     return "its subtask " if part.parent_task_id == whole.id else ""
 
 
@@ -300,12 +302,12 @@ def _state(scene: _Scene, task: Task) -> str:
     if _is_deserted(scene, task):
         return f"was {left_by(scene.unit, task)}"
     if task.status == "in_progress":
-        return f"has been in progress for {_since(scene, task.started_at)}{_heard(scene, task)}"
+        return f"has been in progress for {_since(scene, task.started_at)}{_worker_and_last_news(scene, task)}"
     word = "in planning" if task.status == "planning" else "paused"
     return f"has been {word} for {_since(scene, task.updated_at)}"
 
 
-def _heard(scene: _Scene, task: Task) -> str:
+def _worker_and_last_news(scene: _Scene, task: Task) -> str:
     """Who works on it, and when it was last heard from, if that says more than when it began."""
     said = whose(scene.unit, task)
     by = f" {said}" if said else ""
@@ -350,13 +352,13 @@ def _wanting(scene: _Scene, task: Task) -> str:
 
 def _listed(scene: _Scene, tasks: Sequence[Task], *, counted: bool) -> str:
     """Some of these tasks by name. `counted` means that these are all of them."""
-    named = [f"{_quoted(task.name)} ({_word(scene, task)})" for task in tasks[:ALSO_NAMED]]
+    named = [f"{_quoted(task.name)} ({_state_word(scene, task)})" for task in tasks[:ALSO_NAMED]]
     if len(tasks) > ALSO_NAMED:
         named.append(f"{len(tasks) - ALSO_NAMED} more" if counted else "others")
     return ", ".join(named[:-1]) + (" and " if len(named) > 1 else "") + named[-1]
 
 
-def _word(scene: _Scene, task: Task) -> str:
+def _state_word(scene: _Scene, task: Task) -> str:
     if task.id in scene.questions:
         return "has a question"
     if _is_stuck(scene, task):
@@ -373,7 +375,7 @@ def _asks(scene: _Scene, question: Gate) -> str:
     return f"waits for a person to answer {_quoted(question.question, TOLD)} (asked {asked})"
 
 
-def _told(text: str | None) -> str:
+def _after_colon(text: str | None) -> str:
     return f": {_quoted(text, TOLD)}" if text else ""
 
 
@@ -396,7 +398,7 @@ def _sentence(words: str) -> str:
     return words if words.endswith(('."', '!"', '?"', '…"')) else f"{words}."
 
 
-def _about(
+def _explanation(
     scene: _Scene,
     task: Task,
     words: str,

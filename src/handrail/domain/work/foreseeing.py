@@ -171,7 +171,7 @@ def stuck_steps(steps: Sequence[Step]) -> dict[str, str]:
     by_id = {step.id: step for step in steps}
     dependents = _dependents(steps)
     stuck = {step.id: step.held for step in steps if step.held}
-    _spread(dependents, by_id, list(stuck), stuck)
+    _mark_waiting(dependents, by_id, list(stuck), stuck)
     able = {step.id for step in in_order([step for step in steps if step.id not in stuck])}
     for _ in range(CIRCLES):
         left = {step.id: step.needs for step in steps if step.id not in able and step.id not in stuck}
@@ -182,14 +182,14 @@ def stuck_steps(steps: Sequence[Step]) -> dict[str, str]:
         shown = names if len(names) <= NAMED else [*names[: NAMED - 1], "…", names[-1]]
         members = circle[:-1]
         stuck |= dict.fromkeys(members, f"it waits for itself: {' → '.join(shown)}")
-        _spread(dependents, by_id, members, stuck)
+        _mark_waiting(dependents, by_id, members, stuck)
     for step in steps:
         if step.id not in able and step.id not in stuck:
             stuck[step.id] = "it is in or behind a circle of steps that wait for each other"
     return stuck
 
 
-def _spread(
+def _mark_waiting(
     dependents: Mapping[str, Sequence[str]], by_id: Mapping[str, Step], causes: Iterable[str], stuck: dict[str, str]
 ) -> None:
     """Marks everything that waits behind these, nearest first, with the root cause of its waiting."""

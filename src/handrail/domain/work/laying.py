@@ -106,7 +106,7 @@ def _check_parents(unit: UnitOfWork, drafts: Sequence[PlanTask], known: Mapping[
         within = _with_parts(drafts, draft.name)
         found = [known[need] for part in within for need in part.depends_on if need in known]
         needs = {need.id for need in found if not need.is_finished}
-        if parent.id in _reach(unit, needs):
+        if parent.id in _all_needed_for(unit, needs):
             raise InvalidPlan(
                 f'task "{draft.name}" is part of "{parent.name}" and waits for something that waits for it',
                 hint="remove one of its dependencies",
@@ -122,7 +122,7 @@ def _with_parts(drafts: Sequence[PlanTask], name: str) -> list[PlanTask]:
     return [draft for draft in drafts if draft.name in members]
 
 
-def _reach(unit: UnitOfWork, start: Iterable[str]) -> set[str]:
+def _all_needed_for(unit: UnitOfWork, start: Iterable[str]) -> set[str]:
     """Every unfinished task that must end before these can, via dependencies and from a task to its parts."""
     seen: set[str] = set()
     frontier = list(start)

@@ -19,10 +19,10 @@ def status_event(unit: UnitOfWork, workflow: Workflow) -> Event | None:
     """The event that gave a workflow its current status; None if it is too far back to be found."""
     about = Only(streams=(workflow.stream,), kinds=("workflow.", "pipeline."))
     events = unit.newest(LOOKED_AT, about)
-    return next((event for event in reversed(events) if _made(event, workflow.status)), None)
+    return next((event for event in reversed(events) if _is_move_to(event, workflow.status)), None)
 
 
-def _made(event: Event, status: str) -> bool:
+def _is_move_to(event: Event, status: str) -> bool:
     if event.kind.endswith(f".{status}"):
         return True
     return any(row.get("status") == status for row in event.rows("workflow"))
@@ -34,14 +34,14 @@ def reason_of(event: Event | None) -> str | None:
     return reason[:TEXT] if isinstance(reason, str) and reason else None
 
 
-def told_pause(unit: UnitOfWork, workflow: Workflow) -> dict[str, Any] | None:
+def pause_details(unit: UnitOfWork, workflow: Workflow) -> dict[str, Any] | None:
     """Why no task can start in a workflow; None if it is not paused."""
     if workflow.status != "paused":
         return None
     event = status_event(unit, workflow)
-    told: dict[str, Any] = {"since": event.at_ms if event is not None else workflow.updated_at}
+    details: dict[str, Any] = {"since": event.at_ms if event is not None else workflow.updated_at}
     if event is not None:
-        told["by"] = event.actor
+        details["by"] = event.actor
     if (reason := reason_of(event)) is not None:
-        told["reason"] = reason
-    return {**told, "hint": "no task can start; workflow_update_status with in_progress resumes it"}
+        details["reason"] = reason
+    return {**details, "hint": "no task can start; workflow_update_status with in_progress resumes it"}

@@ -148,7 +148,7 @@ def steps_of_tasks(tasks: Sequence[PlanTask]) -> Plan:
                 held=f'"{unknown}", which it names, is not in the plan' if unknown is not None else "",
             )
         )
-    prints = {task.name: _print(task.name, task.name, task.files_likely_affected) for task in tasks}
+    prints = {task.name: _footprint(task.name, task.name, task.files_likely_affected) for task in tasks}
     return Plan(steps, prints, pace)
 
 
@@ -179,7 +179,7 @@ def steps_of_graph(unit: UnitOfWork, graph: SharedGraph) -> Plan:
         for key, node in left.items()
     ]
     prints = {
-        key: _print(key, node.label or key, str(node.attributes.get("files") or "").split(","))
+        key: _footprint(key, node.label or key, str(node.attributes.get("files") or "").split(","))
         for key, node in left.items()
     }
     return Plan(steps, prints, pace, len(nodes) - len(left))
@@ -196,7 +196,7 @@ def _number(attributes: Mapping[str, Any], name: str) -> float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-def _print(key: str, name: str, files: Sequence[str]) -> Footprint:
+def _footprint(key: str, name: str, files: Sequence[str]) -> Footprint:
     reach = Reach([path.strip() for path in files])
     return Footprint(key, name, (Declared("files_likely_affected", reach),) if reach.claims else ())
 
@@ -225,10 +225,10 @@ class Meetings:
     def apart(self, one: str, other: str) -> bool:
         pair = (one, other) if one < other else (other, one)
         if pair not in self._known:
-            self._known[pair] = self._look(*pair)
+            self._known[pair] = self._compare(*pair)
         return self._known[pair]
 
-    def _look(self, first: str, second: str) -> bool:
+    def _compare(self, first: str, second: str) -> bool:
         try:
             met = self._comparing.met(self._prints[first], self._prints[second])
         except OutOfTime:

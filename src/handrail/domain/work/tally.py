@@ -44,10 +44,10 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
         worked = self.worked_ms
         for task in gone:
             counts[task.shown_status] -= 1
-            worked -= _worked(task)
+            worked -= _work_ms(task)
         for task in come:
             counts[task.shown_status] += 1
-            worked += _worked(task)
+            worked += _work_ms(task)
         return msgspec.structs.replace(self, counts=counts, worked_ms=worked)
 
 
@@ -55,5 +55,5 @@ def empty_tally(workflow_id: str) -> Tally:
     return Tally(id=workflow_id, counts=dict.fromkeys(SHOWN_STATES, 0))
 
 
-def _worked(task: Task) -> int:
+def _work_ms(task: Task) -> int:
     return task.took_ms or 0 if task.status == "completed" else 0

@@ -48,7 +48,7 @@ class Reach:
     """A scope's areas, parsed once, to be compared with many others."""
 
     def __init__(self, areas: Iterable[str]) -> None:
-        self._read = [_read(area) for area in areas if area.strip()]
+        self._read = [_parsed_area(area) for area in areas if area.strip()]
         self.claims = any(one.kind != "back" for one in self._read)
         """False if nothing is declared, or areas are only taken back."""
         self._kinds = {one.kind for one in self._read}
@@ -62,7 +62,7 @@ class Reach:
         """The areas of two scopes that must be compared closely to tell whether they overlap."""
         if self._is_apart(other):
             return NOTHING
-        return Near(self._near(other), other._near(self))
+        return Near(self._areas_near(other), other._areas_near(self))
 
     def meets(self, other: Reach) -> Overlap | None:
         """Two areas that cover a common path, this scope's first; None if no such path is found."""
@@ -82,7 +82,7 @@ class Reach:
             and other._names.isdisjoint(self._segments)
         )
 
-    def _near(self, other: Reach) -> Sequence[str]:
+    def _areas_near(self, other: Reach) -> Sequence[str]:
         """The areas that could overlap one of the other's, plus all that take back. Empty if nothing could."""
         near = [one for one in self._read if one.kind == "back" or other._may_meet(one)]
         return [one.area for one in near] if any(one.kind != "back" for one in near) else ()
@@ -101,7 +101,7 @@ class Reach:
         return theirs.start in self._above or not self._starts.isdisjoint(_beginnings(theirs.start))
 
 
-def _read(area: str) -> _Read:
+def _parsed_area(area: str) -> _Read:
     """Any area that is not certainly of a simple kind is `loose`, which costs time but is always correct."""
     text = area.strip()
     if text.startswith("!"):

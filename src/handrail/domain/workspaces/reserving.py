@@ -95,10 +95,10 @@ def reserve(unit: UnitOfWork, agent: Agent, wanted: Wanted) -> Asked:
             lapsed.append(other)
     if in_the_way:
         return Asked(None, in_the_way)
-    return Asked(_granted(unit, agent, wanted, standing, lapsed), [])
+    return Asked(_grant(unit, agent, wanted, standing, lapsed), [])
 
 
-def _granted(
+def _grant(
     unit: UnitOfWork, agent: Agent, wanted: Wanted, standing: Sequence[Reservation], lapsed: Sequence[Reservation]
 ) -> Reservation:
     now = unit.now_ms()

@@ -106,7 +106,7 @@ class Comparison:
         finally:
             for question in asked:
                 question.stop()
-        moved = self._moved()
+        moved = self._committed_changes()
         ends = Ends(before.commit, after.commit, after.branch, before.notes, after.notes)
         history = look_back(self._private, ends) if moved is not None else NO_HISTORY
         self._warnings += history.warnings
@@ -151,7 +151,7 @@ class Comparison:
         except GitFailed:
             return None
 
-    def _moved(self) -> Pairs | None:
+    def _committed_changes(self) -> Pairs | None:
         """What differs between the commits of both ends; None if the older one is gone."""
         try:
             return differing(self._private, self._before.commit or self._empty, self._after.commit or self._empty)

@@ -47,7 +47,7 @@ class DirectoryTracker:
         with _writing(folder):
             (folder / "kept").mkdir(mode=0o700, parents=True, exist_ok=True)
             began_ns = _time_there(folder)
-        looked = self._look(folder, top, began_ns)
+        looked = self._take_manifest(folder, top, began_ns)
         with _writing(folder):
             self._keep(folder, identity, looked)
         manifest = looked.manifest
@@ -64,7 +64,7 @@ class DirectoryTracker:
 
     def changes(self, before: Snapshot, after: Snapshot, *, others: Sequence[OtherTask] = ()) -> Changes:
         """What changed between two snapshots. Changes that somebody else made at the same time cannot be told apart."""
-        old, new = self._kept(before), self._kept(after)
+        old, new = self._manifest_of(before), self._manifest_of(after)
         if old is None or new is None:
             return Changes(own=[], warnings=[GONE], partial=True)
         found = changes_between(old, new, began_ns=before.data.get("began_ns", 0))
@@ -96,8 +96,8 @@ class DirectoryTracker:
     def disk_use(self) -> int:
         return sum(disk_use(str(folder)) for folder in self._folders())
 
-    def _look(self, folder: Path, top: str, began_ns: int) -> Looked:
-        previous = _read(folder / "latest") or Manifest({})
+    def _take_manifest(self, folder: Path, top: str, began_ns: int) -> Looked:
+        previous = _read_manifest(folder / "latest") or Manifest({})
         state = os.path.realpath(self._state)
         try:
             return look(top, previous, now_ns=began_ns, state=state, bounds=self._bounds)
@@ -107,13 +107,13 @@ class DirectoryTracker:
     def _keep(self, folder: Path, identity: str, looked: Looked) -> None:
         """Writes the manifest once: if hard links work, the last one and the snapshot's are two names of one file."""
         latest, kept = folder / "latest", folder / "kept" / f"{identity}.manifest"
-        if not looked.is_new and _linked(latest, kept):
+        if not looked.is_new and _try_link(latest, kept):
             os.utime(kept)  # `prune` goes by this time
             return
         content = to_bytes(looked.manifest)
         write_whole(kept, content)
         beside = folder / "kept" / f"{identity}.latest"
-        if _linked(kept, beside):
+        if _try_link(kept, beside):
             beside.replace(latest)
         else:
             write_whole(latest, content)
@@ -126,7 +126,7 @@ class DirectoryTracker:
         for other in others:
             first = max(before, other.started, key=lambda snapshot: snapshot.taken_at)
             last = min(after, other.ended or after, key=lambda snapshot: snapshot.taken_at)
-            start, end = self._kept(first), self._kept(last)
+            start, end = self._manifest_of(first), self._manifest_of(last)
             if start is None or end is None:
                 lost.append(
                     f"what {other.task_id} changed at the same time is not known: its snapshot is no longer kept"
@@ -154,8 +154,8 @@ class DirectoryTracker:
         folder = self._state / Path(str(snapshot.data.get("state", "plain"))).name
         return folder / "kept" / f"{Path(snapshot.id).name}.manifest"
 
-    def _kept(self, snapshot: Snapshot) -> Manifest | None:
-        return _read(self._file(snapshot))
+    def _manifest_of(self, snapshot: Snapshot) -> Manifest | None:
+        return _read_manifest(self._file(snapshot))
 
 
 def check_place(top: str) -> None:
@@ -190,14 +190,14 @@ def _time_there(folder: Path) -> int:
     return clock.stat().st_mtime_ns
 
 
-def _read(file: Path) -> Manifest | None:
+def _read_manifest(file: Path) -> Manifest | None:
     try:
         return from_bytes(file.read_bytes())
     except OSError:
         return None
 
 
-def _linked(file: Path, name: Path) -> bool:
+def _try_link(file: Path, name: Path) -> bool:
     try:
         name.hardlink_to(file)
     except OSError:

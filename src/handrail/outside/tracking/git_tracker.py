@@ -47,22 +47,22 @@ class GitTracker:
     def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
         """`root` must be in a repository, or have been in one when `like` was taken."""
         top = like.root if like is not None else root
-        return self.tried(top) or self._lost(top)
+        return self.tried(top) or self._snapshot_of_lost(top)
 
     def tried(self, root: str) -> Snapshot | None:
         """None if there is no usable repository."""
         deadline = Deadline(self._limits.seconds)
         repository = discover(root, deadline)
-        return self._taken(repository, deadline, 0) if repository is not None else None
+        return self._take(repository, deadline, 0) if repository is not None else None
 
-    def _taken(self, repository: Repository, deadline: Deadline, depth: int) -> Snapshot:
+    def _take(self, repository: Repository, deadline: Deadline, depth: int) -> Snapshot:
         state = self._state.of(repository.top, repository.git_dir)
         private = PrivateIndex(repository, state, deadline)
         identity = self._ids.new("snap")
         try:
             with state.locked(deadline):
                 state.prepare(repository.top)
-                taken = self._tried(private)
+                taken = self._take_or_rebuild(private)
                 state.keep(identity, taken.notes)
         except (Busy, GitFailed, OSError) as problem:
             return self._degraded(repository, state, identity, problem)
@@ -71,7 +71,7 @@ class GitTracker:
         found = nested.repositories(repository, taken.nested, deadline, limit=self._limits.nested)
         if depth < self._limits.depth:
             for path, repository_inside in found.items():
-                inside[path_text(path)] = self._taken(repository_inside, deadline, depth + 1)
+                inside[path_text(path)] = self._take(repository_inside, deadline, depth + 1)
                 flags += [
                     f"{flag} in {path_text(path)}" for flag in inside[path_text(path)].flags if flag == "degraded"
                 ]
@@ -90,7 +90,7 @@ class GitTracker:
             data=_data(state, inside),
         )
 
-    def _tried(self, private: PrivateIndex) -> Taken:
+    def _take_or_rebuild(self, private: PrivateIndex) -> Taken:
         """Takes a snapshot. If git cannot use the private index, it is rebuilt once."""
         try:
             return take(private, self._limits)
@@ -119,7 +119,7 @@ class GitTracker:
             data=_data(state, {}),
         )
 
-    def _lost(self, top: str) -> Snapshot:
+    def _snapshot_of_lost(self, top: str) -> Snapshot:
         """For a repository that is gone or can no longer be used."""
         flags = ["degraded", "because:the repository is gone or cannot be used"]
         return Snapshot(id=self._ids.new("snap"), kind="git", root=top, taken_at=self._clock.now_ms(), flags=flags)
@@ -141,12 +141,12 @@ class GitTracker:
         with private.state.locked(deadline):
             points = (self._point(private, before, warnings), self._point(private, after, warnings))
             compared = Comparison(private, *points).compare()
-        found = _told(compared, warnings)
+        found = _as_changes(compared, warnings)
         for text in sorted({*_nested(before), *_nested(after)}):
             inside, accounted = self._inside(private, text, (before, after), deadline)
             settled = {nested.prefixed(text, path) for path in accounted}
             outer = [change for change in found.own if change.path not in settled]
-            found = _joined(msgspec.structs.replace(found, own=outer), text, inside)
+            found = _with_nested_changes(msgspec.structs.replace(found, own=outer), text, inside)
         return found
 
     def _inside(
@@ -275,7 +275,7 @@ def _shortcomings(snapshot: Snapshot) -> list[str]:
     return found
 
 
-def _told(compared: Compared, warnings: list[str]) -> Changes:
+def _as_changes(compared: Compared, warnings: list[str]) -> Changes:
     """The comparison as the port's `Changes`."""
     lines = compared.detail.lines
     own = []
@@ -315,7 +315,7 @@ def _change(pair: Pair) -> Any:
     return "deleted" if pair[1] is None else "modified"
 
 
-def _joined(outer: Changes, text: str, inside: Changes) -> Changes:
+def _with_nested_changes(outer: Changes, text: str, inside: Changes) -> Changes:
     """Combines both; where both report a path, the repository that contains it knows better."""
     replace = msgspec.structs.replace
     own = {change.path: change for change in outer.own}

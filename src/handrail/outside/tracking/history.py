@@ -106,11 +106,11 @@ class _Looking:
     def look(self) -> History:
         steps = read_steps(self._repository.git_dir, self._ends.before, self._ends.after)
         new = self._new_commits()
-        made = self._made(steps, new)
+        made = self._own_steps(steps, new)
         own = self._own_paths(made, new)
         fallback = self._fallback(steps)
         causes = self._causes(steps or [], new)
-        merged = self._merged(steps or [], new, {step.new for step in made})
+        merged = self._paths_merged_in(steps or [], new, {step.new for step in made})
         kept = [step.new for step in made if step.new in new]
         return History(kept, own, merged, causes, fallback, self._warnings)
 
@@ -135,10 +135,10 @@ class _Looking:
             found.append(Commit(oid, parents.split(), int(time), mail))
         return {commit.oid: commit for commit in reversed(found)}
 
-    def _made(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
+    def _own_steps(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
         """The steps that created the task's commits, oldest first."""
         if steps is None:
-            return self._made_by_signs(new)
+            return self._own_steps_by_signs(new)
         candidates = [step for step in steps if step.kind in ("commit", "pick") or _adds_one(step, new)]
         replays = self._replays(new) if any(step.kind == "pick" for step in candidates) else set()
         made = [step for step in candidates if step.new in new and step.new not in replays]
@@ -147,7 +147,7 @@ class _Looking:
         wanted = {*made, *earlier}  # what an amended commit contained before also counts
         return [step for step in steps if step in wanted]
 
-    def _made_by_signs(self, new: dict[str, Commit]) -> list[Step]:
+    def _own_steps_by_signs(self, new: dict[str, Commit]) -> list[Step]:
         """Without a reflog of HEAD: this user's commits since the task began."""
         self._warnings.append("HEAD has no log here; commits are told apart by committer and time")
         mail = self._private.repository.run("config", "user.email", deadline=self._private.deadline, allowed=(0, 1))
@@ -219,7 +219,7 @@ class _Looking:
                 causes |= dict.fromkeys(paths, _cause(step))
         return causes
 
-    def _merged(self, steps: Sequence[Step], new: dict[str, Commit], own: Iterable[str]) -> Entries:
+    def _paths_merged_in(self, steps: Sequence[Step], new: dict[str, Commit], own: Iterable[str]) -> Entries:
         """Paths that the other side of a merge had changed, as they are there."""
         found: Entries = {}
         made = set(own)

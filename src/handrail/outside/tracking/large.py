@@ -78,7 +78,7 @@ class LargeFiles:
         newest = max(facts.st_mtime_ns, facts.st_ctime_ns)
         if known is None or known.facts != signature or known.taken_ns - newest < SETTLED_NS:
             taken = time.time_ns()
-            known = _Remembered(signature, taken, self._taken(full, facts, is_lfs=is_lfs))
+            known = _Remembered(signature, taken, self._fingerprint(full, facts, is_lfs=is_lfs))
         self._used[text] = known
         return known.found
 
@@ -86,7 +86,7 @@ class LargeFiles:
         if self._used != self._known:
             write_whole(self._file, msgspec.json.encode(self._used))
 
-    def _taken(self, full: bytes, facts: os.stat_result, *, is_lfs: bool) -> Large:
+    def _fingerprint(self, full: bytes, facts: os.stat_result, *, is_lfs: bool) -> Large:
         mode = "100755" if facts.st_mode & 0o100 else "100644"
         if stat.S_ISLNK(facts.st_mode):
             return Large("120000", facts.st_size, f"sha256:{hashlib.sha256(os.readlink(full)).hexdigest()}")  # noqa: PTH115
@@ -94,7 +94,7 @@ class LargeFiles:
             times = f"{facts.st_mtime_ns}:{facts.st_ctime_ns}:{facts.st_ino}"
             return Large(mode, facts.st_size, f"stat:{facts.st_size}:{times}")
         try:
-            digest, pointer = self._hashed(full)
+            digest, pointer = self._hash_of(full)
         except OSError:
             return Large(mode, facts.st_size, "unreadable")
         if not is_lfs:
@@ -103,7 +103,7 @@ class LargeFiles:
         oid = hashlib.new(self._algorithm, b"blob %d\0" % len(blob) + blob, usedforsecurity=False).hexdigest()
         return Large(mode, facts.st_size, f"lfs:{oid}", oid)
 
-    def _hashed(self, full: bytes) -> tuple[str, bytes | None]:
+    def _hash_of(self, full: bytes) -> tuple[str, bytes | None]:
         """The hash of a file's content; and the content itself if it already is an LFS pointer."""
         digest, first = hashlib.sha256(), b""
         descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -144,7 +144,7 @@ class _Walk:
                 return
             folder, rules = self._pending.pop()
             try:
-                with os.scandir(_below(self.root, folder)) as listing:
+                with os.scandir(_full_path(self.root, folder)) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
             except (FileNotFoundError, NotADirectoryError):
                 if not folder:
@@ -153,9 +153,9 @@ class _Walk:
             except OSError:
                 self.unseen.append(folder)
                 continue
-            self._take(folder, entries, rules)
+            self._take_folder(folder, entries, rules)
 
-    def _take(self, folder: str, entries: list[os.DirEntry[str]], rules: Rules) -> None:
+    def _take_folder(self, folder: str, entries: list[os.DirEntry[str]], rules: Rules) -> None:
         rules = rules.below(folder, self._ignore_text(folder, entries))
         prefix = f"{folder}/" if folder else ""
         files: list[tuple[str, os.stat_result]] = []
@@ -221,7 +221,7 @@ class _Reading:
             self.out_of_time = True
             return known if is_same else Entry(kind, stamp, b"", BINARY, False)
         try:
-            return self._read(_below(self._root, path), facts)
+            return self._read(_full_path(self._root, path), facts)
         except FileNotFoundError:
             return None
         except _OutOfTime:
@@ -279,7 +279,7 @@ def _hidden(
     for path in (*previous.files, *previous.hidden):
         if path not in files and is_ignored(path, ignore_files):
             try:
-                facts = os.lstat(_below(root, path))
+                facts = os.lstat(_full_path(root, path))
             except OSError:
                 continue
             if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
@@ -312,7 +312,7 @@ def _beginning_of(file: str) -> str:
         os.close(descriptor)
 
 
-def _below(root: str, path: str) -> str:
+def _full_path(root: str, path: str) -> str:
     return f"{root}/{path}" if path else root
 
 

@@ -131,13 +131,13 @@ def _renames(own: dict[str, tuple[Change, Entry | None, Entry | None]]) -> list[
     for path, (change, _, new) in own.items():
         if change == "added" and new is not None and (new.kind, new.digest) in gone:
             came.setdefault((new.kind, new.digest), []).append(path)
-    pairs = [pair for content, paths in came.items() for pair in _paired(gone[content], paths)]
+    pairs = [pair for content, paths in came.items() for pair in _pair_by_name(gone[content], paths)]
     return [
         Rename(from_path=path_text(os.fsencode(old)), to_path=path_text(os.fsencode(new))) for old, new in sorted(pairs)
     ]
 
 
-def _paired(gone: list[str], came: list[str]) -> list[tuple[str, str]]:
+def _pair_by_name(gone: list[str], came: list[str]) -> list[tuple[str, str]]:
     by_name: dict[str, list[str]] = {}
     for path in reversed(gone):
         by_name.setdefault(_name(path), []).append(path)

@@ -124,7 +124,7 @@ class _Taking:
         found = _Sorted([], {}, [path for path in scan.gone if not is_ours(path)], [])
         found.folders.extend(path for path in found.gone if self._is_folder(path))
         changed = sorted({path for path in scan.changed if not is_ours(path)})
-        filtered = self._filtered(changed)
+        filtered = self._unrun_filters(changed)
         room, count = self._limits.total_bytes, self._limits.files
         for path in changed:
             try:
@@ -157,7 +157,7 @@ class _Taking:
         full = self._top + path
         return os.path.isdir(full) and not os.path.islink(full)  # noqa: PTH112, PTH114 - bytes
 
-    def _filtered(self, paths: Sequence[bytes]) -> dict[bytes, str]:
+    def _unrun_filters(self, paths: Sequence[bytes]) -> dict[bytes, str]:
         """Files under a content filter that is not run, with the filter's name."""
         drivers = self._repository.filters
         if not drivers:
@@ -184,7 +184,7 @@ class _Taking:
         facts = index_facts(self._private.users_index)
         if last is not None and (last.tree, last.users_index, last.rules) == (tree, facts, rules):
             return tree, last.unstaged
-        unstaged = self._compared(tree)
+        unstaged = self._differences_from(tree)
         staged_only = [path for path, mark in unstaged.items() if mark == "A" and self._is_content(path)]
         not_staged = [path for path, mark in unstaged.items() if mark == "D"]
         ignored = self._private.ignored(not_staged)
@@ -193,10 +193,10 @@ class _Taking:
             self._private.drop(ignored)
             self._take_up(fits)
             tree = self._private.tree()
-            unstaged = self._compared(tree)
+            unstaged = self._differences_from(tree)
         return tree, {path_text(path): mark for path, mark in unstaged.items()}
 
-    def _compared(self, tree: str) -> dict[bytes, str]:
+    def _differences_from(self, tree: str) -> dict[bytes, str]:
         arguments = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=none", tree)
         words = names(self._private.git(*arguments, index=self._private.users_index))
         found = {

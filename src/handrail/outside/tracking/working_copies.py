@@ -28,20 +28,20 @@ class WorkingCopies:
     def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
         self._make_folder()
         if like is not None:
-            return self._of(like).snapshot(root, like=like)
+            return self._tracker_for(like).snapshot(root, like=like)
         return self._git.tried(root) or self._plain.snapshot(root)
 
     def changes(self, before: Snapshot, after: Snapshot, *, others: Sequence[OtherTask] = ()) -> Changes:
         if before.kind != after.kind:
             warning = "the folder became a repository, or was one: the two snapshots cannot be compared"
             return Changes(own=[], warnings=[warning], partial=True)
-        return self._of(before).changes(before, after, others=others)
+        return self._tracker_for(before).changes(before, after, others=others)
 
     def patch(self, before: Snapshot, after: Snapshot, paths: Sequence[str] | None = None) -> Iterator[bytes]:
-        return self._of(before).patch(before, after, paths)
+        return self._tracker_for(before).patch(before, after, paths)
 
     def forget(self, snapshot: Snapshot) -> None:
-        self._of(snapshot).forget(snapshot)
+        self._tracker_for(snapshot).forget(snapshot)
 
     def prune(self, older_than_ms: int, keep: Collection[str]) -> int:
         return self._git.prune(older_than_ms, keep) + self._plain.prune(older_than_ms, keep)
@@ -68,5 +68,5 @@ class WorkingCopies:
                 with contextlib.suppress(FileExistsError), (self._state / name).open("x", encoding="utf-8") as file:
                     file.write(text)
 
-    def _of(self, snapshot: Snapshot) -> Tracker:
+    def _tracker_for(self, snapshot: Snapshot) -> Tracker:
         return self._git if snapshot.kind == "git" else self._plain

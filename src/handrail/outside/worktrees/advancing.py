@@ -80,7 +80,7 @@ def advance(git: Git, base: str, old: str, new: str, words: str) -> None:
         _update_files(here, step)
         _move(here, base, old, new, words)
     finally:
-        _settle(here)
+        _finish_step(here)
 
 
 def settle(git: Git) -> None:
@@ -95,7 +95,7 @@ def settle(git: Git) -> None:
     for entry in registered(git):
         repository = worktree_at(git, entry)
         if repository is not None:
-            _settle(git.at(repository))
+            _finish_step(git.at(repository))
 
 
 def _move(git: Git, base: str, old: str, new: str, words: str) -> None:
@@ -236,7 +236,7 @@ def _step_in(git_dir: str) -> Step | None:
 
 
 def _update_files(git: Git, step: Step) -> None:
-    private = _copied(git)
+    private = _private_index(git)
     git.run("update-index", "-q", "--refresh", allowed=(0, 1), environment=private)
     try:
         git.run("read-tree", "-m", "-u", step.old, step.new, environment=private)
@@ -252,13 +252,13 @@ def _update_files(git: Git, step: Step) -> None:
 def _follow(git: Git, step: Step) -> None:
     """Updates the index to the branch, which has moved; other files that were staged stay staged."""
     index = f"{git.repository.git_dir}/index.handrail"
-    private = _copied(git)
+    private = _private_index(git)
     git.run("read-tree", "-m", "-i", step.old, step.new, environment=private)
     git.run("update-index", "-q", "--refresh", allowed=(0, 1), environment=private)
     os.replace(index, f"{git.repository.git_dir}/index")  # noqa: PTH105
 
 
-def _settle(git: Git) -> None:
+def _finish_step(git: Git) -> None:
     """Finishes a step, forwards or backwards, and releases the index."""
     step = _step_in(git.repository.git_dir)
     if step is None:
@@ -285,7 +285,7 @@ def _go_back(git: Git, step: Step) -> None:
         elif not os.path.lexists(full):
             if change.old_mode:
                 ours.append(change.path)
-        elif _is_of(git, full, change):
+        elif _is_content_of(git, full, change):
             os.unlink(full)  # noqa: PTH108
             _drop_empty_above(top, full)
             if change.old_mode:
@@ -294,7 +294,7 @@ def _go_back(git: Git, step: Step) -> None:
     git.run("checkout-index", "--force", "--quiet", "-z", "--stdin", given=joined(free), allowed=(0, 1, 128))
 
 
-def _is_of(git: Git, full: str, change: Change) -> bool:
+def _is_content_of(git: Git, full: str, change: Change) -> bool:
     if change.new_mode == LINK:
         linked = os.fsencode(os.readlink(full)) if os.path.islink(full) else None  # noqa: PTH114, PTH115
         return linked == git.run("cat-file", "blob", change.new)
@@ -311,7 +311,7 @@ def _drop_empty_above(top: str, full: str) -> None:
             folder = os.path.dirname(folder)  # noqa: PTH120
 
 
-def _copied(git: Git) -> dict[str, str]:
+def _private_index(git: Git) -> dict[str, str]:
     index = f"{git.repository.git_dir}/index.handrail"
     drop_file(f"{index}.lock")
     copy_index(git.repository, index)

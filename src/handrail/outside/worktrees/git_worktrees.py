@@ -66,13 +66,13 @@ class GitWorktrees:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Git]:
-        with _told():
+        with _errors_as_refusals():
             deadline = Deadline(self._looking_s)
             yield Git(self._repository(deadline), deadline)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Git]:
-        with _told():
+        with _errors_as_refusals():
             deadline = Deadline(self._writing_s)
             repository = self._repository(deadline)
             with self._place.locked(repository.common_dir, deadline) as held:
@@ -95,7 +95,7 @@ class GitWorktrees:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _errors_as_refusals() -> Iterator[None]:
     """Turns errors of git or the disk into refusals."""
     try:
         yield

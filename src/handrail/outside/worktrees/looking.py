@@ -59,7 +59,7 @@ def look(git: Git, path: str, base: str | None, entries: Sequence[Entry]) -> Loo
     if entry is None:
         if not os.path.isdir(path):  # noqa: PTH112
             return Looked(path=path, exists=False)
-        return Looked(path=path, exists=True, problem=_unlinked(path))
+        return Looked(path=path, exists=True, problem=_why_not_linked(path))
     looked = Looked(path=path, exists=entry.exists, branch=entry.branch, head=entry.head, locked_by=entry.locked)
     if not entry.exists:
         return looked
@@ -72,7 +72,7 @@ def look(git: Git, path: str, base: str | None, entries: Sequence[Entry]) -> Loo
 def _looked_into(git: Git, entry: Entry, base: str | None, looked: Looked) -> Looked:
     repository = worktree_at(git, entry)
     if repository is None:
-        return msgspec.structs.replace(looked, problem=_unlinked(entry.path))
+        return msgspec.structs.replace(looked, problem=_why_not_linked(entry.path))
     if entry.locked == INITIALIZING:
         return msgspec.structs.replace(
             looked, problem="it was not made to the end; workspace_create with the same path and branch goes on"
@@ -101,7 +101,7 @@ def _looked_into(git: Git, entry: Entry, base: str | None, looked: Looked) -> Lo
     )
 
 
-def _unlinked(path: str) -> str:
+def _why_not_linked(path: str) -> str:
     if os.path.isfile(f"{path}/.git"):  # noqa: PTH113
         return "its link to the repository is broken, or it belongs to another one; `git worktree repair` fixes links"
     return "it is no worktree of this repository"

@@ -51,27 +51,27 @@ class Merging:
         """Merges the branch. `writing` provides git under the place's lock."""
         for _ in range(TRIES):
             with writing() as git:
-                made = self._merged(git)
+                made = self._prepare_merge(git)
                 if isinstance(made, MergeDone):
                     return made
-                if self._checks is None and self._moved(git, made):
+                if self._checks is None and self._move_base(git, made):
                     return MergeDone(commit=made.commit)
             if self._checks is None:
                 continue
-            results = self._checked(writing, made)
+            results = self._run_checks(writing, made)
             with writing() as git:
-                if self._moved(git, made):
+                if self._move_base(git, made):
                     return MergeDone(commit=made.commit, checks=tuple(results))
         raise WorktreeRefused(
             f"{self._base} or {self._branch} was moved by others each time it was merged",
             hint="try again when less is going on",
         )
 
-    def _merged(self, git: Git) -> MergeDone | Candidate:
+    def _prepare_merge(self, git: Git) -> MergeDone | Candidate:
         base, branch = self._tips(git)
         self._check_nothing_uncommitted(git)
         if git.contains(base, branch):
-            return MergeDone(commit=self._brought_by(git, base, branch) or base, already=True)
+            return MergeDone(commit=self._merge_commit_of(git, base, branch) or base, already=True)
         if not git.line("merge-base", base, branch, allowed=(0, 1)):
             raise WorktreeRefused(
                 f"{self._branch} and {self._base} have no commit in common", hint="they are different histories"
@@ -82,7 +82,7 @@ class Merging:
             drivers = [key for key in git.repository.silenced if key.startswith("merge.")]
             note = f"; the repository's {drivers[0]} is not run" if drivers else ""
             raise MergeConflict(
-                f"{self._branch} and {self._base} conflict in {_some(trial.conflicts)}{note}",
+                f"{self._branch} and {self._base} conflict in {_first_of(trial.conflicts)}{note}",
                 hint=f"merge {self._base} into {self._branch} in its worktree, resolve, commit, and try again",
                 paths=list(trial.conflicts),
             )
@@ -119,12 +119,12 @@ class Merging:
         dirty = status_of(git.at(repository)).dirty
         if dirty:
             raise WouldLoseWork(
-                f"{len(dirty)} files of {self._branch} are not committed: {_some(dirty)}",
+                f"{len(dirty)} files of {self._branch} are not committed: {_first_of(dirty)}",
                 hint=f"commit them in {entry.path}, then merge",
                 paths=dirty[:SHOWN],
             )
 
-    def _brought_by(self, git: Git, base: str, branch: str) -> str | None:
+    def _merge_commit_of(self, git: Git, base: str, branch: str) -> str | None:
         """The merge commit of the base that has the branch as a later parent."""
         listed = git.run(
             "rev-list", "--first-parent", "--merges", "--parents", f"--max-count={LOOKED_BACK}", base, f"^{branch}"
@@ -135,7 +135,9 @@ class Merging:
                 return commit
         return None
 
-    def _checked(self, writing: Callable[[], AbstractContextManager[Git]], made: Candidate) -> list[dict[str, object]]:
+    def _run_checks(
+        self, writing: Callable[[], AbstractContextManager[Git]], made: Candidate
+    ) -> list[dict[str, object]]:
         assert self._checks is not None
         with self._place.checks() as above:
             folder = f"{above}/merged"
@@ -155,7 +157,7 @@ class Merging:
             )
         return results
 
-    def _moved(self, git: Git, made: Candidate) -> bool:
+    def _move_base(self, git: Git, made: Candidate) -> bool:
         """Moves the base to the merge; False if the base or the branch is not where it was."""
         if self._tips(git) != (made.base, made.branch):
             return False
@@ -186,6 +188,6 @@ def _drop_checks(git: Git, above: str) -> None:
         return
 
 
-def _some(paths: tuple[str, ...] | list[str]) -> str:
+def _first_of(paths: tuple[str, ...] | list[str]) -> str:
     more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
     return ", ".join(paths[:SHOWN]) + more

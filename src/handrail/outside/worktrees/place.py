@@ -88,7 +88,7 @@ class Place:
         """A folder for one query: inside this place if it exists, otherwise in the system's temporary folder."""
         self.check()
         above = self.folder if os.path.isdir(self.folder) else None  # noqa: PTH112
-        with self._held(SCRATCH, above) as folder:
+        with self._locked_folder(SCRATCH, above) as folder:
             os.makedirs(f"{folder}/objects/pack")  # noqa: PTH103
             os.makedirs(f"{folder}/objects/info")  # noqa: PTH103
             yield folder
@@ -98,19 +98,19 @@ class Place:
         """A folder for many small files of one query: in memory, if the system has such a place."""
         above = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
         prefix = f"handrail-{os.getuid()}-" if above else ""
-        for folder in _unheld(MEMORY, prefix) if above else ():
+        for folder in _abandoned_folders(MEMORY, prefix) if above else ():
             clear_away(folder)
-        with self._held(prefix, above) as folder:
+        with self._locked_folder(prefix, above) as folder:
             yield folder
 
     @contextlib.contextmanager
     def checks(self) -> Iterator[str]:
         """A folder to put a worktree into; the caller removes the worktree before leaving."""
-        with self._held(CHECKS, self.folder) as folder:
+        with self._locked_folder(CHECKS, self.folder) as folder:
             yield folder
 
     @contextlib.contextmanager
-    def _held(self, prefix: str, above: str | None) -> Iterator[str]:
+    def _locked_folder(self, prefix: str, above: str | None) -> Iterator[str]:
         unheld = tempfile.mkdtemp(prefix=NEW if above else "handrail-", dir=above)
         lock = FileLock(f"{unheld}/lock")
         lock.taken_within(0)
@@ -124,11 +124,11 @@ class Place:
 
     def abandoned(self) -> list[str]:
         """Folders for one query whose process is gone. Call only while the place is locked."""
-        return _unheld(self.folder, (SCRATCH, CHECKS))
+        return _abandoned_folders(self.folder, (SCRATCH, CHECKS))
 
     def origin(self, branch: str) -> Origin | None:
         """How a branch began, if Handrail made it."""
-        return self._read(self._origin(branch))
+        return self._read_origin(self._origin(branch))
 
     def origin_at(self, path: str) -> Origin | None:
         """The worktree that Handrail made at a path."""
@@ -136,7 +136,9 @@ class Place:
             files = sorted(Path(self.folder, ".made").glob("*.json"))
         except OSError:
             return None
-        return next((origin for origin in map(self._read, files) if origin is not None and origin.path == path), None)
+        return next(
+            (origin for origin in map(self._read_origin, files) if origin is not None and origin.path == path), None
+        )
 
     def remember(self, origin: Origin) -> None:
         write_whole(self._origin(origin.branch), msgspec.json.encode(origin))
@@ -148,7 +150,7 @@ class Place:
         return Path(self.folder, ".made", f"{hashlib.sha256(os.fsencode(branch)).hexdigest()[:24]}.json")
 
     @staticmethod
-    def _read(file: Path) -> Origin | None:
+    def _read_origin(file: Path) -> Origin | None:
         try:
             make_known(Origin)
             return msgspec.json.decode(file.read_bytes(), type=Origin)
@@ -156,7 +158,7 @@ class Place:
             return None
 
 
-def _unheld(above: str, prefix: str | tuple[str, ...]) -> list[str]:
+def _abandoned_folders(above: str, prefix: str | tuple[str, ...]) -> list[str]:
     """Folders left behind by processes that died."""
     found = []
     for entry in os.scandir(above):

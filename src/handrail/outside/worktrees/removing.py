@@ -78,15 +78,17 @@ class Removing:
         self._check_allowed(entries, entry)
         with self._place.scratch() as scratch:
             if entry is None:
-                return self._of_none(scratch, delete_branch=delete_branch)
+                return self._remove_unregistered(scratch, delete_branch=delete_branch)
             if entry.locked not in (None, INITIALIZING, BEING_REMOVED):
                 because = f"it is locked: {entry.locked}".rstrip(": ")
                 return Removal(path=self._shown, removed=False, kept_because=because)
             if not entry.exists:
-                return self._of_gone(entry, scratch, delete_branch=delete_branch, ignored=ignored)
+                return self._remove_gone(entry, scratch, delete_branch=delete_branch, ignored=ignored)
             for number in range(TRIES):
                 try:
-                    return self._of_whole(entry, scratch, str(number), delete_branch=delete_branch, ignored=ignored)
+                    return self._remove_present(
+                        entry, scratch, str(number), delete_branch=delete_branch, ignored=ignored
+                    )
                 except _WrittenToError:
                     entry = entry_at(registered(self._git), self._path) or entry
         return Removal(path=self._shown, removed=False, kept_because="somebody is writing to it")
@@ -102,11 +104,11 @@ class Removing:
         if inner:
             raise WorktreeRefused(f"the working copy {inner[0].path} lies in {self._shown}", hint="remove that first")
 
-    def _of_whole(self, entry: Entry, scratch: str, key: str, *, delete_branch: bool, ignored: bool) -> Removal:
+    def _remove_present(self, entry: Entry, scratch: str, key: str, *, delete_branch: bool, ignored: bool) -> Removal:
         """Removes a worktree that has its folder."""
         if entry.locked == INITIALIZING and self._is_trial:
             removed = measure(entry.path, self._git.deadline).bytes_used
-            deleted = delete_branch and self._without(entry.branch, entry, scratch)
+            deleted = delete_branch and self._delete_branch_if_merged(entry.branch, entry, scratch)
             return Removal(path=self._shown, removed=True, branch_deleted=deleted, bytes_freed=removed)
         if not self._is_trial:
             finish(self._git, entry)
@@ -116,18 +118,18 @@ class Removing:
         if repository is None:
             because = "its link to the repository is broken; `git worktree repair` fixes links"
             return Removal(path=self._shown, removed=False, kept_because=because)
-        decided = self._decided(repository, entry, scratch, key, ignored=ignored)
+        decided = self._decide(repository, entry, scratch, key, ignored=ignored)
         if decided.because is not None:
             return Removal(path=self._shown, removed=False, ignored_files=decided.ignored, kept_because=decided.because)
         commit = None
         if not self._is_trial:
             self._keep_strays(decided.stray, decided.kept_branch, decided.found.head)
-            commit = self._kept(repository, decided)
+            commit = self._commit_uncommitted(repository, decided)
             self._take_away(entry, repository, decided, scratch, f"{key}-again", ignored=ignored)
         return Removal(
             path=self._shown,
             removed=True,
-            branch_deleted=delete_branch and self._without_branch(decided, entry, scratch),
+            branch_deleted=delete_branch and self._delete_branch(decided, entry, scratch),
             kept_commit=commit,
             committed_files=len(decided.found.files),
             kept_branch=decided.kept_branch,
@@ -135,7 +137,7 @@ class Removing:
             bytes_freed=decided.measured.bytes_used,
         )
 
-    def _decided(self, repository: Repository, entry: Entry, scratch: str, key: str, *, ignored: bool) -> Decided:
+    def _decide(self, repository: Repository, entry: Entry, scratch: str, key: str, *, ignored: bool) -> Decided:
         here = self._git.at(repository)
         if self._is_trial:
             here = here.beside(f"{scratch}/objects")
@@ -172,7 +174,7 @@ class Removing:
         elif not self._git.contains(tip, commit):
             raise WorktreeRefused(f"there is another branch {branch}", hint="rename it, then try again")
 
-    def _kept(self, repository: Repository, decided: Decided) -> str | None:
+    def _commit_uncommitted(self, repository: Repository, decided: Decided) -> str | None:
         found = decided.found
         if not found.files:
             return None
@@ -225,7 +227,7 @@ class Removing:
             )
         self._git.run("worktree", "remove", "--force", "--force", entry.path)
 
-    def _of_gone(self, entry: Entry, scratch: str, *, delete_branch: bool, ignored: bool) -> Removal:
+    def _remove_gone(self, entry: Entry, scratch: str, *, delete_branch: bool, ignored: bool) -> Removal:
         """Removes a worktree whose folder is gone: deleted by hand, or by an interrupted removal."""
         away = leaving(entry.path)
         repository = discover(away, self._git.deadline) if os.path.isdir(away) else None  # noqa: PTH112
@@ -263,7 +265,7 @@ class Removing:
         return Removal(
             path=self._shown,
             removed=True,
-            branch_deleted=delete_branch and self._without(entry.branch, entry, scratch),
+            branch_deleted=delete_branch and self._delete_branch_if_merged(entry.branch, entry, scratch),
             kept_commit=commit,
             kept_branch=kept_branch,
             bytes_freed=measured.bytes_used,
@@ -287,7 +289,7 @@ class Removing:
         )
         return [os.fsdecode(path) for path in there.split(b"\0") if path]
 
-    def _of_none(self, scratch: str, *, delete_branch: bool) -> Removal:
+    def _remove_unregistered(self, scratch: str, *, delete_branch: bool) -> Removal:
         """For a path where git has no worktree on record."""
         if os.path.lexists(self._path):
             because = "it is no worktree of this repository, or its link is broken; `git worktree repair` fixes links"
@@ -296,19 +298,21 @@ class Removing:
             because = f"git has no record of it; what is left of it is at {leaving(self._path)}"
             return Removal(path=self._shown, removed=False, kept_because=because)
         origin = self._place.origin_at(self._path)
-        deleted = origin is not None and delete_branch and self._without(origin.branch, None, scratch)
+        deleted = origin is not None and delete_branch and self._delete_branch_if_merged(origin.branch, None, scratch)
         return Removal(path=self._shown, removed=True, branch_deleted=deleted)
 
-    def _without_branch(self, decided: Decided, entry: Entry, scratch: str) -> bool:
+    def _delete_branch(self, decided: Decided, entry: Entry, scratch: str) -> bool:
         if decided.found.branch is None:
             return False
         if self._is_trial and decided.found.files:
             beside = self._git.beside(f"{scratch}/objects")
             tip = beside.commit(decided.found.tree, [decided.found.head] if decided.found.head else [], MESSAGE)
-            return self._without(decided.found.branch, entry, scratch, tip=tip)
-        return self._without(decided.found.branch, entry, scratch)
+            return self._delete_branch_if_merged(decided.found.branch, entry, scratch, tip=tip)
+        return self._delete_branch_if_merged(decided.found.branch, entry, scratch)
 
-    def _without(self, branch: str | None, entry: Entry | None, scratch: str, *, tip: str | None = None) -> bool:
+    def _delete_branch_if_merged(
+        self, branch: str | None, entry: Entry | None, scratch: str, *, tip: str | None = None
+    ) -> bool:
         """Deletes a branch if its base contains all of it and nobody else uses it; a trial only tells whether it
         would."""
         base = self._git.branch_tip(self._base) if self._base is not None else None

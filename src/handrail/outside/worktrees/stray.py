@@ -17,9 +17,9 @@ LOG_BYTES = 8 * 1024 * 1024
 def stray_commits(git: Git, branch: str | None) -> list[str]:
     """The last commit of each line of such commits."""
     repository = git.repository
-    seen = _logged(f"{repository.git_dir}/logs/HEAD")
+    seen = _commits_in_reflog(f"{repository.git_dir}/logs/HEAD")
     if branch is not None:
-        seen -= _logged(f"{repository.common_dir}/logs/{ref_of(branch)}")
+        seen -= _commits_in_reflog(f"{repository.common_dir}/logs/{ref_of(branch)}")
     there = git.run("cat-file", "--batch-check", given="".join(f"{oid}\n" for oid in sorted(seen)).encode())
     commits = [line.split()[0].decode() for line in there.splitlines() if line.split()[1:2] == [b"commit"]]
     if not commits:
@@ -36,7 +36,7 @@ def _is_head(git: Git, commit: str) -> bool:
     return git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1)) == commit
 
 
-def _logged(file: str) -> set[str]:
+def _commits_in_reflog(file: str) -> set[str]:
     """Every commit that a reflog names."""
     try:
         with open(file, "rb") as log:  # noqa: PTH123

@@ -73,7 +73,7 @@ class Admission:
         known = self._known.get(key)
         if known is not None and self._holds(known, mark):
             return known.principal
-        found = await self._asked(lookup, key, token, mark)
+        found = await self._ask_lookup(lookup, key, token, mark)
         return _UNKNOWN if found is None else found
 
     def is_asking(self) -> bool:
@@ -87,7 +87,7 @@ class Admission:
     def _holds(self, answer: _Known | _Asking, mark: object) -> bool:
         return answer.mark == mark and self._now_s() - answer.asked_at_s < BELIEVED_S
 
-    async def _asked(self, lookup: Lookup, key: bytes, token: str, mark: object) -> Found:
+    async def _ask_lookup(self, lookup: Lookup, key: bytes, token: str, mark: object) -> Found:
         """What the lookup says. Concurrent requests with the same token share one lookup."""
         asking = self._asking.get(key)
         if asking is None or not self._holds(asking, mark):
@@ -96,16 +96,16 @@ class Admission:
                 return _CROWDED
             self._strangers += stranger
             asked_at_s = self._now_s()
-            looking = asyncio.ensure_future(self._looked_up(lookup, token, stranger=stranger))
+            looking = asyncio.ensure_future(self._run_lookup(lookup, token, stranger=stranger))
             asking = self._asking[key] = _Asking(looking, mark, asked_at_s)
-            looking.add_done_callback(lambda _: self._answered(key, asking, stranger=stranger))
+            looking.add_done_callback(lambda _: self._remember_answer(key, asking, stranger=stranger))
         try:
             async with asyncio.timeout(PATIENCE_S):
                 return await asyncio.shield(asking.task)
         except TimeoutError:
             return _SLOW
 
-    async def _looked_up(self, lookup: Lookup, token: str, *, stranger: bool) -> Found:
+    async def _run_lookup(self, lookup: Lookup, token: str, *, stranger: bool) -> Found:
         pool = self._pools.get(stranger)
         if pool is None:
             pool = self._pools[stranger] = ThreadPoolExecutor(THREADS, thread_name_prefix="handrail-token")
@@ -117,7 +117,7 @@ class Admission:
             return Rejection(403, found.barred)
         return found
 
-    def _answered(self, key: bytes, asking: _Asking, *, stranger: bool) -> None:
+    def _remember_answer(self, key: bytes, asking: _Asking, *, stranger: bool) -> None:
         """Remembers an answer that admits somebody, unless a later lookup has already been answered."""
         self._strangers -= stranger
         newest = self._asking.get(key) is asking

@@ -68,7 +68,7 @@ class Reply:
 
     async def json(self, status: int, data: bytes, extra: Headers = ()) -> None:
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode()), *extra]
-        await self._whole(status, headers, data)
+        await self._send_whole(status, headers, data)
 
     async def refuse(self, status: int, details: str, extra: Headers = ()) -> None:
         """Answers without serving a message: an error without an id that says what would be right."""
@@ -76,13 +76,13 @@ class Reply:
         await self.json(status, encode(error_of(None, error)), extra)
 
     async def empty(self, status: int, extra: Headers = ()) -> None:
-        await self._whole(status, [(b"content-length", b"0"), *extra], b"")
+        await self._send_whole(status, [(b"content-length", b"0"), *extra], b"")
 
     async def whole(self, status: int, headers: Headers, data: bytes) -> None:
         """A whole answer of any kind; `headers` includes its length."""
-        await self._whole(status, list(headers), data)
+        await self._send_whole(status, list(headers), data)
 
-    async def _whole(self, status: int, headers: list[tuple[bytes, bytes]], data: bytes) -> None:
+    async def _send_whole(self, status: int, headers: list[tuple[bytes, bytes]], data: bytes) -> None:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": data})
         self._unwatch()

@@ -18,7 +18,7 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, moment, one_line, said, width, wrapped
+from handrail.surfaces.cli.columns import as_words, bold, columns, counted, dim, fit, moment, one_line, width, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json, echo_lines
@@ -35,7 +35,7 @@ NOBODY = "no agent has come here yet; `handrail init` makes Handrail known to yo
 def agents(everybody: bool, root: Path | None, as_json: bool, **options: Any) -> None:
     """Show the agents that are here: what each works on, and when it was last heard from."""
     request = ListAgents(limit=MOST) if everybody else ListAgents(status=["online", "busy"], limit=MOST)
-    found, holding, words, now = in_one_look(root, options, lambda call: _looked(call, request))
+    found, holding, words, now = in_one_look(root, options, lambda call: _read_agents(call, request))
     if as_json:
         echo_json([*found, *holding])
         return
@@ -60,15 +60,15 @@ def release(task: str, reason: str | None, root: Path | None, as_json: bool, **o
     The agent is told, and others can take the task. TASK is an id, the beginning of one, or the name of a task in an
     open workflow.
     """
-    freed = in_one_look(root, options, lambda call: _freed(call, task, reason))
+    freed = in_one_look(root, options, lambda call: _free_task(call, task, reason))
     if as_json:
         echo_json(freed)
         return
-    told_to = f'"{freed["name"]}" is {said(freed["status"])} and free; {freed["from"]} is told.'
+    told_to = f'"{freed["name"]}" is {as_words(freed["status"])} and free; {freed["from"]} is told.'
     echo_lines(wrapped(told_to, columns()))
 
 
-def _looked(
+def _read_agents(
     call: Call, request: ListAgents
 ) -> tuple[tuple[dict[str, Any], ...], list[dict[str, Any]], dict[str, str], int]:
     """The requested agents; of the others, those that still hold something, because somebody should know; and what each
@@ -95,7 +95,7 @@ def _lines(agent: dict[str, Any], did: str, now: int, room: int) -> Iterator[str
         yield from wrapped(about, room, "  ")
     if "current_task" in agent:
         task = agent["current_task"]
-        state = f"({said(task['status'])})"
+        state = f"({as_words(task['status'])})"
         yield f"  on     {fit(task['name'], room - 10 - width(state))} {state}"
         yield f"         {dim(agent['current_task_id'])}"
     if (progress := seen.get("last_progress")) is not None:
@@ -110,7 +110,7 @@ def _lines(agent: dict[str, Any], did: str, now: int, room: int) -> Iterator[str
     yield dim(f"  {agent['id']}")
 
 
-def _freed(call: Call, text: str, reason: str | None) -> dict[str, Any]:
+def _free_task(call: Call, text: str, reason: str | None) -> dict[str, Any]:
     task = thing_meant(call, text, exact=True)
     if not isinstance(task, Task):
         raise NotFound(f"{one_line(task.name)} is a workflow; agents hold tasks", hint="`handrail agents` shows whose")
@@ -124,7 +124,7 @@ def _freed(call: Call, text: str, reason: str | None) -> dict[str, Any]:
     return {"id": task.id, "name": task.name, "status": freed.shown_status, "from": name}
 
 
-def nobody_like_that(unit: UnitOfWork, unknown: AgentNotFound) -> AgentNotFound:
+def unknown_agent(unit: UnitOfWork, unknown: AgentNotFound) -> AgentNotFound:
     """The refusal for an unknown agent, in a person's terms: it names the command that lists known ones."""
     newest = unit.select(Agent, Query((), ("-created_at", "-id"), NAMED))
     names = ", ".join(one_line(agent.name) for agent in newest)

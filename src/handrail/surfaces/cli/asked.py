@@ -33,11 +33,11 @@ APPROVE = "approve"
 
 def asked_about(call: Call, text: str | None) -> Asked:
     """The gate that is meant, about the current document."""
-    known, run = _meant(call, text)
+    known, run = _waiting_gate_meant(call, text)
     return asked_now(call.work, known, documents_of(call, run))
 
 
-def _meant(call: Call, text: str | None) -> tuple[Gate, PipelineRun]:
+def _waiting_gate_meant(call: Call, text: str | None) -> tuple[Gate, PipelineRun]:
     conditions = (("kind", DECISION), ("status", GATE_MACHINE.initial))
     every = call.work.select(Gate, Query(conditions, ("created_at",), LOOKED_AT))
     waiting = [(gate, run) for gate in every if (run := _run_here(call, gate)) is not None]

@@ -58,7 +58,7 @@ def list_(root: Path | None, as_json: bool, **options: Any) -> None:
 @common_options
 def show(name: str, limit: int, root: Path | None, as_json: bool, **options: Any) -> None:
     """Show the entries of the board NAME, sorted by key."""
-    looked = in_one_look(root, options, lambda call: _looked(call, name, limit))
+    looked = in_one_look(root, options, lambda call: _read_board(call, name, limit))
     if as_json:
         page = {"entries": [snapshot(entry) for entry in looked.found.entries], "total": looked.found.total}
         echo_json({"namespace": name, **page})
@@ -74,21 +74,21 @@ def get(key: str, root: Path | None, as_json: bool, **options: Any) -> None:
 
     A key without a board's name is on the board `default`.
     """
-    entry, lines = in_one_look(root, options, lambda call: _got(call, key))
+    entry, lines = in_one_look(root, options, lambda call: _read_entry(call, key))
     if as_json:
         echo_json(snapshot(entry))
         return
     echo_lines(lines)
 
 
-class _Looked(NamedTuple):
+class _BoardRead(NamedTuple):
     """The entries of a board, and the lines that show them."""
 
     found: Found
     lines: list[str]
 
 
-def _looked(call: Call, name: str, limit: int) -> _Looked:
+def _read_board(call: Call, name: str, limit: int) -> _BoardRead:
     check_board(name)
     found = search(call.work, Sought(name), limit)
     room = columns()
@@ -98,15 +98,15 @@ def _looked(call: Call, name: str, limit: int) -> _Looked:
         lines = [f"Nothing stands on the board {name}{did_you_mean(name, others)}. `handrail board` lists boards."]
     elif found.total is not None and found.total > len(found.entries):
         lines.append(f"{found.total - len(found.entries)} more; --limit {MOST} shows more of them.")
-    return _Looked(found, lines)
+    return _BoardRead(found, lines)
 
 
-def _got(call: Call, text: str) -> tuple[BoardEntry, list[str]]:
+def _read_entry(call: Call, text: str) -> tuple[BoardEntry, list[str]]:
     key = key_of(typed_text(text))
     entry = standing(call.work, key.id)
     if entry is None:
         raise NotFound(f"nothing stands under {key.id}", hint=f"`handrail board show {key.board}` lists what does")
-    return entry, list(_whole(call, entry, columns()))
+    return entry, list(_entry_lines(call, entry, columns()))
 
 
 # -- drawing ----------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _entry(call: Call, entry: BoardEntry, room: int) -> Iterator[str]:
     yield dim(f"  {fit(_facts(call, entry), room - 2)}")
 
 
-def _whole(call: Call, entry: BoardEntry, room: int) -> Iterator[str]:
+def _entry_lines(call: Call, entry: BoardEntry, room: int) -> Iterator[str]:
     yield from (bold(line) for line in wrapped(entry.id, room))
     yield from (dim(line) for line in wrapped(_facts(call, entry), room))
     value = entry.value["value"]

@@ -15,7 +15,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 def change_lines(change: Change, project: Path) -> Iterator[str]:
     """One file: its name, its purpose, and the difference line by line."""
-    yield bold(short(change.file, project)) + _about(change)
+    yield bold(short(change.file, project)) + _purpose(change)
     for line in _diff(change, project):
         colour = _COLOURS.get(line[:1])
         yield styled(line, fg=colour) if colour else line
@@ -31,7 +31,7 @@ def action(change: Change) -> str:
     return "delete" if change.after is None else "make" if change.before is None else "change"
 
 
-def _about(change: Change) -> str:
+def _purpose(change: Change) -> str:
     if change.purposes:
         return f"  {'; '.join(change.purposes)}"
     return "  deleted" if change.after is None else ""

@@ -96,8 +96,8 @@ def headline(name: str, about: Sequence[str], room: int) -> Iterator[str]:
     """A name in bold with what belongs to it, such as its id: beside it, or below it if a narrow terminal would leave
     nothing of the name. What belongs to it may be coloured and is never cut."""
     beside = _GAP.join(about)
-    if fits_beside(width(one_line(name)), _seen(beside), room):
-        yield f"{bold(fit(name, room - _seen(beside) - len(_GAP)))}{_GAP}{beside}"
+    if fits_beside(width(one_line(name)), _visible_width(beside), room):
+        yield f"{bold(fit(name, room - _visible_width(beside) - len(_GAP)))}{_GAP}{beside}"
         return
     yield from (bold(line) for line in wrapped(name, room))
     yield from packed(about, room, _GAP)
@@ -107,7 +107,7 @@ def packed(parts: Sequence[str], room: int, indent: str = "") -> Iterator[str]:
     """Parts side by side, as many per line as fit; none is broken. They may be coloured."""
     line = ""
     for part in parts:
-        if line and len(indent) + _seen(line) + len(_GAP) + _seen(part) > room:
+        if line and len(indent) + _visible_width(line) + len(_GAP) + _visible_width(part) > room:
             yield indent + line
             line = part
         else:
@@ -116,7 +116,7 @@ def packed(parts: Sequence[str], room: int, indent: str = "") -> Iterator[str]:
         yield indent + line
 
 
-def _seen(text: str) -> int:
+def _visible_width(text: str) -> int:
     """The width of a text that may contain colours."""
     return width(_LOOKS_CODE.sub("", text))
 
@@ -236,7 +236,7 @@ def mark(status: str) -> str:
     return paint(_LOOKS.get(status, (" ", None))[0], status)
 
 
-def said(status: str) -> str:
+def as_words(status: str) -> str:
     """A state in plain words."""
     return status.replace("_", " ")
 

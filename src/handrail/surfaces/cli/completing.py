@@ -66,7 +66,7 @@ def words(*known: str) -> Completer:
 # -- from the store ---------------------------------------------------------------------------------------------------
 
 
-def _look(ctx: click.Context, work: Callable[[Call], list[Offer]]) -> list[Offer]:
+def _ask_store(ctx: click.Context, work: Callable[[Call], list[Offer]]) -> list[Offer]:
     from handrail.surfaces.cli.plan import in_one_look  # noqa: PLC0415 - as above
 
     options = {name: ctx.params.get(name) for name in ("db", "global_store")}
@@ -74,10 +74,10 @@ def _look(ctx: click.Context, work: Callable[[Call], list[Offer]]) -> list[Offer
 
 
 def _from_store(find: Callable[[Call, str], Iterable[Offer]]) -> Completer:
-    return _offering(lambda ctx, incomplete: _look(ctx, lambda call: list(find(call, incomplete))))
+    return _offering(lambda ctx, incomplete: _ask_store(ctx, lambda call: list(find(call, incomplete))))
 
 
-def _named(key: str, name: str, about: str, incomplete: str) -> Offer:
+def _offer(key: str, name: str, about: str, incomplete: str) -> Offer:
     """By id if one is being typed or the name is not plain words; otherwise by name."""
     by_id = incomplete.startswith(_IDS) or not _is_safe(name)
     return (key, f"{name}, {about}") if by_id else (name, f"{about}, {key}")
@@ -87,7 +87,7 @@ def _workflows(call: Call, incomplete: str) -> Iterator[Offer]:
     from handrail.toolsets.here import open_workflows  # noqa: PLC0415 - as above
 
     for one in open_workflows(call, MOST):
-        yield _named(one.id, one.name, one.status.replace("_", " "), incomplete)
+        yield _offer(one.id, one.name, one.status.replace("_", " "), incomplete)
 
 
 def _tasks(call: Call, incomplete: str) -> Iterator[Offer]:
@@ -101,7 +101,7 @@ def _tasks(call: Call, incomplete: str) -> Iterator[Offer]:
         for task in found:
             state = "ready" if task.status == "pending" and can_move(task) else task.shown_status.replace("_", " ")
             about = f"{state} in {workflow.name}"
-            yield _named(task.id, task.name, about, incomplete)
+            yield _offer(task.id, task.name, about, incomplete)
 
 
 def _tasks_of(call: Call, workflow_id: str, incomplete: str) -> list[Task]:

@@ -90,7 +90,7 @@ def completion(
         told = [{"file": change.file, "action": action(change)} for change in changes]
         echo_json({"shell": meant, "wrote": bool(changes), "changes": told})
         return
-    echo_lines(wrapped(_said(meant, place, changes, remove=remove), columns()))
+    echo_lines(wrapped(_outcome(meant, place, changes, remove=remove), columns()))
 
 
 def script(shell: str) -> str:
@@ -124,7 +124,7 @@ def _changes(files: ClientFiles, where: ShellFiles, shell: str, *, remove: bool)
     return [change for change in made if change.before != change.after]
 
 
-def _said(shell: str, place: Place, changes: list[Change], *, remove: bool) -> str:
+def _outcome(shell: str, place: Place, changes: list[Change], *, remove: bool) -> str:
     if not changes:
         return "Nothing of it is there." if remove else "It is installed already."
     if remove:

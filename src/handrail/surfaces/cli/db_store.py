@@ -87,9 +87,9 @@ def free_name(path: Path) -> Path:
 
 def told_to_git(place: Place, file: Path) -> str:
     """What to say about a store in a file that git would commit; empty if there is nothing to say."""
-    from handrail.outside.git_ignoring import would_be_taken  # noqa: PLC0415 - only here
+    from handrail.outside.git_ignoring import git_would_commit  # noqa: PLC0415 - only here
 
-    if not would_be_taken(file, place.project):
+    if not git_would_commit(file, place.project):
         return ""
     name = Path(os.path.realpath(file)).relative_to(place.project.resolve()).as_posix()
     return f"git does not ignore {name}, which holds everything that was recorded: add /{name}* to .gitignore"

@@ -105,21 +105,21 @@ def _decide(
             say = click.prompt(CHANGE, default="", show_default=False, prompt_suffix=" ").strip()
         done = _answer(root, options, seen.gate.id, word, say or None)
         if isinstance(done, dict):
-            return _say(done, as_json=False)
+            return _print_answer(done, as_json=False)
         seen = done  # changed while it was being read: show and ask again
     done = _answer(root, options, text, word, say)
     if isinstance(done, Asked):
-        raise _changed(done, word, as_json=as_json)
-    return _say(done, as_json=as_json)
+        raise _show_and_refuse(done, word, as_json=as_json)
+    return _print_answer(done, as_json=as_json)
 
 
 def _answer(
     root: Path | None, options: dict[str, Any], text: str | None, word: str | None, say: str | None
 ) -> dict[str, Any] | Asked:
-    return in_one_look(root, options, lambda call: _answered(call, text, word, say))
+    return in_one_look(root, options, lambda call: _answer_in_unit(call, text, word, say))
 
 
-def _answered(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any] | Asked:
+def _answer_in_unit(call: Call, text: str | None, word: str | None, say: str | None) -> dict[str, Any] | Asked:
     """What was answered or, if the current document was not shown to anybody, the open gate about it."""
     asked = asked_about(call, text)
     check_person(call, "decides", asked.run)
@@ -141,7 +141,7 @@ def _word(asked: Asked, word: str | None) -> str:
     return answer
 
 
-def _changed(asked: Asked, word: str | None, *, as_json: bool) -> IllegalTransition:
+def _show_and_refuse(asked: Asked, word: str | None, *, as_json: bool) -> IllegalTransition:
     """The refusal of an answer about something outdated, printed below the current version."""
     if not as_json:
         _show(asked)
@@ -154,7 +154,7 @@ def _changed(asked: Asked, word: str | None, *, as_json: bool) -> IllegalTransit
     )
 
 
-def _say(done: dict[str, Any], *, as_json: bool) -> None:
+def _print_answer(done: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         echo_json(done)
         return

@@ -15,7 +15,7 @@ from handrail.kernel.clock import iso_time
 from handrail.kernel.query import CHUNK, Query
 from handrail.operation import Call
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.columns import bold, columns, dim, fit, said, width, wrapped
+from handrail.surfaces.cli.columns import as_words, bold, columns, dim, fit, width, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant
 from handrail.surfaces.cli.render import echo_json, echo_lines
@@ -73,7 +73,7 @@ def drawn(found: list[Decision], room: int) -> Iterator[str]:
             yield from wrapped(decision.reasoning, room, "  ")
         if decision.trade_offs:
             yield from wrapped(f"trade-offs: {decision.trade_offs}", room, "  ")
-        kind = f"{said(decision.category)}, " if decision.category else ""
+        kind = f"{as_words(decision.category)}, " if decision.category else ""
         made = f"{decision.note.id}, {kind}{day(decision.note.created_at)}, in {decision.task}"
         yield from (dim(line) for line in wrapped(made, room, "  "))
         if decision.replaced_by is not None:

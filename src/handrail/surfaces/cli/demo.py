@@ -59,17 +59,17 @@ class Terminal:
 
     def decide(self, call: Call) -> tuple[str, str]:
         """Shows the document, asks, and answers the gate as `handrail approve` and `handrail reject` do."""
-        asked: Asked = call.ledger.run(YOU, lambda unit: asked_about(_in(call, unit), None))
+        asked: Asked = call.ledger.run(YOU, lambda unit: asked_about(_with_unit(call, unit), None))
         for text in asked_lines(asked, columns()):
             click.echo(text)
         click.echo()
-        word = self._word(asked)
+        word = self._ask_for_answer(asked)
         say = self._ask("What is to change?", "") if word == REJECT else ""
         files = call.specs(call.here.repository).texts(asked.run.workspace)
         call.ledger.run(YOU, lambda unit: answer_gate(unit, asked.gate, word, say or None, files), writing=True)
         return word, say
 
-    def _word(self, asked: Asked) -> str:
+    def _ask_for_answer(self, asked: Asked) -> str:
         options = click.Choice(list(asked.gate.options))
         if self._headless:
             click.echo(f"Your answer ({', '.join(options.choices)}): {APPROVE}")
@@ -86,7 +86,7 @@ def _coloured(text: str, colour: str | None) -> str:
     return text if colour is None else styled(text, fg=colour)
 
 
-def _in(call: Call, unit: object) -> Call:
+def _with_unit(call: Call, unit: object) -> Call:
     return msgspec.structs.replace(call, unit=unit)
 
 

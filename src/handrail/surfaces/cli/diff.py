@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from handrail.domain.journal.file_changes import LETTERS, lines_told, told, totals
+from handrail.domain.journal.file_changes import LETTERS, lines_in_words, totals, totals_in_words
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
 from handrail.operation import Call
@@ -98,8 +98,8 @@ def stat_lines(found: Difference, room: int) -> Iterator[str]:
     files = found.report["files"]
     names = widest((_shown_name(change["path"]) for change in files), room - 24)
     for change in files:
-        yield f"{LETTERS[change['change']]} {pad(_shown_name(change['path']), names)}  {lines_told(change)}"
-    yield dim(told(totals(files))) if files else found.nothing
+        yield f"{LETTERS[change['change']]} {pad(_shown_name(change['path']), names)}  {lines_in_words(change)}"
+    yield dim(totals_in_words(totals(files))) if files else found.nothing
     for warning in found.warnings:
         yield from wrapped(warning, room)
 

@@ -37,10 +37,10 @@ def doctor(start: bool, root: Path | None, as_json: bool, **options: Any) -> Non
     if options.get("db") or options.get("global_store"):
         raise InvalidParams("doctor looks at the store that clients use", hint="leave out --db and --global")
     findings = []
-    for finding in _look(place_of(root), starts_all=start):
+    for finding in _findings(place_of(root), starts_all=start):
         findings.append(finding)
         if not as_json:
-            _tell(finding)
+            _print_finding(finding)
     wrong = sum(finding.level == "broken" for finding in findings)
     if as_json:
         echo_json({"broken": wrong, "findings": findings})
@@ -49,7 +49,7 @@ def doctor(start: bool, root: Path | None, as_json: bool, **options: Any) -> Non
     sys.exit(EXIT_REFUSED if wrong else 0)
 
 
-def _look(place: Place, *, starts_all: bool) -> Iterator[Finding]:
+def _findings(place: Place, *, starts_all: bool) -> Iterator[Finding]:
     from handrail.outside.client_files import ClientFiles, this_machine  # noqa: PLC0415 - not to show help
     from handrail.outside.world import SystemClock  # noqa: PLC0415 - as above
     from handrail.settings import Settings  # noqa: PLC0415 - as above
@@ -77,7 +77,7 @@ def _look(place: Place, *, starts_all: bool) -> Iterator[Finding]:
     yield from client_checks.check_instructions(patient)
 
 
-def _tell(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     word, colour = SHOWN[finding.level]
     first, *more = wrapped(f"{finding.check}: {finding.what}", columns(), INNER)
     click.echo(f"{styled(word, fg=colour)} {first.removeprefix(INNER)}")

@@ -91,7 +91,7 @@ def export(
     report` prints the same report as md.
     """
     chosen = form or _form_of(output) or ("json" if as_json else "html")
-    made = in_one_look(root, options, lambda call: _made(call, workflow, chosen, whole=options["whole"]))
+    made = in_one_look(root, options, lambda call: _export_as(call, workflow, chosen, whole=options["whole"]))
     target = output or (Path(f"{_file_name(made.name)}.html") if chosen == "html" and _is_terminal() else None)
     if target is None or str(target) == "-":
         click.echo(_harmless(made.text) if _is_terminal() else made.text, nl=False, color=True)
@@ -130,7 +130,7 @@ def _harmless(text: str) -> str:
     return "".join(sign if sign.isprintable() or sign in "\n\t" else "\ufffd" for sign in text)
 
 
-def _made(call: Call, workflow: str | None, form: str, *, whole: bool) -> Made:
+def _export_as(call: Call, workflow: str | None, form: str, *, whole: bool) -> Made:
     meant = workflow_meant_or_open(call, workflow)
     if form in REPORTS:
         return Made(meant.name, REPORTS[form](call, meant))
@@ -142,8 +142,8 @@ def _made(call: Call, workflow: str | None, form: str, *, whole: bool) -> Made:
         chart = mermaid.draw(plan, whole=whole)
         remark = f"{chart.drawn} of {len(plan.tasks):,} tasks are drawn; --all draws all of them"
         return Made(meant.name, chart.text, remark if chart.drawn < len(plan.tasks) else "")
-    unsaid = checklist.unsaid(plan) if form == "checklist" else []
-    remark = f"A check list leaves out: {', '.join(unsaid)}. --format jsonl has everything." if unsaid else ""
+    left_out = checklist.left_out(plan) if form == "checklist" else []
+    remark = f"A check list leaves out: {', '.join(left_out)}. --format jsonl has everything." if left_out else ""
     return Made(meant.name, PLANS[form](plan), remark)
 
 

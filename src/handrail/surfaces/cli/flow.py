@@ -97,7 +97,7 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: An
     one. Where a flow asks or reviews less than the bundled one, that is noted but is not a problem.
     """
     flows = flows_of(root)
-    checked = [_checked(flows, target) for target in targets] if targets else list(flows.entries())
+    checked = [_check_target(flows, target) for target in targets] if targets else list(flows.entries())
     broken = [item for item in checked if isinstance(item, BrokenFlow)]
     weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
     from handrail.outside.flow_mistakes import mistakes_in  # noqa: PLC0415 - it reads YAML, which is slow to import
@@ -161,7 +161,7 @@ def flows_of(root: Path | None) -> FlowFiles:
     return FlowFiles(standard_flows(home=place.home, project=place.project))
 
 
-def _checked(flows: FlowFiles, target: str) -> LoadedFlow | BrokenFlow:
+def _check_target(flows: FlowFiles, target: str) -> LoadedFlow | BrokenFlow:
     file = Path(target)
     if is_written_name(file.name):
         return flows.checked(file.absolute())

@@ -112,7 +112,7 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **optio
     checked: list[LoadedGuide | BrokenGuide] = []
     if targets:
         for target in targets:
-            checked.append(_checked(guides, target))
+            checked.append(_check_target(guides, target))
     else:
         checked = [*guides.guides(), *guides.problems()]
     broken = [item for item in checked if isinstance(item, BrokenGuide)]
@@ -169,7 +169,7 @@ def guides_of(root: Path | None, options: dict[str, Any]) -> GuideFiles:
     return assemble(place, settings_of(place, options)).guides
 
 
-def _checked(guides: GuideFiles, target: str) -> LoadedGuide | BrokenGuide:
+def _check_target(guides: GuideFiles, target: str) -> LoadedGuide | BrokenGuide:
     file = Path(target)
     if file.is_file():
         folder = GuideFiles(
@@ -242,11 +242,11 @@ def _guide_lines(guide: Guide, item: LoadedGuide, room: int) -> Iterator[str]:
         yield ""
         yield from (bold(line) for line in wrapped(f"{number}. {step.title} [{step.id}]", room))
         if step.run_condition is not None:
-            yield from _noted(f"when {describe(step.run_condition)}", room)
+            yield from _note_lines(f"when {describe(step.run_condition)}", room)
         yield from kept_in_shape("\n".join((*step.guidance, step.prompt.rstrip())), room, _INNER)
         if step.validation_criteria is not None:
-            yield from _noted("its output is checked by workflow_validate", room)
+            yield from _note_lines("its output is checked by workflow_validate", room)
 
 
-def _noted(text: str, room: int) -> Iterator[str]:
+def _note_lines(text: str, room: int) -> Iterator[str]:
     return (styled(line, fg="cyan") for line in wrapped(text, room, _INNER))

@@ -73,7 +73,7 @@ def pre_commit(refuse: bool, **store: Any) -> None:
         return
     if looked is None or not looked.kept:
         return
-    for line in _told(looked):
+    for line in _warning_lines(looked):
         click.echo(line, err=True)
     if refuse:
         click.echo("handrail: nothing is committed; leave these files out, wait, or ask their agents.", err=True)
@@ -88,7 +88,7 @@ def pre_tool_use(refuse: bool, **store: Any) -> None:
     Reads the hook's JSON and prints its answer, or nothing.
     """
     try:
-        answer = _in_time(EDIT_S, lambda: answer_to(_given(), refuse=refuse, **store))
+        answer = _in_time(EDIT_S, lambda: answer_to(_read_stdin(), refuse=refuse, **store))
     except Exception:  # noqa: BLE001 - nothing that fails here may stop an agent
         return
     if answer is not None:
@@ -111,10 +111,10 @@ def answer_to(given: bytes, *, refuse: bool, **store: Any) -> dict[str, Any] | N
     if place is None:
         return None
     project, file = place
-    looked = _look(project, [file], store)
+    looked = _reservations_of(project, [file], store)
     if looked is None or not looked.kept:
         return None
-    words = f"{_line(file)} is kept by {'; and by '.join(_by(kept, looked.now) for kept in looked.kept)}"
+    words = f"{_line(file)} is kept by {'; and by '.join(_holder_and_reason(kept, looked.now) for kept in looked.kept)}"
     about: dict[str, Any] = {"hookEventName": "PreToolUse"}
     if refuse:
         reason = f"{words}. Work on something else until then, or ask with message_send."
@@ -123,7 +123,7 @@ def answer_to(given: bytes, *, refuse: bool, **store: Any) -> dict[str, Any] | N
     return {"systemMessage": words, "hookSpecificOutput": {**about, "additionalContext": told}}
 
 
-def _given() -> bytes:
+def _read_stdin() -> bytes:
     """All of standard input. Not through the buffered stream: that cannot be abandoned half-way."""
     found = bytearray()
     while len(found) < MOST_STDIN and (chunk := os.read(0, 1 << 16)):
@@ -149,7 +149,7 @@ def _look_at_staged(store: dict[str, Any]) -> Looked | None:
         environment={"GIT_INDEX_FILE": str(here / index)} if index else None,
     )
     files = [path_text(name) for name in listed.split(b"\0") if name]
-    return _look(find_project(Path(repository.top)), files, store) if files else None
+    return _reservations_of(find_project(Path(repository.top)), files, store) if files else None
 
 
 def _place_of(file: Path, started: Path) -> tuple[Path, str] | None:
@@ -165,7 +165,7 @@ def _place_of(file: Path, started: Path) -> tuple[Path, str] | None:
     return find_project(top), path_text(name.replace(os.sep.encode(), b"/"))
 
 
-def _look(project: Path, files: Sequence[str], store: dict[str, Any]) -> Looked | None:
+def _reservations_of(project: Path, files: Sequence[str], store: dict[str, Any]) -> Looked | None:
     """What others have reserved of these files; None if nothing was ever stored."""
     from handrail import __version__  # noqa: PLC0415 - as above
     from handrail.outside.trusted_stores import lies_outside  # noqa: PLC0415 - as above
@@ -216,17 +216,17 @@ def _in_time(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
     return done[0] if done else None
 
 
-def _told(looked: Looked) -> list[str]:
+def _warning_lines(looked: Looked) -> list[str]:
     lines = ["handrail: others keep files for themselves that are in this commit:"]
     for kept in looked.kept:
-        lines.append(f"  {_by(kept, looked.now)}")
+        lines.append(f"  {_holder_and_reason(kept, looked.now)}")
         lines += [f"    {_line(path)}" for path in kept.files[:SHOWN_FILES]]
         if len(kept.files) > SHOWN_FILES:
             lines.append(f"    and {len(kept.files) - SHOWN_FILES} more")
     return lines
 
 
-def _by(kept: Kept, now: int) -> str:
+def _holder_and_reason(kept: Kept, now: int) -> str:
     """Who reserved it, until when, and why. Names and reasons are agents' own words: kept short and on one line."""
     reservation = kept.reservation
     until = time.strftime("%H:%M", time.localtime(reservation.expires_at / 1000))

@@ -20,7 +20,7 @@ NewCode = Callable[[float], str]
 def run_http(place: Place, settings: Settings, *, address: str, token: str, when_ready: Callable[[str], None]) -> None:
     """Serves tools until told to stop, then ends the process. `when_ready` gets the address to give to clients. The
     caller must already have refused what cannot be served: here only a client would notice."""
-    bound, at = _bound(settings, address, token)
+    bound, at = _bind(settings, address, token)
     endpoint = build_endpoint(place, settings, at, guard_of(settings, token, at.port))
     sys.exit(serve_http(endpoint, bound, when_ready=lambda: when_ready(_url(at))))
 
@@ -37,12 +37,12 @@ def run_page(
     """The same with the page beside the tools. `owner` signs in with the codes that `when_ready` may make."""
     from handrail.page_wiring import build_page  # noqa: PLC0415 - `serve --http` has no page
 
-    bound, at = _bound(settings, address, token)
+    bound, at = _bind(settings, address, token)
     page = build_page(place, settings, at, guard_of(settings, token, at.port), owner=owner)
     sys.exit(serve_http(page, bound, when_ready=lambda: when_ready(_url(at), page.sign_in.new_code)))
 
 
-def _bound(settings: Settings, address: str, token: str) -> tuple[socket, HttpAddress]:
+def _bind(settings: Settings, address: str, token: str) -> tuple[socket, HttpAddress]:
     """The socket to serve on, and where it is."""
     host, port = parse_address(address)
     problem = binding_problem(host, guard_of(settings, token))

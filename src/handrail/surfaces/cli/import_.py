@@ -43,7 +43,7 @@ from handrail.operation import Call
 from handrail.outside.plan_files import read_text, text_of
 from handrail.settings import Settings
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.columns import columns, counted, hanging, one_line, said, wrapped
+from handrail.surfaces.cli.columns import as_words, columns, counted, hanging, one_line, wrapped
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, typed_text
 from handrail.surfaces.cli.plan import workflow_meant
 from handrail.surfaces.cli.progress import progress
@@ -64,7 +64,7 @@ class Given(NamedTuple):
     """True if the person chose a name: then it is a plan of its own, wherever it comes from."""
 
 
-class Told(msgspec.Struct, kw_only=True):
+class Summary(msgspec.Struct, kw_only=True):
     """The result of an import, or what it would be."""
 
     file: str
@@ -128,7 +128,7 @@ def import_(
     place = place_of(root)
     is_piped = str(file) == "-"
     file_name = "standard input" if is_piped else typed_text(file.name)
-    name, tag = (typed_text(said) if said is not None else None for said in (name, options["tag"]))
+    name, tag = (typed_text(text) if text is not None else None for text in (name, options["tag"]))
     text = text_of(sys.stdin.buffer, file_name) if is_piped else read_text(file)
     form = options["form"] or format_of(text, "" if is_piped else str(file))
     if name is not None and not name.strip():
@@ -149,10 +149,10 @@ def import_(
         document = one_after_the_other(document)
     given = Given(document, Source(file_name, form), into, name is not None)
     if dry_run:
-        told = _look_ahead(place, settings_of(place, options), given)
+        summary = _look_ahead(place, settings_of(place, options), given)
     else:
-        told = _import(assemble(place, settings_of(place, options)).call, given, quiet=as_json)
-    echo_json(told) if as_json else echo_lines(_lines(told))
+        summary = _import(assemble(place, settings_of(place, options)).call, given, quiet=as_json)
+    echo_json(summary) if as_json else echo_lines(_lines(summary))
 
 
 def _reference(file: Path, place: Place) -> str:
@@ -169,26 +169,26 @@ def _reference(file: Path, place: Place) -> str:
 # -- plans ------------------------------------------------------------------------------------------------------------
 
 
-def _look_ahead(place: Place, settings: Settings, given: Given) -> Told:
+def _look_ahead(place: Place, settings: Settings, given: Given) -> Summary:
     """What an import would do, without creating a store."""
     ledger = looking_ledger(place, settings, ledger_at(place, settings))
     call = assemble(place, settings, ledger=ledger).call
-    return call.ledger.run(person(), lambda unit: _foreseen(msgspec.structs.replace(call, unit=unit), given))
+    return call.ledger.run(person(), lambda unit: _dry_run(msgspec.structs.replace(call, unit=unit), given))
 
 
-def _foreseen(call: Call, given: Given) -> Told:
+def _dry_run(call: Call, given: Given) -> Summary:
     """What an import would do."""
     document = fitted(given.document, call.work.now_ms())
     check_document(document)
     if given.into is None:
         _check_not_here(call, document, given)
         remarks = [*document.remarks, *oddities(document.tasks), *_nobodys(document.tasks)]
-        told = {"added": len(document.tasks), "status": document.status or "", "remarks": remarks}
-        return _told(given, document, None, **told, dry_run=True)
+        fields = {"added": len(document.tasks), "status": document.status or "", "remarks": remarks}
+        return _summary(given, document, None, **fields, dry_run=True)
     workflow = _to_extend(call, given.into)
     new = what_is_new(call.work, workflow, document)
     check_addable(call.work, workflow, new)
-    return _told(
+    return _summary(
         given,
         document,
         workflow,
@@ -201,7 +201,7 @@ def _foreseen(call: Call, given: Given) -> Told:
     )
 
 
-def _import(call: Call, given: Given, *, quiet: bool) -> Told:
+def _import(call: Call, given: Given, *, quiet: bool) -> Summary:
     """Creates the plan in as many units of work as it needs: one, unless it is huge."""
     document = fitted(given.document, call.ledger.run(person(), lambda unit: unit.now_ms()))
     renamed: list[str] = []
@@ -232,7 +232,7 @@ def _import(call: Call, given: Given, *, quiet: bool) -> Told:
                 _say_how_to_go_on(given, key, added, laid.left)
                 raise
             added, units = added + laid.added, units + 1
-    return _told(
+    return _summary(
         given,
         document,
         laid.workflow,
@@ -287,9 +287,9 @@ def _say_how_to_go_on(given: Given, workflow_id: str, added: int, left: int) -> 
     )
 
 
-def _told(given: Given, document: PlanDocument, workflow: Workflow | None, **what: Any) -> Told:
+def _summary(given: Given, document: PlanDocument, workflow: Workflow | None, **what: Any) -> Summary:
     states = Counter(task.status for task in document.tasks)
-    return Told(
+    return Summary(
         file=given.source.file,
         format=given.source.format,
         name=workflow.name if workflow is not None else document.name,
@@ -300,37 +300,43 @@ def _told(given: Given, document: PlanDocument, workflow: Workflow | None, **wha
     )
 
 
-def _lines(told: Told) -> list[str]:
+def _lines(summary: Summary) -> list[str]:
     room = columns()
-    total = sum(told.tasks.values())
-    states = ", ".join(f"{count:,} {said(state)}" for state, count in told.tasks.items())
-    about = f"{told.file}: {PLANS[told.format][0]}, {counted(total, 'task')}{f' ({states})' if states else ''}"
+    total = sum(summary.tasks.values())
+    states = ", ".join(f"{count:,} {as_words(state)}" for state, count in summary.tasks.items())
+    about = f"{summary.file}: {PLANS[summary.format][0]}, {counted(total, 'task')}{f' ({states})' if states else ''}"
     lines = [*wrapped(about, room)]
-    for remark in told.remarks:
+    for remark in summary.remarks:
         lines += hanging("- ", remark, room, "  ")
-    lines += wrapped(_outcome(told), room)
-    for name in told.renamed:
+    lines += wrapped(_outcome(summary), room)
+    for name in summary.renamed:
         lines += hanging("- ", f'"{name}" was renamed: another task here already has its name', room, "  ")
-    if told.added and not told.dry_run:
-        lines += wrapped(_what_now(told), room)
+    if summary.added and not summary.dry_run:
+        lines += wrapped(_what_now(summary), room)
     return lines
 
 
-def _outcome(told: Told) -> str:
+def _outcome(summary: Summary) -> str:
     """The result, or what it would be, in a sentence."""
-    if told.extended and not told.added:
-        return f'Nothing is new: "{told.name}" has all of it.'
-    if not told.extended:
-        called = f" ({told.workflow})" if told.workflow is not None else ""
-        would = ("would be", "It would be") if told.dry_run else ("was", "It is")
-        return f'"{told.name}"{called} {would[0]} imported. {would[1]} {said(told.status)}.'
-    left = f"; {counted(told.known, 'task')} left as {'it is' if told.known == 1 else 'they are'}" if told.known else ""
-    return f'"{told.name}": {counted(told.added, "task")} {"would be added" if told.dry_run else "added"}{left}.'
+    if summary.extended and not summary.added:
+        return f'Nothing is new: "{summary.name}" has all of it.'
+    if not summary.extended:
+        called = f" ({summary.workflow})" if summary.workflow is not None else ""
+        would = ("would be", "It would be") if summary.dry_run else ("was", "It is")
+        return f'"{summary.name}"{called} {would[0]} imported. {would[1]} {as_words(summary.status)}.'
+    left = (
+        f"; {counted(summary.known, 'task')} left as {'it is' if summary.known == 1 else 'they are'}"
+        if summary.known
+        else ""
+    )
+    return (
+        f'"{summary.name}": {counted(summary.added, "task")} {"would be added" if summary.dry_run else "added"}{left}.'
+    )
 
 
-def _what_now(told: Told) -> str:
-    ending = f"`handrail done {told.workflow} --abandon` gives it up"
-    back = "`handrail undo` takes the import back" if told.units == 1 else ending
+def _what_now(summary: Summary) -> str:
+    ending = f"`handrail done {summary.workflow} --abandon` gives it up"
+    back = "`handrail undo` takes the import back" if summary.units == 1 else ending
     return f"`handrail next` shows what can be started; {back}."
 
 
@@ -355,14 +361,14 @@ def _take_guide(text: str, file_name: str, name: str | None, place: Place, *, as
         target.parent.mkdir(parents=True, exist_ok=True)
         write_text(target, msgspec.json.format(msgspec.json.encode(guide), indent=2).decode() + "\n", replace=False)
     if as_json:
-        told = {
+        fields = {
             "file": file_name,
             "format": GUIDE,
             "guide": guide["id"],
             "written": typed_text(str(target)),
             "dry_run": dry_run,
         }
-        echo_json({**told, "steps": len(guide["steps"]), "remarks": taken.remarks})
+        echo_json({**fields, "steps": len(guide["steps"]), "remarks": taken.remarks})
         return
     room = columns()
     echo_lines(wrapped(f'{file_name}: the guide "{guide["name"]}", {counted(len(guide["steps"]), "step")}', room))

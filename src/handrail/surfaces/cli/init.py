@@ -61,7 +61,7 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
     known = files.manifest()
     chosen: list[Client] = []
     if remove:
-        todo = removal(known, files.read, _kept(files, known))
+        todo = removal(known, files.read, _files_to_keep(files, known))
     else:
         chosen = _chosen(files, options)
         asks = not (yes or only_print or as_json)
@@ -130,7 +130,7 @@ def _wanted(
     )
 
 
-def _kept(files: ClientFiles, known: Manifest) -> dict[str, str]:
+def _files_to_keep(files: ClientFiles, known: Manifest) -> dict[str, str]:
     """What --remove does not touch, and why: the database must stay out of everybody's commits while it is there, and a
     manifest that came with a repository must not reach files that init never writes."""
     strange = [written.file for written in known.files if not files.may_be_ours(written.file)]
@@ -143,7 +143,7 @@ def _kept(files: ClientFiles, known: Manifest) -> dict[str, str]:
 def _remove(files: ClientFiles, known: Manifest, todo: Plan) -> None:
     for change in todo.changes:
         files.apply(change)
-    kept = _kept(files, known)
+    kept = _files_to_keep(files, known)
     stuck = {left.file for left in todo.left} - set(kept)
     files.keep(Manifest(tuple(written for written in known.files if written.file in stuck)))
     # Only folders that a file of ours lay in: the manifest may have come with the repository.

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from handrail.domain.journal.file_changes import LETTERS, lines_told, told, totals
+from handrail.domain.journal.file_changes import LETTERS, lines_in_words, totals, totals_in_words
 from handrail.domain.journal.scope import areas_warned_of
 from handrail.domain.journal.timeline import Moment
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
 from handrail.surfaces.cli.columns import (
+    as_words,
     bold,
     counted,
     dim,
@@ -22,7 +23,6 @@ from handrail.surfaces.cli.columns import (
     mark,
     pad,
     paint,
-    said,
     widest,
     wrapped,
 )
@@ -51,7 +51,7 @@ def journal_lines(found: Journal, room: int) -> Iterator[str]:
     """A journal as lines of at most `room` columns."""
     thing: Task | Workflow = found.task or found.workflow
     state = found.task.shown_status if found.task is not None else found.workflow.status
-    yield from headline(thing.name, [dim(thing.id), paint(said(state), state)], room)
+    yield from headline(thing.name, [dim(thing.id), paint(as_words(state), state)], room)
     if found.task is not None:
         yield from wrapped(f'in "{found.workflow.name}" ({found.workflow.id})', room)
     if found.earlier:
@@ -123,29 +123,29 @@ def _text(moment: Moment) -> str:
         return f"issue{_category(moment)}: {' → '.join(parts) or text}"
     if moment.kind == "ended":
         took = f" after {spoken_time(moment.duration_ms)}" if moment.duration_ms is not None else ""
-        return f"{said(moment.status or '')}{took}{f': {text}' if text else ''}"
+        return f"{as_words(moment.status or '')}{took}{f': {text}' if text else ''}"
     if moment.kind == "asked":
         return f"{'review' if moment.status == 'review' else 'decision'} asked for: {text} ({moment.id})"
     if moment.kind == "answered":
         return f"answered by {moment.by or 'somebody'}: {text}"
     if moment.kind == "closed":
-        return f"the workflow was {said(moment.status or '')}"
+        return f"the workflow was {as_words(moment.status or '')}"
     return f"{moment.status}: {text}"
 
 
 def _category(moment: Moment) -> str:
-    return f" ({said(moment.category)})" if moment.category else ""
+    return f" ({as_words(moment.category)})" if moment.category else ""
 
 
 def _ending_lines(moment: Moment, room: int, *, whole: bool) -> Iterator[str]:
     """What a task's end recorded: files, what the agent says about its work, warnings."""
     indent = " " * (_TIME + 2)
     if moment.files:
-        yield from wrapped(told(totals(moment.files)), room, indent)
+        yield from wrapped(totals_in_words(totals(moment.files)), room, indent)
         most = MANY_FILES if whole else FEW_FILES
         outside = set(moment.unexpected)
         lines = [
-            lines_told(change) + (", outside its areas" if change["path"] in outside else "")
+            lines_in_words(change) + (", outside its areas" if change["path"] in outside else "")
             for change in moment.files[:most]
         ]
         inner = len(indent) + 4

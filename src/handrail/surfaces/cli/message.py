@@ -21,7 +21,7 @@ from handrail.operation import Call, Operation
 from handrail.surfaces.arguments import parse_arguments
 from handrail.surfaces.calling import run
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.agents import nobody_like_that
+from handrail.surfaces.cli.agents import unknown_agent
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, width, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of, typed_text
 from handrail.surfaces.cli.plan import in_one_look
@@ -72,7 +72,7 @@ def send(
     """
 
     def post(call: Call) -> tuple[dict[str, Any], str]:
-        answered = _meant(call, reply_to) if reply_to is not None else None
+        answered = _message_meant(call, reply_to) if reply_to is not None else None
         given = {
             "sender_id": HUMAN,
             "recipient_id": _agent_meant(call, typed_text(agent)),
@@ -105,10 +105,10 @@ def read(message_id: str, ack: bool, root: Path | None, as_json: bool, **options
     """
 
     def look(call: Call) -> tuple[dict[str, Any], list[str]]:
-        found = _meant(call, message_id)
+        found = _message_meant(call, message_id)
         given = {"id": found.id, "mark_read": found.recipient_id == HUMAN, "ack": ack}
         shown = message_get(call, parse_arguments(_BY_NAME["message_get"], given))
-        lines = [*_whole(call, shown, columns())]
+        lines = [*_message_lines(call, shown, columns())]
         if found.recipient_id == HUMAN and shown.get("requires_ack") and shown["acked_at"] is None:
             lines += ["", f"Its sender asks you to acknowledge it: handrail message read {found.id} --ack"]
         if found.recipient_id == HUMAN and found.sender_id != SYSTEM:
@@ -135,7 +135,7 @@ def thread(thread_id: str, root: Path | None, as_json: bool, **options: Any) -> 
         found = unit.select(Message, Query(threaded, ("created_at",), LISTED))
         total = unit.count(Message, Query(threaded))
         shown = [shown_message(one, unit.now_ms(), full=True) for one in found]
-        lines = [line for one in shown for line in (*_whole(call, one, columns()), "")][:-1]
+        lines = [line for one in shown for line in (*_message_lines(call, one, columns()), "")][:-1]
         if total > len(shown):
             lines += ["", f"{total - len(shown)} later ones are not shown."]
         return {"messages": shown, "total": total}, lines
@@ -171,10 +171,10 @@ def _inbox(call: Call) -> tuple[dict[str, Any], list[str]]:
     """What a person has not read, as a document and as lines."""
     page = message_list(call, parse_arguments(_BY_NAME["message_list"], _UNREAD))
     document: dict[str, Any] = msgspec.to_builtins(page)
-    return document, list(_drawn(call, document, columns()))
+    return document, list(_inbox_lines(call, document, columns()))
 
 
-def _drawn(call: Call, page: Mapping[str, Any], room: int) -> Iterator[str]:
+def _inbox_lines(call: Call, page: Mapping[str, Any], room: int) -> Iterator[str]:
     messages = page["messages"]
     if not messages:
         yield 'Nothing to read. Agents write to you with message_send to "human".'
@@ -186,14 +186,14 @@ def _drawn(call: Call, page: Mapping[str, Any], room: int) -> Iterator[str]:
         if number:
             yield ""
         for one in reversed(together):
-            yield from _line(call, one, room)
+            yield from _brief_lines(call, one, room)
     if page["total"] > len(messages):
         yield f"\n{page['total'] - len(messages)} more are unread."
     yield ""
     yield from wrapped("Read one: handrail message read ID", room)
 
 
-def _line(call: Call, one: Mapping[str, Any], room: int) -> Iterator[str]:
+def _brief_lines(call: Call, one: Mapping[str, Any], room: int) -> Iterator[str]:
     marks = [one["priority"]] if one["priority"] in ("high", "urgent") else []
     marks += ["to be acknowledged"] if one.get("requires_ack") else []
     ago = ", ".join([f"{spoken_time(call.work.now_ms() - one['created_at'])} ago", *marks])
@@ -203,7 +203,7 @@ def _line(call: Call, one: Mapping[str, Any], room: int) -> Iterator[str]:
     yield f"  {dim(one['id'])}"
 
 
-def _whole(call: Call, shown: Mapping[str, Any], room: int) -> Iterator[str]:
+def _message_lines(call: Call, shown: Mapping[str, Any], room: int) -> Iterator[str]:
     """One message with everything known about it."""
     now = call.work.now_ms()
     ago = f"{spoken_time(now - shown['created_at'])} ago"
@@ -261,10 +261,10 @@ def _agent_meant(call: Call, text: str) -> str:
             return found[0].id
         if call.work.select(Agent, Query((("name", text),), (), 1)):
             raise  # several have the name, and the refusal says which
-        raise nobody_like_that(call.work, unknown) from None
+        raise unknown_agent(call.work, unknown) from None
 
 
-def _meant(call: Call, text: str) -> Message:
+def _message_meant(call: Call, text: str) -> Message:
     """The message with this id, or whose id begins with it."""
     text = typed_text(text)
     exact = call.work.get(Message, text)
@@ -284,4 +284,4 @@ def _meant(call: Call, text: str) -> Message:
 
 def _thread_meant(call: Call, text: str) -> str:
     known = call.work.select(Message, Query((("thread_id", typed_text(text)),), ("created_at",), 1))
-    return known[0].thread_id if known else _meant(call, text).thread_id
+    return known[0].thread_id if known else _message_meant(call, text).thread_id

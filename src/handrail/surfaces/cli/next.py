@@ -116,7 +116,7 @@ def drawn(one: Startable, room: int) -> Iterator[str]:
     if not one.found.tasks:
         yield from wrapped(one.why, room, "  ")
         return
-    yield from wrapped(_places(one.found), room, "  ")
+    yield from wrapped(_what_to_start(one.found), room, "  ")
     names = widest((task.name for task in one.found.tasks), room)
     beside = fits_beside(names, MARK_COLUMNS + ID_COLUMNS, room)
     names = min(names, room - MARK_COLUMNS - ID_COLUMNS - 2 if beside else room - MARK_COLUMNS)
@@ -135,7 +135,7 @@ def drawn(one: Startable, room: int) -> Iterator[str]:
         yield from wrapped(in_the_way(conflict, one.now), room, "  ")
 
 
-def _places(found: NextTasksFound) -> str:
+def _what_to_start(found: NextTasksFound) -> str:
     running = len(found.running)
     places = f"{found.max_parallel} may run at once, {running} {'is' if running == 1 else 'are'} under way"
     if not found.recommended_count:

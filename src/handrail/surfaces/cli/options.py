@@ -182,14 +182,14 @@ def end_refused(refusal: Refusal, *, as_json: bool) -> NoReturn:
     if as_json:
         click.echo(encode({"error": error_object(refusal)}).decode())
     else:
-        _tell("refused", "red", f" {refusal.code}: {refusal.message}")
+        _print_wrapped("refused", "red", f" {refusal.code}: {refusal.message}")
         if refusal.hint:
-            _tell("hint", "cyan", f"    {refusal.hint}")
+            _print_wrapped("hint", "cyan", f"    {refusal.hint}")
     wrong_usage = isinstance(refusal, InvalidParams | SettingInvalid | ToolsetUnknown)
     sys.exit(EXIT_USAGE if wrong_usage else EXIT_REFUSED)
 
 
-def _tell(word: str, colour: str, text: str) -> None:
+def _print_wrapped(word: str, colour: str, text: str) -> None:
     """A line of a refusal, wrapped to fit. It may repeat what an agent wrote, which must not control the terminal."""
     from handrail.surfaces.cli.columns import columns, one_line, wrapped  # noqa: PLC0415 - only on the way out
 

@@ -79,7 +79,7 @@ def show(workspace: str, root: Path | None, as_json: bool, **options: Any) -> No
 def abandon(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
     """Abandon RUN. Its documents stay, but it cannot be resumed."""
     run = in_one_look(root, options, lambda call: abandon_run(call.work, run_meant(call, workspace)))
-    _say(
+    _print_result(
         as_json,
         {"workspace": run.workspace, "status": "abandoned"},
         f"{run.workspace} is abandoned; its documents stay.",
@@ -92,7 +92,7 @@ def abandon(workspace: str, root: Path | None, as_json: bool, **options: Any) ->
 def pause(workspace: str, root: Path | None, as_json: bool, **options: Any) -> None:
     """Pause RUN before its next phase."""
     run = in_one_look(root, options, lambda call: pause_run(call.work, run_meant(call, workspace)))
-    _say(as_json, {"workspace": run.workspace, "status": "paused"}, f"{run.workspace} stops at its next turn.")
+    _print_result(as_json, {"workspace": run.workspace, "status": "paused"}, f"{run.workspace} stops at its next turn.")
 
 
 @pipeline.command()
@@ -115,9 +115,9 @@ def resume(
     """Resume a paused RUN, or send it back to a phase."""
     going = Going(again_from, until, dict(_limit(text) for text in limits))
 
-    run = in_one_look(root, options, lambda call: _resumed(call, workspace, going))
+    run = in_one_look(root, options, lambda call: _resume_run(call, workspace, going))
     shown = {"workspace": run.workspace, "status": "in_progress", "limits": run.limits}
-    _say(as_json, shown, f"{run.workspace} continues at its agent's next call.")
+    _print_result(as_json, shown, f"{run.workspace} continues at its agent's next call.")
 
 
 @pipeline.command()
@@ -131,11 +131,11 @@ def fork(workspace: str, phase: str, name: str | None, root: Path | None, as_jso
     The new run starts with the documents of the phases before PHASE.
     """
     chosen: list[str] = []
-    made = in_one_look(root, options, lambda call: _forked(call, workspace, phase, name, chosen))
+    made = in_one_look(root, options, lambda call: _fork(call, workspace, phase, name, chosen))
     branch = f", on the branch {made['branch']}, which is yours to make" if made["branch"] else ""
     chose = name_in(made["workspace"])
     named = f" Its name is {chose}: letters, digits and hyphens." if name is not None and chose != name else ""
-    _say(as_json, made, f"{made['workspace']} goes on from {phase}{branch}.{named}")
+    _print_result(as_json, made, f"{made['workspace']} goes on from {phase}{branch}.{named}")
 
 
 @pipeline.command("import")
@@ -146,21 +146,21 @@ def import_(workspace: str, root: Path | None, as_json: bool, **options: Any) ->
 
     Its state is read from state.json.
     """
-    run, setbacks = _taken_over(root, options, workspace)
+    run, setbacks = _import_workspace(root, options, workspace)
     done = run.run_state().done
     shown = {
         "workspace": run.workspace,
         "workflow_id": run.id,
         "completed_phases": done,
-        "done_again": [{**one._asdict(), "told": one.told} for one in setbacks],
+        "done_again": [{**one._asdict(), "told": one.sentence} for one in setbacks],
     }
     said = [f"{run.workspace} is taken over after {done[-1] if done else 'its request'}."]
-    said += [f"{one.told}." for one in setbacks[:TOLD]]
+    said += [f"{one.sentence}." for one in setbacks[:TOLD]]
     said += [f"And {len(setbacks) - TOLD} more are done again."] if len(setbacks) > TOLD else []
-    _say(as_json, shown, "\n".join(said))
+    _print_result(as_json, shown, "\n".join(said))
 
 
-def _say(as_json: bool, shown: dict[str, Any], text: str) -> None:
+def _print_result(as_json: bool, shown: dict[str, Any], text: str) -> None:
     if as_json:
         echo_json(shown)
         return
@@ -175,14 +175,14 @@ def _limit(text: str) -> tuple[str, float]:
         raise InvalidParams(f"{text} is no limit", hint=f"NAME=AMOUNT, of {', '.join(LIMITS)}") from None
 
 
-def _resumed(call: Call, workspace: str, going: Going) -> PipelineRun:
+def _resume_run(call: Call, workspace: str, going: Going) -> PipelineRun:
     """The run as it continues. Raises IllegalTransition, and changes nothing, if it would stop again at once."""
     run = run_meant(call, workspace)
     check_person(call, "lets a run go on, or go back", run)
     return resumed(call.work, run, going, documents_of(call, run), rules_of(call))
 
 
-def _forked(call: Call, workspace: str, phase: str, name: str | None, chosen: list[str]) -> dict[str, Any]:
+def _fork(call: Call, workspace: str, phase: str, name: str | None, chosen: list[str]) -> dict[str, Any]:
     """Writes the documents before it creates the run. A retried unit of work keeps the place it chose."""
     run = run_meant(call, workspace)
     check_person(call, "takes answers along into another run", run)
@@ -217,7 +217,7 @@ def _is_new(call: Call, workspace: str) -> bool:
     return run_at(call.work, call.here.repository, workspace) is None
 
 
-def _taken_over(root: Path | None, options: dict[str, Any], workspace: str) -> Imported:
+def _import_workspace(root: Path | None, options: dict[str, Any], workspace: str) -> Imported:
     """The run of a workspace, recorded here, and what in it is repeated. Creates a store if there is none."""
     place = place_of(root)
     call = assemble(place, settings_of(place, options)).call

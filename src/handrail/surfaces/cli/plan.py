@@ -21,7 +21,7 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import LAST, Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
-from handrail.surfaces.cli.columns import fit, one_line, said
+from handrail.surfaces.cli.columns import as_words, fit, one_line
 from handrail.surfaces.cli.options import person, place_of, settings_of, typed_text
 from handrail.surfaces.cli.runs import run_sentence
 from handrail.toolsets.here import SHOWN, open_workflows, workflow_here
@@ -135,8 +135,8 @@ def _told_apart(call: Call, thing: Task | Workflow, text: str) -> str:
     """What tells a thing from others of its name: its state, and the workflow it is part of."""
     name = "" if thing.name == text else f"{fit(thing.name, NAME_COLUMNS)}, "
     if not isinstance(thing, Task):
-        return f"{name}workflow, {said(thing.status)}"
-    return f'{name}{said(thing.shown_status)}, in "{fit(workflow_of(call.work, thing).name, NAME_COLUMNS)}"'
+        return f"{name}workflow, {as_words(thing.status)}"
+    return f'{name}{as_words(thing.shown_status)}, in "{fit(workflow_of(call.work, thing).name, NAME_COLUMNS)}"'
 
 
 def _by_id(call: Call, text: str) -> list[Task | Workflow]:

@@ -85,7 +85,7 @@ def review(
         return
     if word is None and remark is not None:
         raise InvalidParams("a remark goes with the word that closes a review", hint="add --close WORD")
-    found = in_one_look(root, options, lambda call: _one(call, review_id, word, remark))
+    found = in_one_look(root, options, lambda call: _read_or_close(call, review_id, word, remark))
     echo_json(found) if as_json else echo_lines(drawn_one(found, columns()))
 
 
@@ -115,16 +115,16 @@ def _is_here(call: Call, gate: Gate) -> bool:
     return workflow is not None and workflow.repository_path == call.here.repository
 
 
-def _one(call: Call, text: str, word: str | None, remark: str | None) -> Review:
+def _read_or_close(call: Call, text: str, word: str | None, remark: str | None) -> Review:
     """One review, closed if a word is given."""
-    gate = _meant(call, text)
+    gate = _review_meant(call, text)
     if word is None:
         return _shown(call, gate)
     said = typed_text(remark) if remark else None
     return _shown(call, closed_review(call.work, gate, person(), typed_text(word), said))
 
 
-def _meant(call: Call, text: str) -> Gate:
+def _review_meant(call: Call, text: str) -> Gate:
     text = typed_text(text)
     exact = call.work.get(Gate, text)
     beginning = Query((("id >", text), ("id <", text + LAST)), ("id",), SHOWN + 1)
@@ -174,7 +174,7 @@ def drawn(found: Reviews, room: int) -> Iterator[str]:
     for number, one in enumerate(found.reviews):
         if number:
             yield ""
-        yield from _about(one, room)
+        yield from _heading_lines(one, room)
     if found.more:
         yield f"\n{found.more} more are open."
     yield ""
@@ -183,14 +183,14 @@ def drawn(found: Reviews, room: int) -> Iterator[str]:
 
 def drawn_one(one: Review, room: int) -> Iterator[str]:
     """One review, open or closed."""
-    yield from _about(one, room)
+    yield from _heading_lines(one, room)
     if one.answered_at is not None:
         remark = f": {one.remark}" if one.remark else ""
         by = f"{one.answered_by or 'somebody'} through {one.channel or 'nothing known'}"
         yield from wrapped(f"closed by {by} with {one.answer}{remark}", room, "  ")
 
 
-def _about(one: Review, room: int) -> Iterator[str]:
+def _heading_lines(one: Review, room: int) -> Iterator[str]:
     since = f" for {spoken_time(one.for_ms)}" if one.answered_at is None else ""
     yield from packed((bold(one.id), dim(one.status + since)), room)
     yield from wrapped(one.question, room, "  ")

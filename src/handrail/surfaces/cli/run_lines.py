@@ -136,7 +136,7 @@ def listed_lines(run: dict[str, Any], room: int) -> Iterator[str]:
 def shown_run_lines(found: dict[str, Any], room: int) -> Iterator[str]:
     """One run: what it is, every phase, what it cost, what it waits for."""
     yield from wrapped(f"{found['title']} ({found['flow']}, effort {found['effort']})", room)
-    yield from wrapped(_about(found), room)
+    yield from wrapped(_run_words(found), room)
     labels = widest((phase["label"] for phase in found["phases"]), room // 3)
     ids = widest((phase["id"] for phase in found["phases"]), room // 3)
     for phase in found["phases"]:
@@ -152,7 +152,7 @@ def shown_run_lines(found: dict[str, Any], room: int) -> Iterator[str]:
         yield from wrapped(f"It is {STOPPED[found['stopped']]}: {found['go_on_with']}", room)
 
 
-def _about(found: dict[str, Any]) -> str:
+def _run_words(found: dict[str, Any]) -> str:
     words = [found["workspace"]]
     if found["forked_from"] is not None:
         words.append(f"a fork of {found['fork_of'] or found['forked_from']}")
@@ -166,14 +166,14 @@ def _about(found: dict[str, Any]) -> str:
 def _phase_line(phase: dict[str, Any], labels: int, ids: int, room: int) -> str:
     told = [f"{counted(phase['tokens'], 'token')} in {counted(phase['times'], 'turn')}"] if phase["times"] else []
     told += ["there before it began"] if phase["status"] == "given" else []
-    told += [_answered(phase)] if phase["answer"] is not None else []
+    told += [_answer_words(phase)] if phase["answer"] is not None else []
     told += ["left out"] if phase["status"] == "skipped" else []
     rest = fit(", ".join(told), room - 8 - labels - ids)
     key = f"{dim(pad(phase['id'], ids))}  {rest}" if rest else dim(fit(phase["id"], ids))
     return f"  {_MARKS[phase['status']]} {pad(phase['label'], labels)}  {key}"
 
 
-def _answered(phase: dict[str, Any]) -> str:
+def _answer_words(phase: dict[str, Any]) -> str:
     answer = phase["answer"]
     if answer["channel"] == HANDRAIL.channel:
         return "opened by --auto"

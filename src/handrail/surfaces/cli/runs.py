@@ -48,10 +48,10 @@ def run_meant(call: Call, text: str) -> PipelineRun:
         if found:
             listed = ", ".join(f'{run.workspace} ("{one_line(run.title)}")' for run in found[:SHOWN])
             raise SeveralOpen(f"{one_line(text)} could mean any of {len(found)} runs", hint=f"say which: {listed}")
-    return _unknown(call, workspace_of(text))
+    return _refuse_unknown(call, workspace_of(text))
 
 
-def _unknown(call: Call, workspace: str) -> PipelineRun:
+def _refuse_unknown(call: Call, workspace: str) -> PipelineRun:
     """Raises RunNotFound; for a workspace that was copied here, with the way to take it over."""
     try:
         copied = call.specs(call.here.repository).state(workspace) is not None

@@ -120,7 +120,7 @@ def search(
 
     sought = store.run(person(), narrowed)
     file = index_file(place, settings) if looking.is_there() else None
-    found = with_index(file, lambda index: _asked(index, store, sought))
+    found = with_index(file, lambda index: _search_ledger(index, store, sought))
     shown, now = store.run(person(), lambda unit: (named(unit, found), unit.now_ms()))
     if as_json:
         echo_json(_document(found, shown, question))
@@ -128,7 +128,7 @@ def search(
     echo_lines(drawn(found, shown, sought, now, columns()))
 
 
-def _asked(index: SearchIndex, store: Store, sought: Sought) -> Found:
+def _search_ledger(index: SearchIndex, store: Store, sought: Sought) -> Found:
     with progress("reading the ledger", store.position()) as draw:
         index.catch_up(store.feed, draw)
     return index.search(sought)
@@ -197,14 +197,14 @@ def _hit_lines(one: Shown, question: Question, now: int, room: int) -> Iterator[
     title, body = one_line(about.title), one_line(about.body)
     if not title:
         title, body = body, ""
-    headline = _marked(title, question, inner - width(ago) - 2)
+    headline = _with_matches_bold(title, question, inner - width(ago) - 2)
     if room >= NARROW:
         yield f"{pad(about.kind, KIND_COLUMNS)}{headline}  {dim(ago)}"
     else:
         yield f"{about.kind}, {ago}"
-        yield indent + _marked(title, question, inner)
+        yield indent + _with_matches_bold(title, question, inner)
     if found_in(body, question.wanted):
-        yield indent + _marked(body, question, inner)
+        yield indent + _with_matches_bold(body, question, inner)
     places = [name for name in _places(one) if name]
     where = fit(" › ".join(places), inner - width(one.show) - 2)
     yield indent + (f"{dim(where)}  " if where else "") + dim(one.show)
@@ -217,7 +217,7 @@ def _places(one: Shown) -> tuple[str, ...]:
     return (one.workflow,) if one.hit.source == "task" else (one.workflow, one.task)
 
 
-def _marked(text: str, question: Question, room: int) -> str:
+def _with_matches_bold(text: str, question: Question, room: int) -> str:
     pieces = snippet(text, question.wanted, room, width)
     return "".join(bold(piece.text) if piece.found else piece.text for piece in pieces)
 

@@ -15,6 +15,7 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
 from handrail.surfaces.cli.columns import (
+    as_words,
     bar,
     bold,
     counted,
@@ -26,7 +27,6 @@ from handrail.surfaces.cli.columns import (
     one_line,
     pad,
     paint,
-    said,
     width,
     wrapped,
 )
@@ -71,7 +71,7 @@ def workflow_lines(found: WorkflowShown, room: int) -> Iterator[str]:
     workflow, tally = found.workflow, found.tally
     yield from headline(workflow.name, [dim(workflow.id)], room)
     created = spoken_time(found.now - workflow.created_at)
-    state = said(workflow.status)
+    state = as_words(workflow.status)
     for number, line in enumerate(wrapped(f"{state}, from {_source(found)}, begun {created} ago", room)):
         yield line if number else line.replace(state, paint(state, workflow.status), 1)
     if tally.total:
@@ -92,7 +92,7 @@ def workflow_lines(found: WorkflowShown, room: int) -> Iterator[str]:
 
 def _source(found: WorkflowShown) -> str:
     workflow = found.workflow
-    kind = said(workflow.source_type)
+    kind = as_words(workflow.source_type)
     return f"{kind} {one_line(workflow.source_ref)}" if workflow.source_ref else f"a {kind}"
 
 
@@ -126,7 +126,7 @@ def task_lines(found: TaskShown, room: int) -> Iterator[str]:
 
 def _place(found: TaskShown) -> str:
     task = found.task
-    words = [f'{said(_state(task))}, in "{found.workflow.name}" ({found.workflow.id})']
+    words = [f'{as_words(_state(task))}, in "{found.workflow.name}" ({found.workflow.id})']
     if found.parent is not None:
         words.append(f'part of "{found.parent.name}"')
     words.append(f"sequence {task.sequence}")
@@ -180,14 +180,14 @@ def tree_lines(tasks: Sequence[Task], now: int, room: int, *, flat: bool = False
         inner = "  " * min(depths[task.id], names // 4)
         name = pad(task.name, names - len(inner))
         state = _state(task)
-        yield f"{INDENT}{inner}{mark(state)} {name}  {_matter(task, open_names, now, room - names - 6)}".rstrip()
+        yield f"{INDENT}{inner}{mark(state)} {name}  {_state_words(task, open_names, now, room - names - 6)}".rstrip()
 
 
 def _state(task: Task) -> str:
     return "ready" if task.status == "pending" and can_move(task) else task.shown_status
 
 
-def _matter(task: Task, open_names: set[str], now: int, room: int) -> str:
+def _state_words(task: Task, open_names: set[str], now: int, room: int) -> str:
     state = _state(task)
     if task.status == "pending" and task.unmet:
         known = [name for name in task.depends_on if name in open_names]
@@ -195,7 +195,7 @@ def _matter(task: Task, open_names: set[str], now: int, room: int) -> str:
         return dim(fit(f"waits for {', '.join(known) if len(known) == task.unmet else count}", room))
     if task.status == "pending" and task.open_children:
         return fit("waits for its subtasks", room)
-    text = said(state)
+    text = as_words(state)
     if task.status == "in_progress" and task.started_at is not None:
         text += f" for {spoken_time(now - task.started_at)}"
     reason = task.error if task.status == "failed" else task.outcome

@@ -26,6 +26,7 @@ from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import (
+    as_words,
     bar,
     bold,
     columns,
@@ -37,7 +38,6 @@ from handrail.surfaces.cli.columns import (
     packed,
     pad,
     paint,
-    said,
     widest,
     width,
     wrapped,
@@ -288,7 +288,7 @@ def _drawn_questions(questions: Sequence[Question], room: int) -> Iterator[str]:
 
 
 def _drawn_workflow(workflow: OpenWorkflow, names: int, room: int) -> Iterator[str]:
-    about = (workflow.id, paint(said(workflow.status), workflow.status))
+    about = (workflow.id, paint(as_words(workflow.status), workflow.status))
     if names:
         yield "  ".join((bold(pad(workflow.name, names)), *about))
     else:
@@ -298,7 +298,7 @@ def _drawn_workflow(workflow: OpenWorkflow, names: int, room: int) -> Iterator[s
     tasks = (*workflow.running, *workflow.failed)
     width = widest((task.name for task in tasks), room // 3)
     for task in tasks:
-        yield f"  {mark(task.status)} {pad(task.name, width)}  {fit(_happening(task), room - width - 6)}"
+        yield f"  {mark(task.status)} {pad(task.name, width)}  {fit(_state_words(task), room - width - 6)}"
     hidden = sum(workflow.by_status[state] for state in (*RUNNING, "failed")) - len(tasks)
     if hidden > 0:
         yield f"    and {hidden} more under way or failed"
@@ -332,11 +332,11 @@ def _counts(workflow: OpenWorkflow) -> str:
     return ", ".join(f"{count} {word}" for count, word in found if count)
 
 
-def _happening(task: Active) -> str:
+def _state_words(task: Active) -> str:
     since = spoken_time(task.for_ms)
     if task.status == "failed":
         return f"failed {since} ago: {task.error or 'without a reason'}"
-    words = f"for {since}" if task.status == "in_progress" else f"{said(task.status)} for {since}"
+    words = f"for {since}" if task.status == "in_progress" else f"{as_words(task.status)} for {since}"
     if task.whose:
         words += f" {task.whose}"
     if task.last_checkpoint is None:

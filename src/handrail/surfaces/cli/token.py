@@ -20,7 +20,7 @@ from handrail.kernel.records import UnitOfWork
 from handrail.operation import ResultT
 from handrail.outside.revocations import note_revocation
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.agents import nobody_like_that
+from handrail.surfaces.cli.agents import unknown_agent
 from handrail.surfaces.cli.columns import columns, moment, one_line, wrapped
 from handrail.surfaces.cli.options import (
     Commands,
@@ -71,7 +71,7 @@ def create(name: str, rights: str, agent_id: str | None, root: Path | None, as_j
         )
     handrail = _handrail(root, options)
     secret = handrail.call.new_secret()
-    made = _run(handrail, lambda unit: _issued(unit, name, given, secret, agent_id))
+    made = _run(handrail, lambda unit: _issue(unit, name, given, secret, agent_id))
     if as_json:
         echo_json({**_document(made.token), "token": made.text})
         return
@@ -79,7 +79,7 @@ def create(name: str, rights: str, agent_id: str | None, root: Path | None, as_j
     about = f"{kept.id} for {one_line(kept.name)}: {', '.join(kept.rights)}"
     click.echo(f"{about}, as agent {kept.agent_id}" if kept.agent_id else about)
     click.echo(f"\n  {click.style(made.text, bold=True)}\n")
-    click.echo(f"It is shown only now. {_use(kept)}")
+    click.echo(f"It is shown only now. {_how_to_use(kept)}")
 
 
 @token.command("list")
@@ -122,7 +122,7 @@ def revoke(which: str, root: Path | None, as_json: bool, **options: Any) -> None
     wanted = typed_text(which)
 
     def work(unit: UnitOfWork) -> tuple[Token, Token, int]:
-        before = _meant(unit, wanted)
+        before = _token_meant(unit, wanted)
         return before, take_back(unit, before), unit.now_ms()
 
     before, gone, now = _run(_handrail(root, options), work)
@@ -136,7 +136,7 @@ def revoke(which: str, root: Path | None, as_json: bool, **options: Any) -> None
         click.echo(f"revoked {name} ({gone.id}): refused from now on, on other machines within 2 seconds")
 
 
-def _use(kept: Token) -> str:
+def _how_to_use(kept: Token) -> str:
     if "read" not in kept.rights:
         return "It signs its owner in to the page; tools are called with another."
     return "Clients send it as the header Authorization: Bearer TOKEN; `handrail up` prints what to paste where."
@@ -157,14 +157,14 @@ def _document(one: Token) -> dict[str, Any]:
     return {field: getattr(one, field) for field in shown}
 
 
-def _issued(unit: UnitOfWork, name: str, rights: Iterable[str], secret: str, agent_id: str | None) -> Issued:
+def _issue(unit: UnitOfWork, name: str, rights: Iterable[str], secret: str, agent_id: str | None) -> Issued:
     try:
         return issue(unit, name, rights, secret, agent_id=agent_id)
     except AgentNotFound as unknown:
-        raise nobody_like_that(unit, unknown) from None
+        raise unknown_agent(unit, unknown) from None
 
 
-def _meant(unit: UnitOfWork, wanted: str) -> Token:
+def _token_meant(unit: UnitOfWork, wanted: str) -> Token:
     """The token that a person means. If none is valid there is nothing to choose from, and the refusal says so."""
     try:
         return meant(unit, wanted)

@@ -96,7 +96,7 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
             told = (_about_page(url, link), _what_is_on(handrail), team_line(settings))
             click.echo(welcome(url, secret, place.project, *told))
         if opens:  # without the code: every program of this user can read a browser's arguments
-            _open(f"{url.rpartition('/')[0]}/")
+            _open_browser(f"{url.rpartition('/')[0]}/")
 
     run_page(place, settings, address=address or settings.http, token=secret, owner=person().name, when_ready=tell)
 
@@ -112,7 +112,7 @@ def _about_page(url: str, link: str | None) -> str:
     )
 
 
-def _open(link: str) -> None:
+def _open_browser(link: str) -> None:
     """Opens a browser, and carries on if there is none."""
     import webbrowser  # noqa: PLC0415 - only when it is asked for
 

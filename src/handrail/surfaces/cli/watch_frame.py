@@ -22,7 +22,7 @@ from handrail.kernel.clock import spoken_time
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.surfaces.cli.columns import bar, bold, counted, dim, fit, mark, pad, paint, said, widest, width
+from handrail.surfaces.cli.columns import as_words, bar, bold, counted, dim, fit, mark, pad, paint, widest, width
 from handrail.surfaces.cli.plan import workflow_meant
 from handrail.surfaces.cli.status import Active, OpenWorkflow, Question, Status
 from handrail.surfaces.cli.status import look as look_at_status
@@ -109,7 +109,7 @@ def look(call: Call, workflow: str | None, title: str) -> Look:
         status=status,
         agents=tuple(sorted(shown, key=lambda agent: (agent.tier != "lost", agent.task is None, agent.name))),
         agents_in_all=len(shown) + max(0, found.total - len(found.agents)),
-        events=tuple(_folded(unit, unit.newest(EVENTS, only))),
+        events=tuple(_grouped_events(unit, unit.newest(EVENTS, only))),
         position=unit.position(),
     )
 
@@ -134,12 +134,12 @@ def _left_behind(unit: UnitOfWork, agent_id: str) -> str | None:
     return task.name if task is not None else None
 
 
-def _folded(unit: UnitOfWork, events: Sequence[Event]) -> Iterator[Happened]:
+def _grouped_events(unit: UnitOfWork, events: Sequence[Event]) -> Iterator[Happened]:
     """Events in words, newest first. The newest of similar ones in a row stands for all: a run that takes turn after
     turn would crowd out everything else."""
 
     def alike(event: Event) -> tuple[str, str, str]:
-        about = event.stream if event.kind == MOVED else _about(unit, event)
+        about = event.stream if event.kind == MOVED else _subject(unit, event)
         return event.actor, event.kind, about
 
     groups = [list(group) for _, group in groupby(reversed(events), alike)]
@@ -155,11 +155,11 @@ def _happened(unit: UnitOfWork, event: Event) -> Happened:
         at=event.at_ms,
         who=agent.name if agent is not None else event.actor,
         kind=event.kind,
-        about=_about(unit, event),
+        about=_subject(unit, event),
     )
 
 
-def _about(unit: UnitOfWork, event: Event) -> str:
+def _subject(unit: UnitOfWork, event: Event) -> str:
     """The name of what an event is about: its task, or what its stream belongs to; for a run's turn, the phase."""
     for change in event.changes:
         if event.kind != MOVED and change.table == "task" and (task := unit.get(Task, change.key)) is not None:
@@ -193,9 +193,9 @@ def frame(look: Look, size: Size, zone: tzinfo | None = None) -> list[str]:
     lines = [_heading(look, room, zone)]
     if not look.status.workflows:
         lines += ["", fit("No workflow is open here. Ask your agent to plan its work with Handrail.", room)]
-    given = _given(sections, size.rows - len(lines))
+    given = _rows_per_section(sections, size.rows - len(lines))
     for section, rows in zip(sections, given, strict=True):
-        lines += _drawn(section, rows)
+        lines += _section_lines(section, rows)
     return lines[: max(1, size.rows)]
 
 
@@ -205,7 +205,7 @@ def _heading(look: Look, room: int, zone: tzinfo | None) -> str:
     return f"{bold(title)}{' ' * (room - width(title) - len(clock))}{dim(clock)}" if room > len(clock) + 2 else title
 
 
-def _given(sections: Sequence[_Section], rows: int) -> list[int]:
+def _rows_per_section(sections: Sequence[_Section], rows: int) -> list[int]:
     """How many lines each section gets, not counting its heading: first the minimum of each, as far as there is room,
     then more in order. A section that gets none is left out."""
     given = [0] * len(sections)
@@ -223,7 +223,7 @@ def _given(sections: Sequence[_Section], rows: int) -> list[int]:
     return given
 
 
-def _drawn(section: _Section, rows: int) -> Iterator[str]:
+def _section_lines(section: _Section, rows: int) -> Iterator[str]:
     """As many lines as there is room for; the last says how many are missing."""
     if not rows:
         return
@@ -240,7 +240,7 @@ def _waiting(status: Status, room: int) -> _Section:
     decisions = [question for question in status.questions if question.kind != REVIEW]
     reviews = [question for question in status.questions if question.kind == REVIEW]
     lines = [_decision(question, room) for question in decisions]
-    lines += [f"  {paint('!', 'paused')} {_asked(question, question.question, room)}" for question in reviews]
+    lines += [f"  {paint('!', 'paused')} {_question_line(question, question.question, room)}" for question in reviews]
     if status.unread_messages:
         unread = f"{counted(status.unread_messages, 'unread message')}: handrail message"
         lines.append(f"  {paint('✉', 'paused')} {fit(unread, room - 4)}")
@@ -250,10 +250,10 @@ def _waiting(status: Status, room: int) -> _Section:
 def _decision(question: Question, room: int) -> str:
     answers = f" ({' / '.join(question.options)})" if question.options else ""
     of_run = f' of "{question.run}"' if question.run is not None else ""
-    return f"  {paint('?', 'paused')} {_asked(question, f'{question.question}{of_run}{answers}', room)}"
+    return f"  {paint('?', 'paused')} {_question_line(question, f'{question.question}{of_run}{answers}', room)}"
 
 
-def _asked(question: Question, text: str, room: int) -> str:
+def _question_line(question: Question, text: str, room: int) -> str:
     since = f", for {spoken_time(question.for_ms)}"
     return fit(text, max(1, room - 4 - width(since))) + since if room > width(since) + 12 else fit(text, room - 4)
 
@@ -273,7 +273,7 @@ def _workflow(one: OpenWorkflow, names: int, room: int) -> str:
     words = [
         f"{one.finished_tasks}/{one.total_tasks}",
         *(
-            f"{counts[state]} {said(state)}"
+            f"{counts[state]} {as_words(state)}"
             for state in ("in_progress", "planning", "paused", "failed")
             if counts[state]
         ),
@@ -290,16 +290,18 @@ def _under_way(status: Status, room: int) -> _Section:
     counted = sum(
         one.by_status[state] for one in status.workflows for state in ("planning", "in_progress", "paused", "failed")
     )
-    lines = [f"  {mark(task.status)} {pad(task.name, names)}  {fit(_doing(task), room - 6 - names)}" for task in tasks]
+    lines = [
+        f"  {mark(task.status)} {pad(task.name, names)}  {fit(_state_words(task), room - 6 - names)}" for task in tasks
+    ]
     return _Section("Under way", lines, least=3, more=max(0, counted - len(tasks)))
 
 
-def _doing(task: Active) -> str:
+def _state_words(task: Active) -> str:
     since = spoken_time(task.for_ms)
     if task.status == "failed":
         return f"failed {since} ago: {task.error or 'without a reason'}"
     words = f"{since} {task.whose}" if task.whose else since
-    words = words if task.status == "in_progress" else f"{said(task.status)} {words}"
+    words = words if task.status == "in_progress" else f"{as_words(task.status)} {words}"
     if task.last_checkpoint is None:
         return words
     ago = spoken_time(max(0, task.since + task.for_ms - task.last_checkpoint.created_at))
@@ -324,12 +326,13 @@ def _events(look: Look, room: int, zone: tzinfo | None) -> _Section:
     who = widest((event.who for event in look.events), max(4, left // 5))
     left -= who + 2
     lines = [
-        f"  {dim(_clock(event.at, zone))}  {pad(event.who, who)}  {_did(event, left)}".rstrip() for event in look.events
+        f"  {dim(_clock(event.at, zone))}  {pad(event.who, who)}  {_event_words(event, left)}".rstrip()
+        for event in look.events
     ]
     return _Section("Newest", lines, least=3)
 
 
-def _did(event: Happened, room: int) -> str:
+def _event_words(event: Happened, room: int) -> str:
     """What was done, and how often if more than once."""
     times = "" if event.times == 1 else f" ×{event.times}"
     words = event.words or f"{event.kind} {event.about}"

@@ -41,7 +41,7 @@ def why(thing: str, root: Path | None, as_json: bool, **options: Any) -> None:
     Name a task or workflow by id, the beginning of an id, or name; open ones are preferred. The tasks that can be moved
     are listed below the sentence, with their ids.
     """
-    found, spaces = in_one_look(root, options, lambda call: _looked(call, thing))
+    found, spaces = in_one_look(root, options, lambda call: _explain(call, thing))
     found = _with_what_will_not_merge(root, options, found, spaces)
     if as_json:
         echo_json(found)
@@ -64,7 +64,7 @@ def _cause_lines(causes: Sequence[Cause], room: int) -> Iterator[str]:
             yield f"    {dim(cause.id)}"
 
 
-def _looked(call: Call, thing: str) -> tuple[Explanation, Spaces]:
+def _explain(call: Call, thing: str) -> tuple[Explanation, Spaces]:
     """The explanation; and, for a task in a worktree of its own, that worktree and those it may not merge with."""
     found = look(call, thing)
     task = call.work.get(Task, found.id)

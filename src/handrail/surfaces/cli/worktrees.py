@@ -54,7 +54,7 @@ def worktrees() -> None:
 def list_(everything: bool, root: Path | None, as_json: bool, **options: Any) -> None:
     """List worktrees with their state, conflicts and disk use."""
     call = looking_call(place_of(root), {**options, "profile": "all"})
-    found = _looked_up(call, everything=everything)
+    found = _read_worktrees(call, everything=everything)
     seen = look(call, call.here.repository, found.spaces) if found.spaces else Seen({})
     if as_json:
         echo_json(_document(found, seen))
@@ -75,7 +75,7 @@ def merge(workspace: str | None, root: Path | None, as_json: bool, **options: An
     if workspace is not None:
         order = [workspace]
     else:
-        found = _looked_up(call, everything=False)
+        found = _read_worktrees(call, everything=False)
         order = [space.id for space in in_order(found.spaces, found.before)]
     update = operation_named("workspace_update")
     assert update is not None, "the catalog has it"
@@ -117,7 +117,7 @@ def clean(yes: bool, ignored: bool, root: Path | None, as_json: bool, **options:
     first, and a branch is deleted only when its base has all of it.
     """
     call = _call(root, options)
-    found = _looked_up(call, everything=True)
+    found = _read_worktrees(call, everything=True)
     trees = call.worktrees(call.here.repository)
     over = [space for space in found.spaces if space.status != "active" and space.managed]
     there = trees.look({space.path: space.base_branch for space in over}) if over else {}
@@ -137,7 +137,7 @@ def clean(yes: bool, ignored: bool, root: Path | None, as_json: bool, **options:
     if not done:
         click.echo("There is nothing to clear up.")
     for space, removal in done:
-        echo_lines(wrapped(_said(space, removal, yes=yes), columns()))
+        echo_lines(wrapped(_removal_words(space, removal, yes=yes), columns()))
     if done and not yes:
         click.echo("Nothing was done. `handrail worktrees clean --yes` does it.")
 
@@ -168,13 +168,13 @@ def _call(root: Path | None, options: dict[str, Any]) -> Call:
     return assemble(place, settings_of(place, {**options, "profile": "all"})).call
 
 
-def _looked_up(call: Call, *, everything: bool) -> Found:
+def _read_worktrees(call: Call, *, everything: bool) -> Found:
     return call.ledger.run(
-        LOOKING, lambda unit: _found(msgspec.structs.replace(call, unit=unit), everything=everything)
+        LOOKING, lambda unit: _worktrees_in(msgspec.structs.replace(call, unit=unit), everything=everything)
     )
 
 
-def _found(call: Call, *, everything: bool) -> Found:
+def _worktrees_in(call: Call, *, everything: bool) -> Found:
     conditions: tuple[tuple[str, Any], ...] = () if everything else (("status", "active"),)
     newest = call.work.select(Workspace, Query(conditions, ("-created_at", "-id"), MOST))
     workflows = {space.workflow_id: call.work.get(Workflow, space.workflow_id) for space in newest}
@@ -213,7 +213,7 @@ def _lines(found: Found, seen: Seen, room: int) -> Iterator[str]:
     branches = {space.id: space.branch for space in found.spaces}
     for space in found.spaces:
         looked = seen.looked.get(space.path)
-        yield from _titled(space.branch, f"{space.status}{_against(space, looked)}", room)
+        yield from _title_lines(space.branch, f"{space.status}{_ahead_and_behind(space, looked)}", room)
         yield from (dim(line) for line in wrapped(space.path, room, "  "))
         yield f"  {fit(', '.join(found.tasks[space.id]) or found.workflows[space.workflow_id], room - 2)}"
         for line in _state(looked):
@@ -229,7 +229,7 @@ def _lines(found: Found, seen: Seen, room: int) -> Iterator[str]:
         yield from wrapped(f"git could not be asked: {seen.problem}", room)
 
 
-def _titled(name: str, about: str, room: int) -> Iterator[str]:
+def _title_lines(name: str, about: str, room: int) -> Iterator[str]:
     """A name and what to say about it, on one line if both fit."""
     line = one_line(name)
     if width(line) + 2 + width(about) <= room:
@@ -239,7 +239,7 @@ def _titled(name: str, about: str, room: int) -> Iterator[str]:
         yield from wrapped(about, room, "  ")
 
 
-def _against(space: Workspace, looked: Looked | None) -> str:
+def _ahead_and_behind(space: Workspace, looked: Looked | None) -> str:
     if looked is None or not looked.exists:
         return ""
     return f", {looked.ahead} ahead and {looked.behind} behind {one_line(space.base_branch or 'its base')}"
@@ -260,7 +260,7 @@ def _state(looked: Looked | None) -> Iterator[str]:
         yield looked.problem
 
 
-def _said(space: Workspace, removal: Removal, *, yes: bool) -> str:
+def _removal_words(space: Workspace, removal: Removal, *, yes: bool) -> str:
     """What was done with one worktree, or would be."""
     if removal.kept_because:
         return f"{space.branch} {'stays' if yes else 'would stay'}: {removal.kept_because}"

@@ -25,7 +25,7 @@ from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import COMPLETIONS_SHOWN
 from handrail.surfaces.mcp import inboxes, registered
 from handrail.surfaces.mcp.prompts import CatalogPrompts
-from handrail.surfaces.mcp.tools import actor_of, told_bare
+from handrail.surfaces.mcp.tools import actor_of, rpc_error_for
 
 _MOST = COMPLETIONS_SHOWN + 1
 """One more than is shown, so that the client learns that there are more."""
@@ -49,7 +49,7 @@ class Completed:
             return ()
         if f"{{{name}}}" not in template or not _is_id(typed):
             return ()
-        return self._found(exchange, self._finder(name, typed, _filled_in(exchange)))
+        return self._find(exchange, self._finder(name, typed, _filled_in(exchange)))
 
     def _for_prompt(self, exchange: Exchange, prompt: Any, name: Any, typed: Any) -> Sequence[str]:
         """Values for a prompt's argument."""
@@ -61,19 +61,19 @@ class Completed:
                 found = (loaded.guide.id for loaded in self._call.guides().guides())
                 return [guide_id for guide_id in found if guide_id.startswith(typed)]
             case "task":
-                return self._found(exchange, lambda unit: _tasks(unit, typed, here))
+                return self._find(exchange, lambda unit: _tasks(unit, typed, here))
             case "workflow":
-                return self._found(exchange, lambda unit: newest_ids(unit, Workflow, typed, here, _MOST))
+                return self._find(exchange, lambda unit: newest_ids(unit, Workflow, typed, here, _MOST))
             case "to":
-                return self._found(exchange, lambda unit: newest_ids(unit, Agent, typed, None, _MOST))
+                return self._find(exchange, lambda unit: newest_ids(unit, Agent, typed, None, _MOST))
             case _:
                 return [choice for choice in _CHOICES.get(name, ()) if choice.casefold().startswith(typed.casefold())]
 
-    def _found(self, exchange: Exchange, find: Callable[[UnitOfWork], list[str]]) -> list[str]:
+    def _find(self, exchange: Exchange, find: Callable[[UnitOfWork], list[str]]) -> list[str]:
         try:
             return self._call.ledger.run(actor_of(exchange), find)
         except Refusal as refusal:
-            raise told_bare(exchange, refusal) from refusal
+            raise rpc_error_for(exchange, refusal) from refusal
 
     def _offers(self, template: str) -> bool:
         if template == inboxes.TEMPLATE:

@@ -23,7 +23,7 @@ from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import resource_not_found
 from handrail.protocol.wire import encode
 from handrail.surfaces.beside import has_toolset
-from handrail.surfaces.mcp.tools import actor_of, client_of, told_bare
+from handrail.surfaces.mcp.tools import actor_of, client_of, rpc_error_for
 from handrail.toolsets.message import message_list
 from handrail.toolsets.message_shapes import ListMessages, MessagePage
 
@@ -107,7 +107,7 @@ class Inboxes:
         except AgentNotFound:
             return None
         except Refusal as refusal:
-            raise told_bare(exchange, refusal) from refusal
+            raise rpc_error_for(exchange, refusal) from refusal
 
 
 def is_on(call: Call) -> bool:

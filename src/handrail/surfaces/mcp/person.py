@@ -44,7 +44,7 @@ class PersonAtClient:
             return None
         declined = False
         try:
-            answer = self._put(question, told, wait_s)
+            answer = self._ask(question, told, wait_s)
             if answer is None:
                 return None
             declined = answer.get("action") != "accept"
@@ -62,7 +62,7 @@ class PersonAtClient:
         noted = self._exchange.answers.noted(_ROUND)
         return noted is not None and noted["question"] == question.id
 
-    def _put(self, question: Question, told: Mapping[str, Any], wait_s: Callable[[], float]) -> dict[str, Any] | None:
+    def _ask(self, question: Question, told: Mapping[str, Any], wait_s: Callable[[], float]) -> dict[str, Any] | None:
         self._exchange.answers.note(_ROUND, {"question": question.id, "told": dict(told)})
         return self._exchange.elicit_while(wait_s, question.message, form_schema(question), key=question.id)
 

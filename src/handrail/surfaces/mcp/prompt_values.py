@@ -172,7 +172,7 @@ def _review(unit: UnitOfWork, gate: Gate, workflow: Workflow | None) -> dict[str
 
 
 def _numbers(look: Look, given: Mapping[str, str]) -> dict[str, str]:
-    numbers = look.read(lambda unit: _counted(look.call, unit, given.get("workflow")))
+    numbers = look.read(lambda unit: _counts_of(look.call, unit, given.get("workflow")))
     if numbers is None:
         return {}
     summary = look.ask("plan", "workflow_get_summary", id=numbers["workflow_id"])["summary"]
@@ -183,7 +183,7 @@ def _numbers(look: Look, given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _counted(call: Call, unit: UnitOfWork, workflow_id: str | None) -> dict[str, Any] | None:
+def _counts_of(call: Call, unit: UnitOfWork, workflow_id: str | None) -> dict[str, Any] | None:
     """What can be counted for a workflow; if none is named, for the most recently changed one."""
     if workflow_id is not None:
         workflow = find_workflow(unit, workflow_id)

@@ -17,7 +17,7 @@ from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.wire import INVALID_PARAMS, RpcError
 from handrail.selection import how_to_enable
-from handrail.surfaces.mcp.tools import told_bare
+from handrail.surfaces.mcp.tools import rpc_error_for
 from handrail.surfaces.refusals import cut, error_object
 
 if TYPE_CHECKING:
@@ -73,21 +73,21 @@ class CatalogPrompts:
         from handrail.surfaces.mcp.prompt_values import Look, values_for  # noqa: PLC0415 - as above
 
         there = tools_there(self._call)
-        text = self._offered(name, there)
+        text = self._find_prompt(name, there)
         try:
-            given = _checked(text, text.taken(there), arguments)
+            given = _checked_arguments(text, text.taken(there), arguments)
             values = values_for(text.name, Look(self._call, exchange), given)
         except NotFound as refusal:  # something that an argument names
             raise _invalid(refusal) from refusal
         except Refusal as refusal:
-            raise told_bare(exchange, refusal) from refusal
+            raise rpc_error_for(exchange, refusal) from refusal
         told = filled(text.body, {**there, **values})
         return {
             "description": text.description,
             "messages": [{"role": "user", "content": {"type": "text", "text": told}}],
         }
 
-    def _offered(self, name: str, there: Mapping[str, str]) -> PromptText:
+    def _find_prompt(self, name: str, there: Mapping[str, str]) -> PromptText:
         texts = self._texts()
         text = texts.get(name)
         if text is None:
@@ -110,7 +110,9 @@ def _listed(text: PromptText, there: Mapping[str, str]) -> dict[str, Any]:
     return {"name": text.name, "title": text.title, "description": text.description, "arguments": arguments}
 
 
-def _checked(text: PromptText, taken: Sequence[PromptArgument], arguments: Mapping[str, str]) -> dict[str, str]:
+def _checked_arguments(
+    text: PromptText, taken: Sequence[PromptArgument], arguments: Mapping[str, str]
+) -> dict[str, str]:
     """The arguments that are not empty. Clients send an empty text for those left out."""
     from handrail.domain.registry.addresses import LONGEST_ID  # noqa: PLC0415 - every start would pay
 

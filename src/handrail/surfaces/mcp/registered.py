@@ -21,7 +21,7 @@ from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import resource_not_found
 from handrail.protocol.wire import encode
 from handrail.surfaces.beside import has_toolset
-from handrail.surfaces.mcp.tools import actor_of, told_bare
+from handrail.surfaces.mcp.tools import actor_of, rpc_error_for
 from handrail.surfaces.refusals import bare_error
 
 LISTED = 200
@@ -88,7 +88,7 @@ class Registered:
         except ResourceNotFound as refusal:
             raise resource_not_found(exchange, uri, details=refusal.message, hint=refusal.hint) from refusal
         except Refusal as refusal:
-            raise told_bare(exchange, refusal) from refusal
+            raise rpc_error_for(exchange, refusal) from refusal
 
 
 def _as_written(uri: str) -> Address:

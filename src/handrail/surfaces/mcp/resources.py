@@ -16,7 +16,7 @@ from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import resource_not_found
 from handrail.surfaces.mcp import inboxes, registered
 from handrail.surfaces.mcp.inboxes import inbox_uri
-from handrail.surfaces.mcp.tools import told_bare
+from handrail.surfaces.mcp.tools import rpc_error_for
 from handrail.surfaces.mcp.watching import Follower
 
 __all__ = ["AllResources", "inbox_uri", "touched"]
@@ -74,4 +74,4 @@ class AllResources:
             with self._follower.opening():
                 yield
         except Refusal as refusal:
-            raise told_bare(exchange, refusal) from refusal
+            raise rpc_error_for(exchange, refusal) from refusal

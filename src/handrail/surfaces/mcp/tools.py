@@ -137,7 +137,7 @@ def note_failure(exchange: Exchange, refusal: Refusal) -> None:
         exchange.connection.failed = True
 
 
-def told_bare(exchange: Exchange, refusal: Refusal) -> RpcError:
+def rpc_error_for(exchange: Exchange, refusal: Refusal) -> RpcError:
     """The error for a request other than `tools/call`."""
     note_failure(exchange, refusal)
     return bare_error(refusal, stateless=exchange.stateless)

@@ -62,7 +62,7 @@ def _edge(edge: GraphEdge) -> Html:
 
 
 def _box(node: GraphNode, tasks: Mapping[str, ReportTask]) -> Html:
-    status, below = _standing(node, tasks)
+    status, below = _state_and_words(node, tasks)
     return tag(
         "g",
         tag("title", f"{node.label}: {below}"),
@@ -83,7 +83,7 @@ def _box(node: GraphNode, tasks: Mapping[str, ReportTask]) -> Html:
     )
 
 
-def _standing(node: GraphNode, tasks: Mapping[str, ReportTask]) -> tuple[str, str]:
+def _state_and_words(node: GraphNode, tasks: Mapping[str, ReportTask]) -> tuple[str, str]:
     """The state of a box and what is written under its name."""
     if node.kind == "task":
         task = tasks.get(node.id)
@@ -185,7 +185,7 @@ def _row(name: str, bars: Sequence[Bar], number: int, line: Timeline, place: Cal
         drawn.append(
             tag(
                 "g",
-                tag("title", _told(bar, until)),
+                tag("title", _bar_title(bar, until)),
                 tag(
                     "rect",
                     class_=_KINDS.get(bar.kind, "work"),
@@ -201,7 +201,7 @@ def _row(name: str, bars: Sequence[Bar], number: int, line: Timeline, place: Cal
     return tag("g", tag("text", _short(name, 38), x=0.0, y=top + 14), drawn)
 
 
-def _told(bar: Bar, until: int) -> str:
+def _bar_title(bar: Bar, until: int) -> str:
     who = f", {bar.agent}" if bar.agent else ""
     doing = {"queue": "could be begun", "paused": "paused", "approval": "waited for a person"}.get(bar.kind, "at work")
     again = f", attempt {bar.attempt}" if bar.attempt > 1 and bar.kind == "work" else ""

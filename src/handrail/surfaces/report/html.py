@@ -191,7 +191,13 @@ def _decisions(report: Report) -> Html | None:
         tag(
             "tr",
             tag("td", minute(one.at), class_="when wide-only"),
-            tag("td", tag("b", one.title), tag("div", one.chosen), tag("div", one.reason, class_="muted"), _rest(one)),
+            tag(
+                "td",
+                tag("b", one.title),
+                tag("div", one.chosen),
+                tag("div", one.reason, class_="muted"),
+                _alternatives_and_costs(one),
+            ),
             tag("td", "superseded" if one.superseded_by else "holds"),
             tag("td", one.task_name, tag("div", one.by or "", class_="muted"), class_="wide-only"),
         )
@@ -202,7 +208,7 @@ def _decisions(report: Report) -> Html | None:
     return _section("Decisions", _table(heads, rows), more)
 
 
-def _rest(one: DecisionRow) -> Html | None:
+def _alternatives_and_costs(one: DecisionRow) -> Html | None:
     """What else was considered, and what it costs."""
     considered = [f"Considered: {', '.join(one.alternatives)}"] if one.alternatives else []
     return _list([*considered, *([f"Trade-offs: {one.consequences}"] if one.consequences else [])])

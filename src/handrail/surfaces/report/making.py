@@ -16,13 +16,13 @@ from handrail.surfaces.report.markdown import markdown
 
 def report_data(call: Call, workflow: Workflow) -> Report:
     """The facts alone."""
-    return _read(call, workflow, critical_tasks(call.work, workflow.id))
+    return _report(call, workflow, critical_tasks(call.work, workflow.id))
 
 
 def report_html(call: Call, workflow: Workflow) -> str:
     """One HTML file that needs nothing else."""
     plan = Layouts().view(call.work, workflow.id)
-    return page(_read(call, workflow, plan.critical), plan)
+    return page(_report(call, workflow, plan.critical), plan)
 
 
 def report_markdown(call: Call, workflow: Workflow) -> str:
@@ -30,6 +30,6 @@ def report_markdown(call: Call, workflow: Workflow) -> str:
     return markdown(report_data(call, workflow))
 
 
-def _read(call: Call, workflow: Workflow, critical: Sequence[str]) -> Report:
+def _report(call: Call, workflow: Workflow, critical: Sequence[str]) -> Report:
     rules = Rules(call.humans_decide, call.budget.prices, call.budget.limits)
     return report(call.work, workflow, critical, rules)

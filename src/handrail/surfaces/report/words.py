@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from handrail.domain.journal.file_changes import FileTotals, lines_told, told
+from handrail.domain.journal.file_changes import FileTotals, lines_in_words, totals_in_words
 from handrail.domain.journal.scope import areas_warned_of
 from handrail.domain.overview.report import Report, Totals
 from handrail.domain.overview.report_tasks import FileChange, ReportTask
@@ -60,13 +60,13 @@ def counted(count: int, word: str) -> str:
 
 
 def lines_of(change: FileChange) -> str:
-    return lines_told(msgspec.structs.asdict(change))
+    return lines_in_words(msgspec.structs.asdict(change))
 
 
 def changed(task: ReportTask) -> str:
     """What a task changed, in one phrase; empty where it changed nothing."""
     count = len(task.files) + task.files_more
-    return told(FileTotals(count, task.lines_added, task.lines_removed, task.uncounted)) if count else ""
+    return totals_in_words(FileTotals(count, task.lines_added, task.lines_removed, task.uncounted)) if count else ""
 
 
 def claims(task: ReportTask) -> Iterator[tuple[str, list[str], bool]]:

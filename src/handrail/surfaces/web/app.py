@@ -192,7 +192,7 @@ class PageApp:
         if request.path == FEED and scope["method"] == "HEAD":
             return failed(405, "METHOD_NOT_ALLOWED", "a feed is read with GET", extra=((b"allow", b"GET"),))
         try:
-            return await self._asked(request)
+            return await self._answer_api(request)
         except Refusal as refusal:
             return refused(refusal)
         except Exception as bug:  # noqa: BLE001 - nobody is left without an answer
@@ -231,10 +231,10 @@ class PageApp:
         # The page does the rest: it notices that nobody is signed in, and has a form for another code.
         return Answer(status=opened.status, headers=((b"content-type", page.kind.encode()), no_store), body=page.data)
 
-    async def _asked(self, request: Request) -> Answer | None:
+    async def _answer_api(self, request: Request) -> Answer | None:
         """Answers a request to /api."""
         if request.path == SESSION and request.method == "POST":
-            return await self._signed_in(request)
+            return await self._sign_in(request)
         guest = await self._guest(request)
         if isinstance(guest, Answer):
             return guest
@@ -256,14 +256,14 @@ class PageApp:
             case "GET", "/api/session":
                 return answer_of(self._session_document(guest.visitor))
             case "POST", "/api/session/end":
-                return await self._signed_out(request, guest)
+                return await self._sign_out(request, guest)
             case "POST", "/api/links":
-                return await self._linked(request, guest)
+                return await self._make_link(request, guest)
             case "GET", "/api/feed":
-                return await self._streamed(request, guest)
-        return await self._routed(request, guest)
+                return await self._stream_news(request, guest)
+        return await self._run_route(request, guest)
 
-    async def _routed(self, request: Request, guest: Guest) -> Answer:
+    async def _run_route(self, request: Request, guest: Guest) -> Answer:
         found = self._table.find(request.method, request.path)
         if found is None:
             allowed = self._table.methods(request.path)
@@ -280,9 +280,9 @@ class PageApp:
         route, named = found
         asked = Asked(visitor=guest.visitor, path=named, query=request.query, body=body)
         accepts = request.headers.get("accept-encoding", "")
-        return await workers.run(lambda: self._handled(route, asked, accepts))
+        return await workers.run(lambda: self._handle(route, asked, accepts))
 
-    def _handled(self, route: Route, asked: Asked, accepts: str) -> Answer:
+    def _handle(self, route: Route, asked: Asked, accepts: str) -> Answer:
         """Runs a handler. On a worker thread."""
         writes = route.method != "GET"
         call = self._page.writing if writes else self._page.reading
@@ -341,7 +341,7 @@ class PageApp:
         facts: dict[str, Any] = msgspec.to_builtins(self._page.facts)
         return {"name": visitor.name, "decides": visitor.decides, **facts}
 
-    async def _signed_in(self, request: Request) -> Answer:
+    async def _sign_in(self, request: Request) -> Answer:
         if "authorization" in request.headers:
             return failed(403, "NOT_ALLOWED", "an agent's token does not sign in", "leave out Authorization")
         body = await _body_of(request)
@@ -359,7 +359,7 @@ class PageApp:
         document = {**self._session_document(visitor), "proof": opened.proof}
         return answer_of(document, extra=(self._cookie_for(opened.cookie),))
 
-    async def _signed_out(self, request: Request, guest: Guest) -> Answer:
+    async def _sign_out(self, request: Request, guest: Guest) -> Answer:
         body = await _body_of(request)
         if isinstance(body, Answer):
             return body
@@ -367,7 +367,7 @@ class PageApp:
         self.sign_in.end(guest.session)
         return answer_of({"signed_out": True}, extra=(self._cookie_for("", lasting_s=0),))
 
-    async def _linked(self, request: Request, guest: Guest) -> Answer:
+    async def _make_link(self, request: Request, guest: Guest) -> Answer:
         body = await _body_of(request)
         if isinstance(body, Answer):
             return body
@@ -382,7 +382,7 @@ class PageApp:
 
     # -- the feed ---------------------------------------------------------------------------------------------------
 
-    async def _streamed(self, request: Request, guest: Guest) -> Answer | None:
+    async def _stream_news(self, request: Request, guest: Guest) -> Answer | None:
         listener = Listener(asyncio.get_running_loop())
         after = _position_of(request)
         most = STREAMS if guest.session is not None else GUEST_STREAMS

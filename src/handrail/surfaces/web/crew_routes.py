@@ -180,9 +180,9 @@ def _run_looked_at(call: Call, asked: Asked) -> PipelineRun:
 
 
 def _events(call: Call, asked: Asked) -> Events:
-    actors = _several(asked, "actor")
-    streams = (*_several(asked, "workflow"), *_several(asked, "stream"))
-    only = Only(streams, _with_namesakes(call.work, actors), kinds_meant(_several(asked, "kind")))
+    actors = _filter_values(asked, "actor")
+    streams = (*_filter_values(asked, "workflow"), *_filter_values(asked, "stream"))
+    only = Only(streams, _with_namesakes(call.work, actors), kinds_meant(_filter_values(asked, "kind")))
     task = asked.query.get("task")
     limit = _number(asked, "limit")
     if limit is not None and not 1 <= limit <= MOST:
@@ -219,7 +219,7 @@ def _boards(call: Call, asked: Asked) -> Boards:
 
 def _post_message(call: Call, asked: Asked) -> Sent:
     asked.visitor.check_decides("writes as the person")
-    given = _taken(asked, Posted)
+    given = _body_as(asked, Posted)
     answered = call.work.get(Message, given.reply_to) if given.reply_to is not None else None
     recipient_id = given.recipient_id
     if recipient_id is None and answered is not None:
@@ -247,7 +247,7 @@ def _post_message(call: Call, asked: Asked) -> Sent:
 
 def _read_message(call: Call, asked: Asked) -> MessageRow:
     asked.visitor.check_decides("reads the person's messages")
-    given, key = _taken(asked, Reading), asked.path["message"]
+    given, key = _body_as(asked, Reading), asked.path["message"]
     message = call.work.get(Message, key)
     if message is not None and message.recipient_id != HUMAN:
         raise NotAllowed(
@@ -266,7 +266,7 @@ def _message_row(call: Call, asked: Asked, key: str) -> MessageRow:
 
 def _release(call: Call, asked: Asked) -> Freed:
     asked.visitor.check_decides("takes a task from its agent")
-    given = _taken(asked, Release)
+    given = _body_as(asked, Release)
     task = task_asked(call.work, asked.path["task"])
     lease = claim_of(call.work, task)
     if lease.holder is None or task.is_finished:
@@ -287,16 +287,16 @@ def _release(call: Call, asked: Asked) -> Freed:
 
 def _pause(call: Call, asked: Asked) -> Steered:
     asked.visitor.check_decides("stops a run")
-    given = _taken(asked, Pause)
+    given = _body_as(asked, Pause)
     know_runs(call)
     run = _run_meant(call.work, asked)
     reason = (given.reason or "").strip()
     pause_run(call.work, run, reason or None)
-    told = _told_why(call.work, run, reason)
+    told = _tell_driver(call.work, run, reason)
     return Steered(workflow_id=run.id, status="paused", next="It stops at its next turn.", told=told)
 
 
-def _told_why(unit: UnitOfWork, run: PipelineRun, reason: str) -> str | None:
+def _tell_driver(unit: UnitOfWork, run: PipelineRun, reason: str) -> str | None:
     """Tells the agent that drives a run why it should wait; returns the agent's name if it was told."""
     driver = unit.get(Agent, str((run.holder or {}).get("agent_id") or ""))
     if driver is None or not reason:
@@ -309,7 +309,7 @@ def _told_why(unit: UnitOfWork, run: PipelineRun, reason: str) -> str | None:
 def _resume(call: Call, asked: Asked) -> Steered:
     """Lets a run continue. Its documents are read first, because they decide whether it would stop again at once."""
     asked.visitor.check_decides("lets a run go on")
-    _taken(asked, Nothing)
+    _body_as(asked, Nothing)
     know_runs(call)
     actor, rules = asked.visitor.actor, rules_of(call)
     run = call.ledger.run(actor, lambda unit: _run_meant(unit, asked))
@@ -337,7 +337,7 @@ def _no_run(workflow_id: str, name: str) -> RunNotFound:
     )
 
 
-def _taken(asked: Asked, kind: type[KindT]) -> KindT:
+def _body_as(asked: Asked, kind: type[KindT]) -> KindT:
     """The posted body, converted to `kind`."""
     make_known(kind)
     try:
@@ -357,7 +357,7 @@ def _number(asked: Asked, name: str) -> int | None:
     return int(text)
 
 
-def _several(asked: Asked, name: str) -> tuple[str, ...]:
+def _filter_values(asked: Asked, name: str) -> tuple[str, ...]:
     """The comma-separated values of a filter."""
     text = asked.query.get(name, "")
     values = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

@@ -93,7 +93,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 def task_diff(call: Call, actor: Actor, task_id: str, file: str | None) -> TaskDiff:
     """The changes of a task; with `file`, only of that file."""
-    known = call.ledger.run(actor, lambda unit: _known(unit, task_id))
+    known = call.ledger.run(actor, lambda unit: _task_and_entry(unit, task_id))
     if known.entry is None:
         return _nothing(known.task, NEVER_LOOKED if known.task.attempts else NOT_BEGUN)
     try:
@@ -109,7 +109,7 @@ def task_diff(call: Call, actor: Actor, task_id: str, file: str | None) -> TaskD
             meant.tracker.forget(found.after)
 
 
-def _known(unit: UnitOfWork, task_id: str) -> _Known:
+def _task_and_entry(unit: UnitOfWork, task_id: str) -> _Known:
     task = task_asked(unit, task_id)
     return _Known(task, unit.get(JournalEntry, task.id), workflow_of(unit, task))
 
@@ -136,7 +136,7 @@ def _shown(meant: Journalled, found: Difference, file: str | None) -> TaskDiff:
     areas = read_areas(meant.entry.areas)
     for change in shown:
         if change["change"] == "renamed" and (patch := patches.get(change["path"])) is not None:
-            change["lines_added"], change["lines_removed"] = _counted(patch)
+            change["lines_added"], change["lines_removed"] = _lines_changed(patch)
     counted = totals(every)
     return TaskDiff(
         task_id=meant.task.id,
@@ -174,7 +174,7 @@ def _patches(
         return {}, None
     paths = [path for change in texts for path in (change["path"], change.get("old_path")) if path is not None]
     try:
-        whole, is_cut = _read(patch_of(meant.tracker, found, paths), ALONE if alone else READ)
+        whole, is_cut = _read_patch(patch_of(meant.tracker, found, paths), ALONE if alone else READ)
     except Refusal as refusal:
         return {}, _sentence(refusal)
     pieces = _by_file(whole, texts)
@@ -191,14 +191,14 @@ def _patches(
     return kept, "Only its beginning is shown: it is very long." if alone and is_cut else None
 
 
-def _counted(patch: str) -> tuple[int, int]:
+def _lines_changed(patch: str) -> tuple[int, int]:
     """The numbers of lines that a patch adds and removes."""
     _, _, hunks = patch.partition("\n@@")
     lines = hunks.split("\n")
     return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
 
 
-def _read(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
+def _read_patch(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
     """A patch up to a limit, ending in a whole line, and whether it was cut."""
     whole = bytearray()
     for chunk in chunks:

@@ -163,10 +163,10 @@ class Feed:
         while self._goes_on():
             try:
                 if self._ledger.wait(self._position, LOOK_S, self._is_idle):
-                    self._tell()
+                    self._publish_news()
                     self._ended.wait(PACE_S)
                 elif not self._is_idle():
-                    self._look()
+                    self._check_same_ledger()
             except StoreUnusable:  # such as a file that was moved away; the next request reports it
                 self._cut_off(self._position)
                 self._ended.wait(AGAIN_S)
@@ -185,7 +185,7 @@ class Feed:
                 return False
             return True
 
-    def _tell(self) -> None:
+    def _publish_news(self) -> None:
         def look(unit: UnitOfWork) -> tuple[int, bytes] | None:
             events = unit.feed(self._position, AT_ONCE)
             return (events[-1].position, msgspec.json.encode(self._news(unit, events))) if events else None
@@ -202,7 +202,7 @@ class Feed:
                 self._ring_bytes -= len(data)
         self._wake_all()
 
-    def _look(self) -> None:
+    def _check_same_ledger(self) -> None:
         """Nothing is new: checks that it is still the same ledger, since a backup may have been restored over it."""
         newest = self._ledger.position()
         if newest < self._position:

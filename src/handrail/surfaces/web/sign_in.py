@@ -130,9 +130,9 @@ class SignIn:
     def by_code(self, code: str) -> Opened | Failed:
         """Exchanges a code for a session and the cookie that proves it. A code works once."""
         with self._lock:
-            person = self._taken(code)  # first: wrong codes from a foreign page must not lock a person out
+            person = self._take_code(code)  # first: wrong codes from a foreign page must not lock a person out
             if person is not None:
-                return self._opened(person)
+                return self._open_session(person)
             if self._is_crowded():
                 return _TOO_MANY
             self._wrong.append(self._now_s())
@@ -151,9 +151,9 @@ class SignIn:
                 self._wrong.append(self._now_s())
                 return _UNKNOWN
             person, decides = found
-            return self._opened(person) if decides else _MAY_NOT
+            return self._open_session(person) if decides else _MAY_NOT
 
-    def _taken(self, code: str) -> Person | None:
+    def _take_code(self, code: str) -> Person | None:
         self._forget_old()
         given = _hash(code)
         found = None
@@ -173,7 +173,7 @@ class SignIn:
 
     # -- sessions ---------------------------------------------------------------------------------------------------
 
-    def _opened(self, person: Person) -> Opened:
+    def _open_session(self, person: Person) -> Opened:
         self._forget_old()
         if len(self._sessions) >= SESSIONS:
             del self._sessions[next(iter(self._sessions))]
