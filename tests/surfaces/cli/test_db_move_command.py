@@ -202,6 +202,18 @@ def test_who_goes_back_is_offered_the_config_too(project: Path) -> None:
     assert workflows(project) == ["Import"]
 
 
+def test_who_moved_by_mistake_goes_back_without_naming_anything(project: Path, tmp_path: Path) -> None:
+    create(project, "before")
+    config = project / ".handrail" / "config.toml"
+    config.write_text("durable = false\n", encoding="utf-8")
+    assert run(project, "db", "move", str(tmp_path / "new.db"), "--yes").exit_code == 0
+    assert run_json(project, "db", "release", "--yes")["config"] == str(config)
+    assert config.read_text(encoding="utf-8") == "durable = false\n"
+    assert workflows(project) == ["before"]
+    again = run(project, "db", "release", "--yes")
+    assert (again.exit_code, "has not moved" in again.stderr) == (1, True)
+
+
 def test_a_config_that_cannot_be_written_does_not_hide_the_move(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     create(project)
 

@@ -117,7 +117,8 @@ def trust(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
 def release(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
     """Make a store that was moved usable again.
 
-    It is as it was when it was moved.
+    It is as it was when it was moved. Without --db, this is the project's own store if the one in use was moved from
+    there.
     """
     from handrail.store.marks import is_moved  # noqa: PLC0415 - the store, only once something runs
     from handrail.store.moving import found_at  # noqa: PLC0415 - as above
@@ -125,7 +126,7 @@ def release(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
     from handrail.store.opening import shown_address  # noqa: PLC0415 - as above
 
     place = place_of(root)
-    address = trusted_address(place, options)
+    address = _left_behind(place, options)
     shown, found = shown_address(address, place.project), found_at(address, place.project)
     left = one_line(found.moved_to or "the other place")
     if is_moved(found.schema) and not yes:
@@ -139,6 +140,21 @@ def release(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
     echo_wrapped(f"{shown} can be used again; {left} stays as it is")
     if said:
         echo_wrapped(said)
+
+
+def _left_behind(place: Place, options: dict[str, Any]) -> str:
+    """The store to release: the one in use or, if the project's config names another that its own moved to, its own."""
+    from handrail.settings import said_by_project  # noqa: PLC0415 - only here
+    from handrail.store.moving import found_at  # noqa: PLC0415 - as above
+    from handrail.store.opening import database_path, shown_address  # noqa: PLC0415 - as above
+
+    named = options.get("db") or options.get("global_store") or "HANDRAIL_DB" in place.environ
+    db = said_by_project(place.project, "db")
+    if not named and isinstance(db, str) and db:
+        own = str(database_path("", place.project))
+        if found_at(own, place.project).moved_to == shown_address(db, place.project):
+            return own
+    return trusted_address(place, options)
 
 
 def _way_back(place: Place, address: str, moved_to: str | None, *, yes: bool, quiet: bool) -> _Way | None:
@@ -170,7 +186,7 @@ def _address(target: str) -> str:
         raise InvalidParams(
             f"{target.partition('://')[0]} is no store Handrail knows", hint="a file, or postgresql://…"
         )
-    return str(Path(target).absolute())
+    return str(Path(target).parent.resolve() / Path(target).name)
 
 
 def _way_on(place: Place, options: dict[str, Any], address: str, *, yes: bool, quiet: bool) -> _Way:
