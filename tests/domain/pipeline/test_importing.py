@@ -466,6 +466,12 @@ def test_a_title_is_one_line_that_is_no_option() -> None:
     assert filled(read, "{title}") == "feat: evil} [2J more"
 
 
+def test_tasks_that_are_over_before_their_phase_are_done_in_it(honest: dict[str, Any]) -> None:
+    other = imported(with_change(honest, "state.done", ["phase-4"]), FILES, version=1000)
+    assert not any(task.is_over for task in other.state.tasks)
+    assert other.go().type == "done"
+
+
 @settings(max_examples=4 * settings().max_examples)
 @given(data=st.data())
 def test_no_state_at_all_breaks_a_turn(data: st.DataObject, honest: dict[str, Any]) -> None:

@@ -352,7 +352,9 @@ def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> tuple[
     judging = next((phase for phase in flow.phases if phase.kind == "task-reviews"), None)
     known = {task.number: task for task in state.tasks}
     tasks = [_confirmed_progress(task, known.get(task.number, task), doing, judging, state, files) for task in listed]
-    if doing.id in state.done and any(not task.is_over for task in tasks):
+    if doing.id not in state.done and all(task.is_over for task in tasks):
+        tasks = listed  # the phase is still to come, so what it has done does not count: there must be something to do
+    elif doing.id in state.done and any(not task.is_over for task in tasks):
         state = back_to(flow, state, doing.id)
     elif judging is not None and any(
         task.verdict is None and task.number in known and known[task.number].verdict is not None for task in tasks
