@@ -27,6 +27,7 @@ from handrail.domain.work.causes import (
     can_move,
     legal_moves,
     movable,
+    told_status,
 )
 from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.editing import places_taken, tally_of
@@ -361,11 +362,7 @@ def _word(scene: _Scene, task: Task) -> str:
         return "has a question"
     if _is_stuck(scene, task):
         return "stalled"
-    return _shown(task).replace("_", " ")
-
-
-def _shown(task: Task) -> str:
-    return "ready" if task.status == "pending" and can_move(task) else task.shown_status
+    return told_status(task).replace("_", " ")
 
 
 def _asks(scene: _Scene, question: Gate) -> str:
@@ -408,7 +405,7 @@ def _about(
     return Explanation(
         id=task.id,
         name=task.name,
-        status=_shown(task),
+        status=told_status(task),
         sentence=_sentence(f"{_quoted(task.name)} {words}"),
         causes=tuple(_cause(scene, cause) for cause in causes[:NAMED_CAUSES]),
         path=path,
@@ -424,4 +421,4 @@ def _of_workflow(workflow: Workflow, words: str, causes: Sequence[Cause] = ()) -
 
 
 def _cause(scene: _Scene, task: Task) -> Cause:
-    return Cause(id=task.id, name=task.name, status=_shown(task), moves=legal_moves(task, scene.workflow))
+    return Cause(id=task.id, name=task.name, status=told_status(task), moves=legal_moves(task, scene.workflow))
