@@ -353,6 +353,13 @@ def test_on_a_phone_the_graph_begins_where_it_can_be_read(phone: Any, rich: Fact
         assert all(width <= 390 for width in phone.evaluate(widths)), params
 
 
+def test_on_a_phone_the_tools_of_the_graph_take_one_line(phone: Any, rich: Facts) -> None:
+    phone.goto(f"/#/w/{rich.workflow}/graph")
+    phone.locator(".graph-tools .button").first.wait_for()
+    tops = {round(tool.bounding_box()["y"]) for tool in phone.locator(".graph-tools > *").all() if tool.is_visible()}
+    assert len(tops) == 1
+
+
 def test_on_a_phone_a_long_name_keeps_its_end(phone: Any, rich: Facts) -> None:
     phone.route(re.compile(r"/diff(\?|$)"), huge_change)
     open_graph(phone, rich, f"task={rich.tasks[texts.LOG]}&diff=1")

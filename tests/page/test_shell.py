@@ -172,6 +172,21 @@ def test_text_of_agents_stays_text(page: Any, rich: Facts) -> None:
     assert page.locator("img").count() == 0
 
 
+def test_a_count_in_the_top_bar_is_shown_whole_or_not_at_all(page: Any, rich: Facts) -> None:
+    page.goto(f"/#/w/{rich.workflow}/tasks")
+    page.locator("#top .counts span").first.wait_for()
+    for width in (1440, 1280, 1180):
+        page.set_viewport_size({"width": width, "height": 800})
+        cut = page.evaluate(
+            """() => {
+              const room = document.querySelector("#top .counts").getBoundingClientRect();
+              const counts = [...document.querySelectorAll("#top .counts span")].map((one) => one.getBoundingClientRect());
+              return counts.filter((box) => box.top < room.bottom && box.right > room.right + 1).length;
+            }"""
+        )
+        assert cut == 0, width
+
+
 def test_on_a_phone_nothing_scrolls_sideways(phone: Any, rich: Facts) -> None:
     phone.goto(f"/#/w/{rich.workflow}/graph")
     phone.locator("#tabs a").first.wait_for()
