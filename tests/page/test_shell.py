@@ -180,8 +180,9 @@ def test_a_count_in_the_top_bar_is_shown_whole_or_not_at_all(page: Any, rich: Fa
         cut = page.evaluate(
             """() => {
               const room = document.querySelector("#top .counts").getBoundingClientRect();
-              const counts = [...document.querySelectorAll("#top .counts span")].map((one) => one.getBoundingClientRect());
-              return counts.filter((box) => box.top < room.bottom && box.right > room.right + 1).length;
+              const counts = [...document.querySelectorAll("#top .counts span")];
+              const boxes = counts.map((one) => one.getBoundingClientRect());
+              return boxes.filter((box) => box.top < room.bottom && box.right > room.right + 1).length;
             }"""
         )
         assert cut == 0, width
