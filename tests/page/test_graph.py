@@ -69,9 +69,9 @@ def test_what_is_chosen_dims_all_but_its_lineage(page: Any, rich: Facts) -> None
 
 def test_a_task_closed_before_its_drawer_came_asks_for_nothing(page: Any, rich: Facts) -> None:
     held: list[Any] = []
-    page.route("**/drawer.js", lambda asked: held.append(asked))  # noqa: PLW0108 - it must carry attributes
+    page.route("**/inspector.js", lambda asked: held.append(asked))  # noqa: PLW0108 - it must carry attributes
     open_graph(page, rich)
-    with page.expect_request("**/drawer.js"):
+    with page.expect_request("**/inspector.js"):
         box(page, rich, FAILED).click()
     page.locator(".node.chosen").wait_for()
     page.keyboard.press("Escape")
@@ -90,8 +90,8 @@ def test_a_filter_dims_and_the_address_keeps_it(page: Any, rich: Facts) -> None:
     page.reload()
     page.locator(".node.dim").first.wait_for()
     assert page.locator(".node:not(.dim)").count() == 1
-    open_graph(page, rich, "q=sync")
-    page.wait_for_function("() => document.querySelectorAll('.node:not(.dim)').length === 2")
+    open_graph(page, rich, "q=notes")
+    page.wait_for_function("() => document.querySelectorAll('.node:not(.dim)').length === 3")
 
 
 def test_words_come_with_the_zoom(page: Any, rich: Facts) -> None:
@@ -172,6 +172,15 @@ def test_what_is_stuck_and_what_waits_for_a_person_is_marked_and_in_the_legend(p
     page.locator(".node.dim").first.wait_for()
     assert "dim" not in looks(page, rich, STUCK)
     assert page.locator(".node:not(.dim)").count() == page.locator(".node.s-lost").count()
+
+
+def test_a_task_with_open_subtasks_is_not_called_ready(page: Any, rich: Facts) -> None:
+    open_graph(page, rich)
+    label = page.locator(f'[data-id="{rich.tasks["Encrypt at rest"]}"]').get_attribute("aria-label")
+    assert label == "Encrypt at rest, waits for subtasks"
+    page.goto(f"/#/w/{rich.workflow}/board")
+    page.locator(".lane", has_text="Blocked").get_by_text("Encrypt at rest").wait_for()
+    assert page.locator(".lane", has_text="Ready").get_by_text("Encrypt at rest").count() == 0
 
 
 def test_the_graph_and_the_table_say_states_in_the_same_words(page: Any, rich: Facts) -> None:
@@ -342,6 +351,13 @@ def test_on_a_phone_the_graph_begins_where_it_can_be_read(phone: Any, rich: Fact
         assert phone.evaluate("document.documentElement.scrollWidth") == 390
         widths = "[...document.querySelectorAll('#drawer, dialog[open]')].map((part) => part.scrollWidth)"
         assert all(width <= 390 for width in phone.evaluate(widths)), params
+
+
+def test_on_a_phone_the_tools_of_the_graph_take_one_line(phone: Any, rich: Facts) -> None:
+    phone.goto(f"/#/w/{rich.workflow}/graph")
+    phone.locator(".graph-tools .button").first.wait_for()
+    tops = {round(tool.bounding_box()["y"]) for tool in phone.locator(".graph-tools > *").all() if tool.is_visible()}
+    assert len(tops) == 1
 
 
 def test_on_a_phone_a_long_name_keeps_its_end(phone: Any, rich: Facts) -> None:

@@ -373,7 +373,7 @@ def test_rows_are_patched_in_place_and_never_under_somebodys_hands(page: Any, ri
           const list = h("ol");
           document.getElementById("main").append(list);
           const draw = (item) => h("li", {}, h("button", {}, item.text), item.writes && h("textarea"));
-          const show = (...items) => keyed(list, items, (item) => item.id, draw);
+          const show = (...items) => keyed(list, items, draw);
           show({ id: 1, text: "one" }, { id: 2, text: "two" }, { id: 3, text: "three", writes: true });
           const [, two, three] = list.children;
           two.querySelector("button").focus();

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -109,11 +110,31 @@ def test_the_browsers_way_back_undoes_one_step_after_the_other(page: Any, rich: 
     page.locator("#drawer").wait_for(state="hidden")
 
 
-def test_an_unknown_workflow_is_said_and_the_way_back_shown(page: Any, seen: Seen) -> None:
+def test_an_unknown_workflow_is_said_and_the_way_back_shown(page: Any, rich: Facts, seen: Seen) -> None:
     seen.expected = ("404",)
-    page.goto("/#/w/wf_nothing/graph")
+    page.goto(f"/#/w/{rich.run}/graph")
+    page.locator("#phases a").first.wait_for()
+    page.evaluate("location.hash = '#/w/wf_nothing/graph'")
+    wait_for_text(page, "#main h2", "There is no workflow wf_nothing.")
+    assert [page.locator(part).is_hidden() for part in ("#tabs", "#phases", ".switcher")] == [True, True, True]
+    page.keyboard.press("1")
+    assert page.url.endswith("#/w/wf_nothing/graph"), "no key leads to a tab that is not there"
     page.locator("#main").get_by_role("link", name="All workflows").click()
     page.locator(".flow").first.wait_for()
+    assert page.locator("#tabs").is_visible()
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda rich: rich.workflow[:-4], lambda rich: f"{rich.workflow}.", lambda _: "without a net"]
+)
+def test_an_address_that_is_nearly_right_offers_what_was_meant(
+    page: Any, rich: Facts, seen: Seen, cut: Callable[[Facts], str]
+) -> None:
+    seen.expected = ("404",)
+    page.goto(f"/#/w/{quote(cut(rich))}/tasks")
+    page.locator("#main").get_by_role("link", name="Notes without a net").click()
+    page.locator("#tabs a[aria-current]").wait_for()
+    assert f"/w/{rich.workflow}" in page.url
 
 
 @pytest.mark.parametrize("place", ["%E0%A4%A", "constructor", "w/%E0%A4%A/graph"])
@@ -151,6 +172,22 @@ def test_text_of_agents_stays_text(page: Any, rich: Facts) -> None:
     assert page.locator("img").count() == 0
 
 
+def test_a_count_in_the_top_bar_is_shown_whole_or_not_at_all(page: Any, rich: Facts) -> None:
+    page.goto(f"/#/w/{rich.workflow}/tasks")
+    page.locator("#top .counts span").first.wait_for()
+    for width in (1440, 1280, 1180):
+        page.set_viewport_size({"width": width, "height": 800})
+        cut = page.evaluate(
+            """() => {
+              const room = document.querySelector("#top .counts").getBoundingClientRect();
+              const counts = [...document.querySelectorAll("#top .counts span")];
+              const boxes = counts.map((one) => one.getBoundingClientRect());
+              return boxes.filter((box) => box.top < room.bottom && box.right > room.right + 1).length;
+            }"""
+        )
+        assert cut == 0, width
+
+
 def test_on_a_phone_nothing_scrolls_sideways(phone: Any, rich: Facts) -> None:
     phone.goto(f"/#/w/{rich.workflow}/graph")
     phone.locator("#tabs a").first.wait_for()
@@ -177,9 +214,10 @@ def test_a_key_alone_decides_nothing_and_a_rejection_needs_a_reason(page: Any) -
     assert focused(page) == "Reject…"
     page.keyboard.press("Enter")
     reject = page.get_by_role("dialog").get_by_role("button", name="Reject", exact=True)
+    wait_for_text(page, "dialog", "a reason is required")
     assert reject.is_disabled()
-    assert "reason is required" in text_of(page, "#said-why")
-    page.get_by_role("dialog").get_by_role("textbox").fill("No.")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Overall comment"
+    page.keyboard.type("No.")
     assert reject.is_enabled()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
@@ -220,7 +258,7 @@ def test_a_document_that_changed_is_shown_again_with_what_was_written(desk: Desk
     document.write_text(document.read_text() + "\n```sh and what else stands here\nls\n```\n")
     page.evaluate("globalThis.setInterval = () => 0")  # else the dialog's own look may come first
     page.locator(f'[data-gate="{gate}"]').get_by_role("button", name="Read").click()
-    send = page.get_by_role("dialog").get_by_role("button", name="Ask for changes")
+    send = page.get_by_role("dialog").get_by_role("button", name="Reject", exact=True)
     page.locator(".paper-line").nth(2).wait_for()
     assert send.is_disabled()
     shown = page.locator(".paper-line > span").all()

@@ -40,7 +40,7 @@ def test_a_task_names_what_it_waits_for_and_what_waits_for_it(desk: Desk) -> Non
         {"name": "part", "parent": HOSTILE},
     )
     found = seen(desk, "task_2")
-    assert [(one.name, one.status) for one in found.needs] == [("a", "pending")]
+    assert [(one.name, one.status) for one in found.needs] == [("a", "ready")]
     assert [(one.name, one.status) for one in found.unlocks] == [("c", "blocked")]
     assert [one.name for one in found.subtasks] == ["part"]
     assert (found.description, found.acceptance) == (HOSTILE, ["It works"])

@@ -51,7 +51,7 @@ def test_a_task_that_is_set_free_is_told_too(desk: Newsroom) -> None:
     desk.news()
     desk.move("task_1", "completed")
     statuses = {row.id: row.status for row in desk.news().tasks if not isinstance(row, GoneTask)}
-    assert statuses == {"task_1": "completed", "task_2": "pending"}
+    assert statuses == {"task_1": "completed", "task_2": "ready"}
 
 
 def test_a_task_that_is_gone_is_told_as_gone(desk: Newsroom) -> None:

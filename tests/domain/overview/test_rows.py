@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.overview.home import SHOWN, home
+from handrail.domain.overview.inspector import task_document
 from handrail.domain.overview.rows import TaskRow, WorkflowRow, last_part
 from handrail.domain.overview.standing import STANDINGS, Driven, Seen, standing_of
 from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
@@ -74,6 +75,19 @@ def test_an_inherited_need_is_not_drawn_twice(desk: Desk) -> None:
     assert task(desk, key, "b1").needs == []
     assert task(desk, key, "b1").status == "blocked"
     assert task(desk, key, "b1").parent == "task_2"
+
+
+def test_a_task_is_ready_only_once_its_subtasks_are_over(desk: Desk) -> None:
+    key = desk.plan({"name": "whole"}, {"name": "part", "parent": "whole"})
+    assert (task(desk, key, "whole").status, task(desk, key, "part").status) == ("pending", "ready")
+    assert row(desk, key).ready == 1
+    assert [one["name"] for one in desk.call("workflow_next_tasks", workflow_id=key)["tasks"]] == ["part"]
+    inspected = look(desk, lambda unit: task_document(unit, find_task(unit, "task_2")))
+    assert inspected.parent is not None
+    assert inspected.parent.status == "pending"
+
+    desk.move("task_2", "in_progress", "completed")
+    assert task(desk, key, "whole").status == "ready"
 
 
 def test_who_is_lost_or_silent_is_stuck(desk: Desk) -> None:

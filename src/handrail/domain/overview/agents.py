@@ -18,6 +18,7 @@ from handrail.domain.crew.presence import LOOKED_AT, liveness, presence_of
 from handrail.domain.overview.deeds import told
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.envelopes import AGENT, CATEGORIES
+from handrail.domain.work.causes import status_or_ready
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.workspace import Workspace
@@ -205,7 +206,7 @@ def _held(unit: UnitOfWork, found: Sequence[Agent]) -> dict[str, list[HeldTask]]
         one = HeldTask(
             id=task.id,
             name=task.name,
-            status=task.shown_status,
+            status=status_or_ready(task),
             workflow_id=workflow.id,
             workflow_name=workflow.name,
             since=lease.since_ms,

@@ -18,6 +18,7 @@ from handrail.domain.overview.decisions import DecisionRow, task_decisions
 from handrail.domain.overview.gates import GateRow, gate_rows
 from handrail.domain.overview.messages import MessageRow, message_rows, people
 from handrail.domain.overview.rows import TaskRow, cut, task_rows
+from handrail.domain.work.causes import status_or_ready
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.explaining import explain_task
@@ -193,7 +194,7 @@ def _unlocks(unit: UnitOfWork, task: Task) -> list[str]:
 
 def _linked(tasks: Iterable[Task]) -> list[Linked]:
     ordered = sorted(tasks, key=lambda task: (task.sequence, task.id))
-    return [Linked(id=task.id, name=task.name, status=task.shown_status) for task in ordered]
+    return [Linked(id=task.id, name=task.name, status=status_or_ready(task)) for task in ordered]
 
 
 # -- what was done ----------------------------------------------------------------------------------------------------

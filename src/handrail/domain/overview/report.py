@@ -156,7 +156,9 @@ def report(unit: UnitOfWork, workflow: Workflow, critical: Sequence[str], rules:
     made = decision_rows(unit, workflow, newest[::-1])
     run = pipeline_view(unit, workflow.id, rules)
     strays = _strays(records, entries)
-    states = {state: count for state, count in tally_of(unit, workflow.id).counts.items() if count}
+    counts = tally_of(unit, workflow.id).counts
+    told = {"ready": row.ready, **counts, "pending": counts["pending"] - row.ready}  # in the words of the rows
+    states = {state: count for state, count in told.items() if count}
     plan = workflow.plan or {}
     return Report(
         workflow=row,

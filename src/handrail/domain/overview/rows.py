@@ -22,7 +22,7 @@ from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.holding import HELD_MS
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.standing import Standing, said_of, standing
-from handrail.domain.work.causes import SILENT_MS
+from handrail.domain.work.causes import SILENT_MS, status_or_ready
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.explaining import explain_workflow
 from handrail.domain.work.tally import Tally, empty_tally
@@ -82,6 +82,7 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
     workflow_id: str
     name: str
     status: str
+    """As `handrail why` tells it: `ready`, or `pending` while its own subtasks are open."""
     parent: str | None
     group: str | None
     needs: list[str]
@@ -101,7 +102,8 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
     """True if an open decision or review is about it."""
     lost: bool = False
     """True if its claim has expired: its agent is no longer heard from."""
-    open_children: int = 0
+    stuck_at: int | None = None
+    """From when it counts as stuck if nothing is heard of it until then; None if that does not apply."""
 
 
 def agent_names(unit: UnitOfWork, keys: Iterable[str | None]) -> dict[str, str]:
@@ -242,7 +244,8 @@ def _at_work(unit: UnitOfWork, keys: Sequence[str], asked: Mapping[tuple[str, st
         presences = found_by(unit, Lease, "id", holders.values())
         there = {lease.id for lease in presences if lease.holding.is_held(now)}
         for task in tasks:
-            is_stuck = _is_stuck(task, now, held=task.id in holders)
+            stuck_at = _stuck_at(task, lost=task.assigned_agent_id is not None and task.id not in holders)
+            is_stuck = stuck_at is not None and now >= stuck_at
             stuck[task.workflow_id] += is_stuck
             moving[task.workflow_id] += not (is_stuck or task.open_children or task.id in waits)
         for task in held:
@@ -251,11 +254,11 @@ def _at_work(unit: UnitOfWork, keys: Sequence[str], asked: Mapping[tuple[str, st
     return _AtWork(moving, stuck, agents)
 
 
-def _is_stuck(task: Task, now: int, *, held: bool) -> bool:
-    if task.open_children:  # the work is in its parts
-        return False
-    lost = task.assigned_agent_id is not None and not held
-    return lost or now - task.updated_at >= SILENT_MS
+def _stuck_at(task: Task, *, lost: bool) -> int | None:
+    """From when a task under way counts as stuck, unless something is heard of it; None for one that cannot be."""
+    if task.status not in AT_WORK or task.open_children:  # the work is in its parts
+        return None
+    return task.updated_at if lost else task.updated_at + SILENT_MS
 
 
 def _driven(unit: UnitOfWork, run: PipelineRun, one: Standing) -> Driven:
@@ -289,7 +292,7 @@ def task_rows(unit: UnitOfWork, tasks: Sequence[Task]) -> list[TaskRow]:
             id=task.id,
             workflow_id=task.workflow_id,
             name=task.name,
-            status=task.shown_status,
+            status=status_or_ready(task),
             parent=task.parent_task_id,
             group=task.parallel_group,
             needs=needs.get(task.id, []),
@@ -306,7 +309,7 @@ def task_rows(unit: UnitOfWork, tasks: Sequence[Task]) -> list[TaskRow]:
             error=cut(task.error, ERROR),
             waiting=task.id in asked,
             lost=task.id in lost,
-            open_children=task.open_children,
+            stuck_at=_stuck_at(task, lost=task.id in lost),
         )
         for task in tasks
     ]

@@ -48,6 +48,12 @@ def can_move(task: Task) -> bool:
     return task.status not in AT_WORK or not task.open_children
 
 
+def status_or_ready(task: Task) -> str:
+    """The status as people are told it: a pending task that nothing holds up is `ready`; one that waits for its own
+    subtasks stays `pending`."""
+    return "ready" if task.status == "pending" and can_move(task) else task.shown_status
+
+
 def legal_moves(task: Task, workflow: Workflow) -> tuple[str, ...]:
     """The statuses a task may change to now."""
     if workflow.status in CLOSED:

@@ -27,6 +27,7 @@ from handrail.domain.work.causes import (
     can_move,
     legal_moves,
     movable,
+    status_or_ready,
 )
 from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.editing import places_taken, tally_of
@@ -363,11 +364,7 @@ def _state_word(scene: _Scene, task: Task) -> str:
         return "has a question"
     if _is_stuck(scene, task):
         return "stalled"
-    return _shown(task).replace("_", " ")
-
-
-def _shown(task: Task) -> str:
-    return "ready" if task.status == "pending" and can_move(task) else task.shown_status
+    return status_or_ready(task).replace("_", " ")
 
 
 def _asks(scene: _Scene, question: Gate) -> str:
@@ -410,7 +407,7 @@ def _explanation(
     return Explanation(
         id=task.id,
         name=task.name,
-        status=_shown(task),
+        status=status_or_ready(task),
         sentence=_sentence(f"{_quoted(task.name)} {words}"),
         causes=tuple(_cause(scene, cause) for cause in causes[:NAMED_CAUSES]),
         path=path,
@@ -426,4 +423,4 @@ def _of_workflow(workflow: Workflow, words: str, causes: Sequence[Cause] = ()) -
 
 
 def _cause(scene: _Scene, task: Task) -> Cause:
-    return Cause(id=task.id, name=task.name, status=_shown(task), moves=legal_moves(task, scene.workflow))
+    return Cause(id=task.id, name=task.name, status=status_or_ready(task), moves=legal_moves(task, scene.workflow))

@@ -91,7 +91,7 @@ def _workflows(call: Call, incomplete: str) -> Iterator[Offer]:
 
 
 def _tasks(call: Call, incomplete: str) -> Iterator[Offer]:
-    from handrail.domain.work.causes import can_move  # noqa: PLC0415 - as above
+    from handrail.domain.work.causes import status_or_ready  # noqa: PLC0415 - as above
     from handrail.domain.work.task import FINISHED  # noqa: PLC0415 - as above
     from handrail.toolsets.here import open_workflows  # noqa: PLC0415 - as above
 
@@ -99,8 +99,7 @@ def _tasks(call: Call, incomplete: str) -> Iterator[Offer]:
         found = _tasks_of(call, workflow.id, incomplete)
         found.sort(key=lambda task: task.status in FINISHED)  # open ones are meant more often
         for task in found:
-            state = "ready" if task.status == "pending" and can_move(task) else task.shown_status.replace("_", " ")
-            about = f"{state} in {workflow.name}"
+            about = f"{status_or_ready(task).replace('_', ' ')} in {workflow.name}"
             yield _offer(task.id, task.name, about, incomplete)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.work.causes import can_move
+from handrail.domain.work.causes import status_or_ready
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
@@ -126,7 +126,7 @@ def task_lines(found: TaskShown, room: int) -> Iterator[str]:
 
 def _place(found: TaskShown) -> str:
     task = found.task
-    words = [f'{as_words(_state(task))}, in "{found.workflow.name}" ({found.workflow.id})']
+    words = [f'{as_words(status_or_ready(task))}, in "{found.workflow.name}" ({found.workflow.id})']
     if found.parent is not None:
         words.append(f'part of "{found.parent.name}"')
     words.append(f"sequence {task.sequence}")
@@ -179,16 +179,12 @@ def tree_lines(tasks: Sequence[Task], now: int, room: int, *, flat: bool = False
     for task in tasks:
         inner = "  " * min(depths[task.id], names // 4)
         name = pad(task.name, names - len(inner))
-        state = _state(task)
+        state = status_or_ready(task)
         yield f"{INDENT}{inner}{mark(state)} {name}  {_state_words(task, open_names, now, room - names - 6)}".rstrip()
 
 
-def _state(task: Task) -> str:
-    return "ready" if task.status == "pending" and can_move(task) else task.shown_status
-
-
 def _state_words(task: Task, open_names: set[str], now: int, room: int) -> str:
-    state = _state(task)
+    state = status_or_ready(task)
     if task.status == "pending" and task.unmet:
         known = [name for name in task.depends_on if name in open_names]
         count = counted(task.unmet, "task")

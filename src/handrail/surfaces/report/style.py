@@ -22,10 +22,10 @@ background:var(--panel);border-radius:0 6px 6px 0}
 .pill{display:inline-block;padding:1px 8px;border-radius:999px;white-space:nowrap;font-size:12px;font-weight:600;
 color:var(--state);background:var(--state-soft)}
 .s-completed{--state:var(--ok);--state-soft:var(--ok-soft)}
-.s-in_progress,.s-planning,.s-ready{--state:var(--run);--state-soft:var(--run-soft)}
+.s-in_progress,.s-planning{--state:var(--run);--state-soft:var(--run-soft)}
 .s-paused,.s-waiting,.s-open{--state:var(--wait);--state-soft:var(--wait-soft)}
 .s-failed{--state:var(--bad);--state-soft:var(--bad-soft)}
-.s-pending,.s-blocked,.s-skipped,.s-abandoned,.s-answered,.s-withdrawn{--state:var(--idle);--state-soft:var(--idle-soft)}
+.s-ready,.s-pending,.s-blocked,.s-skipped,.s-abandoned,.s-answered,.s-withdrawn{--state:var(--idle);--state-soft:var(--idle-soft)}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:8px;margin:0}
 .facts div{padding:10px 12px;background:var(--panel);border:1px solid var(--line);border-radius:6px}
 .facts dt{color:var(--muted);font-size:12px}

@@ -1,6 +1,6 @@
-// Requests what the first screen shows while the other scripts are still loading. Their code picks it up here.
+// Requests what the first screen shows while the other scripts are still loading.
 
-/** Responses on their way, by path. Each is taken once; the shell drops the rest when the first screen is there. */
+/** Responses on their way, by path. Each is taken once; the shell drops the rest. */
 export const ahead = new Map();
 
 /** The address of a workflow's drawing, for the parameters of the page's address. */

@@ -1,7 +1,7 @@
-// The shell: address, tabs, drawer, and the one place that calls screens. Each screen decides what it shows.
+// The shell: address, tabs, drawer, and the one place that calls screens.
 import { ahead } from "./ahead.js";
-import { api, isPassing, listen, noChange, openWorkflow, start, state } from "./live.js";
-import { button, h, keyed, replace, told, visible } from "./dom.js";
+import { api, isOut, isPassing, listen, noChange, openWorkflow, start, state } from "./live.js";
+import { button, h, keyed, placeOf, replace, told, visible } from "./dom.js";
 import { needsStrip } from "./needs.js";
 import { topBar } from "./top.js";
 
@@ -66,32 +66,44 @@ function go(patch) {
 const select = (task) => go({ task });
 
 function context(id, tab) {
-  return { id, tab, go, select, api, state, get params() { return route.params; } };
+  return {
+    id, tab, go, select, api, state, param: (name) => route.params.get(name) ?? "", tasks: () => state.workflow?.tasks ?? new Map(),
+    get params() { return route.params; },
+    get decides() { return state.session?.decides; },
+  };
 }
 
 async function follow() {
   const mine = read();
   route = mine;
   clearTimeout(retrying);
-  if (state.connection === "signed-out" || !state.session) return;
+  if (isOut() || !state.session) return;
   if (route.id !== (state.workflow?.workflow.id ?? null)) {
     drop();
     inspect(null);
-    try {
-      await openWorkflow(route.id);
-    } catch (error) {
-      return route === mine && trouble(error, follow);
-    }
+    const failed = await openWorkflow(route.id).catch((error) => error);
     if (route !== mine) return; // navigated away meanwhile
+    route.missing = failed?.status === 404;
+    if (failed) return nowhere(failed, route.missing ? null : follow);
   }
-  if (route.unknown) {
-    drop();
-    drawTabs();
-    top.update();
-    return trouble({ message: `There is no page at ${location.hash}` });
-  }
+  if (route.unknown) return nowhere({ message: `There is no page at ${location.hash}` });
   route.tab ??= state.workflow.pipeline && !state.workflow.tasks.size ? "pipeline" : "graph";
   await draw();
+}
+
+/** An address without a screen: what is wrong with it takes that place, and nothing is left of what was open before. */
+function nowhere(error, retry) {
+  drop();
+  drawTabs();
+  drawPhases();
+  top.update();
+  trouble(error, retry);
+}
+
+/** Workflows that an unknown id may stand for: it was cut off while being copied, or it is a name. */
+function likely(id) {
+  const isMeant = (row) => row.id.startsWith(id) || id.startsWith(row.id) || row.name.toLowerCase().includes(id.toLowerCase());
+  return [...state.workflows.values()].filter(isMeant).slice(0, 3);
 }
 
 /** Shows an error in place of the screen; a temporary one is retried automatically as well. */
@@ -99,7 +111,9 @@ function trouble(error, retry) {
   clearTimeout(retrying);
   if (retry && isPassing(error)) retrying = setTimeout(retry, 3000);
   const [what, hint] = told(error);
+  const meant = route.missing ? likely(route.id) : [];
   replace(main, h("div.empty", h("h2", what), hint && h("p", hint),
+    meant.map((row) => h("p", "Did you mean ", h("a", { href: placeOf(row.id) }, row.name), "?")),
     h("p", h("a", { href: "#/" }, "All workflows"), retry && button("Try again", retry, "quiet"))));
 }
 
@@ -149,17 +163,18 @@ async function show(key, name) {
   }
 }
 
-/** The drawer is loaded when the first task is opened. */
+/** Its script is loaded when the first task is opened. */
 function inspect(task) {
   if (!task && !drawer) return;
   const focused = document.activeElement;
   const here = context(route.id, route.tab);
-  drawer ??= import("./drawer.js").then((module) => module.drawer());
+  drawer ??= import("./inspector.js").then((module) => module.drawer());
   const still = () => !task || task === route.params.get("task"); // it may have been closed while the script was loading
   drawer.then((open) => still() && open.inspect(task, here, focused), () => (drawer = null));
 }
 
 function tabsHere() {
+  if (route.missing) return [];
   const tabs = Object.entries(route.id ? TABS : STORE_TABS);
   return tabs.filter(([tab]) => tab !== "pipeline" || state.workflow?.pipeline);
 }
@@ -169,11 +184,11 @@ function drawTabs() {
   const letters = state.needs.filter((item) => item.kind === "message" && item.workflow_id === route.id);
   const messages = route.id ? letters.reduce((sum, item) => sum + item.count, 0) : state.unread;
   const counts = { gates: row?.waiting, reviews: row?.reviews, messages };
-  const items = tabsHere().map(([tab, name]) => ({ tab, name, href: patched({ tab }), here: tab === route.tab, count: counts[tab] }));
+  const items = tabsHere().map(([tab, name]) => ({ id: tab, name, href: patched({ tab }), here: tab === route.tab, count: counts[tab] }));
   const strip = part("tabs");
-  strip.hidden = false;
-  keyed(strip, items, (item) => item.tab, ({ name, href, here, count }) => h("a", { href, aria: here ? { current: "page" } : {} },
-    name, count ? h("span.badge", String(count)) : null));
+  strip.hidden = !items.length;
+  keyed(strip, items, ({ name, href, here, count }) => h("a", { href, aria: here ? { current: "page" } : {} },
+    name, count > 0 && h("span.badge", count)));
 }
 
 function drawPhases() {
@@ -210,7 +225,7 @@ const top = topBar(part("top"), { route: () => route, go, select });
 const strip = needsStrip(part("needs"), (text) => (part("announce").textContent = visible(text)));
 
 listen((change) => {
-  if (change.topics.has("connection") && state.connection === "signed-out") return void askToSignIn();
+  if (change.topics.has("connection") && isOut()) return void askToSignIn();
   if (!state.session) return top.update();
   if (change.topics.has("connection") && state.connection === "live" && !view) follow(); // failed while offline
   top.update();

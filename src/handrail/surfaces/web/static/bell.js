@@ -5,7 +5,6 @@ const BELL = "handrail-bell";
 
 export const isOn = () => Boolean(localStorage.getItem(BELL));
 
-/** Turns them on, playing the sound as a sample, or off. */
 export async function toggle() {
   if (isOn()) return localStorage.removeItem(BELL);
   localStorage.setItem(BELL, "on");

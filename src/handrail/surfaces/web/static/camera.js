@@ -1,10 +1,11 @@
-// Pan and zoom of one <g>: wheel, drag, pinch. Knows nothing about what is drawn.
+// Pan and zoom of one <g>: wheel, drag, pinch.
+import { clamp } from "./dom.js";
 
 const CLOSEST = 2;
 const FARTHEST = 0.04;
 const DRAG_STARTS_AT = 4;
 
-/** `frame` is the visible <svg>, `layer` the <g> that moves in it; `moved` is called with each step: {x, y, k}. */
+/** `layer` moves within the visible `frame`; `moved` is called with each step: {x, y, k}. */
 export function camera(frame, layer, moved) {
   const at = { x: 0, y: 0, k: 1 };
   const fingers = new Map();
@@ -21,9 +22,11 @@ export function camera(frame, layer, moved) {
     });
   }
 
+  const move = (dx, dy) => set(at.x + dx, at.y + dy, at.k);
+
   /** Zooms so that the point (px, py) of the frame stays where it is. */
   function zoom(factor, px = frame.clientWidth / 2, py = frame.clientHeight / 2) {
-    const k = Math.min(CLOSEST, Math.max(FARTHEST, at.k * factor));
+    const k = clamp(at.k * factor, FARTHEST, CLOSEST);
     set(px - ((px - at.x) * k) / at.k, py - ((py - at.y) * k) / at.k, k);
   }
 
@@ -44,7 +47,7 @@ export function camera(frame, layer, moved) {
     const shift = (start, size, room, edge) => Math.max(edge - start, 0) || Math.min(room - edge - start - size, 0);
     const dx = shift(at.x + box.x * at.k, box.w * at.k, frame.clientWidth, 24);
     const dy = shift(at.y + box.y * at.k, box.h * at.k, frame.clientHeight, 56);
-    if (dx || dy) set(at.x + dx, at.y + dy, at.k);
+    if (dx || dy) move(dx, dy);
   }
 
   const middle = () => {
@@ -63,7 +66,7 @@ export function camera(frame, layer, moved) {
     Object.assign(finger, { x, y });
     const after = middle();
     const edge = frame.getBoundingClientRect();
-    set(at.x + after.x - before.x, at.y + after.y - before.y, at.k);
+    move(after.x - before.x, after.y - before.y);
     if (before.apart) zoom(after.apart / before.apart, after.x - edge.left, after.y - edge.top);
   }
 
@@ -80,9 +83,9 @@ export function camera(frame, layer, moved) {
     event.preventDefault();
     const edge = frame.getBoundingClientRect();
     const step = event.deltaMode ? event.deltaY * 30 : event.deltaY;
-    if (event.shiftKey) set(at.x - (step || event.deltaX), at.y, at.k);
+    if (event.shiftKey) move(-(step || event.deltaX), 0);
     else zoom(Math.exp(-step * (event.ctrlKey ? 0.01 : 0.0016)), event.clientX - edge.left, event.clientY - edge.top);
   }, { passive: false });
 
-  return { at, set, zoom, center, show, reveal, wasDragged: () => dragged };
+  return { at, move, zoom, center, show, reveal, wasDragged: () => dragged };
 }

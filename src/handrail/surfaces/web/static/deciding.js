@@ -1,11 +1,9 @@
 // A person decides: the dialogs to read, comment on and answer a gate, to close a review, to answer a message.
-import { dialog, draft, facts, form, keepDraft, trouble } from "./dialog.js";
-import { button, cut, h, iconButton, replace, visible, when } from "./dom.js";
+import { dialog, draft, facts, form, keepDraft, send, trouble } from "./dialog.js";
+import { button, clamp, cut, h, iconButton, joined, replace, STEPS, visible, when } from "./dom.js";
 import { api, listen, loadNeeds, state } from "./live.js";
 import { asked, label } from "./needs.js";
 import { linesOf, styled } from "./prose.js";
-
-const NEEDS_REASON = ["reject", "abandon"];
 
 function matter(gate) {
   return facts({
@@ -17,6 +15,8 @@ function matter(gate) {
     Why: gate.why,
   });
 }
+
+const answered = (gate) => [gate.answered_by ?? "Someone", ` answered “${gate.answer}” `, when(gate.answered_at)];
 
 /** Answers the gate. If it changed meanwhile nothing is answered, and the person sees the current version. */
 async function answer(gate, word, feedback) {
@@ -47,18 +47,15 @@ function keepTrue(box, gate, written = () => "") {
     return now;
   }
 
-  let isTold = false; // two checks may return the same result
   function tell(now) {
-    if (isTold) return;
-    isTold = true;
+    box.busy = true; // another check may return the same result
     end();
     for (const one of box.node.querySelectorAll("footer button, .paper-line")) one.disabled = true;
     for (const one of box.node.querySelectorAll("textarea")) one.readOnly = true;
     const close = button("Close", box.close, "primary");
     const again = () => (box.close(), material({ ...gate, id: now.id }, { before: gate, feedback: written() }));
     const isAnswered = now.status !== "open";
-    const said = isAnswered ? [now.answer ? [now.answered_by ?? "Someone", ` answered “${now.answer}” `, when(now.answered_at)]
-      : "This question was withdrawn", ". There is nothing left to decide here."] : "The document has changed. Nothing was answered.";
+    const said = isAnswered ? [now.answer ? answered(now) : "This question was withdrawn", ". There is nothing left to decide here."] : "The document has changed. Nothing was answered.";
     box.foot.before(h("p.notice.s-waiting", { role: "alert" }, said));
     box.foot.append(...(isAnswered ? [close] : [button("Read the current version", again), close]));
     close.focus();
@@ -71,22 +68,15 @@ function keepTrue(box, gate, written = () => "") {
   return look;
 }
 
-/** The step between the button and the answer: an answer that needs no reason shows the whole material first. */
-export function decide(gate, word, said) {
-  if (!NEEDS_REASON.includes(word)) return material(gate);
-  const text = { label: "What needs to change?", why: "A reason is required; the next agent will see it." };
-  if (word === "abandon") Object.assign(text, { label: "Why end it?", why: "A reason is required. The run ends; its documents stay." });
-  const meaning = h("p");
-  const read = button("Read it first", () => {
-    box.close();
-    material(gate);
-  }, "quiet");
+const meaning = ({ meanings }, word) => meanings[word] && h("p.small", h("b", label(word)), ": ", styled(meanings[word])[0].shown);
+
+function abandon(gate, said) {
   const box = form({
-    title: `${label(word)}?`, about: [matter(gate), meaning], text, act: label(word), looks: "danger",
-    run: (reason) => answer(gate, word, reason), more: [read], said, kept: ["decide", [gate, word]],
+    title: "Abandon?", about: [matter(gate), meaning(gate, "abandon")], act: "Abandon", looks: "danger", said, kept: ["abandon", [gate]],
+    text: { label: "Why end it?", why: "A reason is required. The run ends; its documents stay." },
+    run: (reason) => answer(gate, "abandon", reason),
   });
-  const look = keepTrue(box, gate, () => box.node.querySelector("textarea").value);
-  look().then(({ meanings }) => replace(meaning, styled(meanings?.[word] ?? "")[0].shown), () => {});
+  keepTrue(box, gate, () => box.node.querySelector("textarea").value);
 }
 
 export function closeReview(gate, said) {
@@ -121,14 +111,12 @@ export function reply(message, said) {
 /** Reopens what was being written when somebody was signed out. */
 export function resume() {
   const { name, about, text } = draft();
-  const dialogs = { decide, closeReview, reply, material: (item) => material(item, { feedback: text }) };
+  const dialogs = { abandon, closeReview, reply, material: (item) => material(item, { feedback: text }) };
   dialogs[name](...about, text);
   document.querySelector("dialog:last-of-type header").after(
     h("p.notice.s-waiting", "You were signed out before this was sent. What you wrote is still here."));
   keepDraft(name, about, text);
 }
-
-const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity };
 
 /** The document, with one button per line so that each line can be commented on. Tab stops once, arrows move on. */
 function paper(text, comment, before) {
@@ -138,27 +126,25 @@ function paper(text, comment, before) {
     const isNew = known && !known.has(lines[index]);
     return h("button", {
       type: "button", class: "paper-line" + (isNew ? " changed" : ""), title: "Comment on this line", tabindex: index ? -1 : 0,
-      on: { click: () => comment(index + 1, lines[index], rows[index]), focus: () => here(index) },
-    }, h("i", String(index + 1)), h("span", { class: looks }, isNew ? h("span.sr", "changed: ") : null, shown));
+      on: { click: () => comment(index + 1, lines[index], rows[index]), focus: here },
+    }, h("i", index + 1), h("span", { class: looks }, isNew && h("span.sr", "changed: "), shown));
   });
-  let at = 0;
 
-  function here(index) {
-    rows[at].tabIndex = -1;
-    at = index;
-    rows[at].tabIndex = 0;
+  function here({ target }) {
+    rows.find((row) => row.tabIndex === 0).tabIndex = -1;
+    target.tabIndex = 0;
   }
 
   function press(event) {
     if (!(event.key in STEPS)) return;
     event.preventDefault();
-    rows[Math.min(rows.length - 1, Math.max(0, at + STEPS[event.key]))].focus();
+    rows[clamp(rows.indexOf(document.activeElement) + STEPS[event.key], 0, rows.length - 1)].focus();
   }
 
   return h("div.paper", { role: "group", aria: { label: "The document" }, on: { keydown: press } }, rows);
 }
 
-/** Comments on lines and one overall remark; together they are the feedback. */
+/** Comments on lines and one overall remark, which together are the feedback. */
 function comments(changed) {
   const list = h("div.stack");
   const remark = h("textarea.field", { rows: 3, aria: { label: "Overall comment" }, placeholder: "Overall comment", on: { input: changed } });
@@ -184,7 +170,7 @@ function comments(changed) {
   function text() {
     const said = [...made].sort(([a], [b]) => a - b).filter(([, one]) => one.field.value.trim());
     const lines = said.map(([number, one]) => `line ${number}: ${one.field.value.trim()} (“${cut(one.line.trim(), 120)}”)`);
-    return [...lines, remark.value.trim()].filter(Boolean).join("\n");
+    return joined([...lines, remark.value.trim()], "\n");
   }
 
   return { list, remark, add, text };
@@ -193,14 +179,12 @@ function comments(changed) {
 /** Why the material is not what the person expects: it was answered, or changed, or both. */
 function whatHappened({ refused, before }, gate) {
   const anew = "The document changed after this was asked. This is the current version.";
-  if (!refused) return before || gate.changed_from ? h("p.notice.s-waiting", anew) : null;
-  const answered = gate.answer && [` ${gate.answered_by ?? "Someone"} answered “${gate.answer}” `, when(gate.answered_at), "."];
+  if (!refused) return (before || gate.changed_from) && h("p.notice.s-waiting", anew);
   const hash = (one) => h("code", one.content_hash.slice(0, 8));
   const other = gate.content_hash !== before.content_hash && [" You were shown ", hash(before), "; this is ", hash(gate), ". Please read it and answer again."];
-  return h("p.notice.s-waiting", { role: "alert" }, h("b", "Nothing was answered. "), refused.message, answered, other);
+  return h("p.notice.s-waiting", { role: "alert" }, h("b", "Nothing was answered. "), refused.message, gate.answer && [" ", answered(gate), "."], other);
 }
 
-/** What there is to read: the document, or a task's changes, or a sentence saying that there is neither. */
 function reading(gate, comment, before) {
   if (gate.text) return paper(gate.text, comment, before?.text);
   const none = gate.text === "" ? "The document is empty or too long to show." : "There is no document for this question.";
@@ -210,7 +194,7 @@ function reading(gate, comment, before) {
   return place;
 }
 
-/** The material beside the answer. `again`: why it is shown again, and what had been written. */
+/** The material beside the answer. `again`: why it is shown again, what had been written; `rejects`: to reject it. */
 export async function material(item, again = {}) {
   const box = dialog(asked(item), "wide");
   replace(box.body, h("p.muted", "Loading…"));
@@ -235,36 +219,23 @@ function answering(box, gate, again) {
   const why = h("p.muted.small");
   const problem = h("div", { role: "alert" });
   const canReject = gate.options.includes("reject");
-  const others = gate.options.filter((word) => !NEEDS_REASON.includes(word));
-  const means = (word) => gate.meanings[word] && h("p.small", h("b", label(word)), ": ", styled(gate.meanings[word])[0].shown);
-  const hint = gate.text ? h("p.muted.small", "Click a line to comment on it.") : null;
+  const words = gate.options.filter((word) => word !== "abandon");
+  const hint = gate.text && h("p.muted.small", "Click a line to comment on it.");
   replace(box.body, whatHappened(again, gate), h("div.material", reading(gate, side.add, again.before),
-    h("aside.stack", matter(gate), others.map(means), hint, side.list, side.remark, canReject ? why : null, problem)));
+    h("aside.stack", matter(gate), words.map((word) => meaning(gate, word)), hint, side.list, side.remark, canReject && why, problem)));
 
-  async function settle(word) {
-    box.busy = true;
-    for (const one of box.foot.children) one.disabled = true;
-    try {
-      await answer(gate, word, side.text());
-      box.close();
-    } catch (error) {
-      replace(problem, trouble(error));
-      for (const one of box.foot.children) one.disabled = false;
-      check();
-    }
-    box.busy = false;
-  }
+  const settle = (word) => send(box, problem, () => answer(gate, word, side.text()), check);
 
-  const send = button("Ask for changes", () => settle("reject"), "danger");
+  const reject = button(label("reject"), () => settle("reject"), "danger");
   const check = () => {
-    send.disabled = !side.text();
-    why.textContent = send.disabled ? "To ask for changes, write a comment." : "The next agent will see what you wrote. Ctrl+Enter goes to the button.";
+    reject.disabled = !side.text();
+    why.textContent = reject.disabled ? "To reject it, write a comment: a reason is required." : "The next agent will see what you wrote. Ctrl+Enter goes to the button.";
   };
-  replace(box.foot, button("Abandon…", () => (box.close(), decide(gate, "abandon")), "quiet bad"), h("span.grow"), canReject ? send : null,
-    others.map((word) => button(label(word), () => settle(word), word === "approve" ? "primary" : "")));
+  replace(box.foot, button("Abandon…", () => (box.close(), abandon(gate)), "quiet bad"), h("span.grow"), canReject && reject,
+    words.map((word) => word !== "reject" && button(label(word), () => settle(word), word === "approve" ? "primary" : "")));
   check();
   const first = box.node.querySelector(".paper-line.changed") ?? box.node.querySelector(".paper-line");
-  first?.focus(); // the question's subject, not its answer
+  (again.rejects ? side.remark : first)?.focus(); // otherwise the question's subject, not its answer
   keepTrue(box, gate, side.text);
-  box.body.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && send.focus());
+  box.body.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && reject.focus());
 }

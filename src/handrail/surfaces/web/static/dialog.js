@@ -9,12 +9,10 @@ export const keepDraft = (name, about, text) => sessionStorage.setItem(DRAFT, JS
 /** Signed out: nothing stays on the screen, but drafts are kept. */
 export const lowerAll = () => document.querySelectorAll("dialog").forEach((node) => node.remove());
 
-/** What was being written when somebody was signed out, or null. */
 export const draft = () => JSON.parse(sessionStorage.getItem(DRAFT));
 
 /** A modal dialog; the browser keeps the focus inside, closes it with Esc and restores the focus. */
 export function dialog(title, looks = "") {
-  const before = document.activeElement;
   const body = h("div.stack");
   const foot = h("footer");
   const node = h("dialog", { class: looks, aria: { label: title } },
@@ -22,7 +20,6 @@ export function dialog(title, looks = "") {
   node.addEventListener("close", () => {
     node.remove();
     sessionStorage.removeItem(DRAFT);
-    if (before?.isConnected) before.focus();
   });
   document.body.append(node);
   node.showModal();
@@ -37,16 +34,32 @@ export function facts(values) {
   return h("dl.facts", known.map(([name, value]) => [h("dt", name), h("dd", value)]));
 }
 
+/** Runs a dialog's act once and closes it. What it throws is shown, and the buttons can be pressed again. */
+export async function send(box, problem, run, check) {
+  const buttons = [...box.foot.querySelectorAll("button")];
+  box.busy = true;
+  for (const one of buttons) one.disabled = true;
+  try {
+    await run();
+    box.close();
+  } catch (error) {
+    replace(problem, trouble(error));
+    for (const one of buttons) one.disabled = false;
+    check();
+  }
+  box.busy = false;
+}
+
 /**
- * A form of one text and one act. `text.why`: the text is required, and this says why.
- * The act runs once; what it throws is shown, and the form stays. `said` is the initial text; `kept`, a name and
- * arguments of deciding.js, makes it a draft.
+ * A form of one text and one act. `text.why`: the text is required, and this says why. `said` is the initial text;
+ * `kept`, a name and arguments of deciding.js, makes it a draft.
  */
-export function form({ title, about, text, act, looks, run, more, said = "", kept }) {
+export function form({ title, about, text, act, looks, run, said = "", kept }) {
   const box = dialog(title);
   const field = h("textarea.field", { rows: 4, id: "said", aria: { describedby: "said-why" }, on: { input: write, keydown: press } });
   const why = h("p.muted.small", { id: "said-why" });
   const problem = h("div", { role: "alert" });
+  const submit = () => send(box, problem, () => run(field.value.trim()), check);
   const go = button(act, submit, looks);
 
   function check() {
@@ -63,20 +76,8 @@ export function form({ title, about, text, act, looks, run, more, said = "", kep
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !go.disabled) submit();
   }
 
-  async function submit() {
-    go.disabled = box.busy = true;
-    try {
-      await run(field.value.trim());
-      box.close();
-    } catch (error) {
-      replace(problem, trouble(error));
-      check();
-    }
-    box.busy = false;
-  }
-
   replace(box.body, about, h("label", { for: "said" }, text.label), field, why, problem);
-  replace(box.foot, more, button("Cancel", box.close), go);
+  replace(box.foot, button("Cancel", box.close), go);
   field.value = said;
   check();
   (text.why ? field : go).focus();

@@ -43,7 +43,7 @@ function pairs(lines) {
 
 function table(rows, split) {
   const columns = split ? ["n", "", "n", ""] : ["n", "n", ""];
-  const number = (value) => h("td.line-number", String(value ?? ""));
+  const number = (value) => h("td.line-number", value);
   const words = (line, sign = "") => h("td", { class: "line-" + (line?.kind ?? "none") }, sign, line?.text);
   const one = (line) => [number(line.old), number(line.new), words(line, { in: "+", out: "−" }[line.kind] ?? " ")];
   const two = ([left, right]) => [number(left?.old), words(left), number(right?.new), words(right)];
@@ -75,7 +75,6 @@ function chunks(patch, split) {
   return [place, more];
 }
 
-/** A button that copies a text and shows that it did. */
 export function copyButton(name, label, text) {
   return iconButton(name, label, (event) => {
     event.preventDefault(); // inside a summary, keep a folded file folded
@@ -89,7 +88,6 @@ const counts = ({ added, removed, binary }) => (binary ? h("span.muted", "binary
   h("span.minus", `−${removed.toLocaleString()}`),
 ]);
 
-/** @returns {HTMLElement} the files a task changed; filled when the server has answered */
 export function diffView(taskId, api) {
   const node = h("div.diff", h("p.muted", "Reading the changes…"));
   const path = `/api/tasks/${encodeURIComponent(taskId)}/diff`;
@@ -137,7 +135,7 @@ export function diffView(taskId, api) {
     replace(node,
       h("div.row", h("b", files.length === 1 ? "1 file" : `${files.length} files`), counts(told),
         base && h("span.muted", `since ${base.branch ?? ""} ${base.commit?.slice(0, 8) ?? ""}`),
-        button("Side by side", turn, "wide-only", { aria: { pressed: String(split) } })),
+        button("Side by side", turn, "wide-only", { aria: { pressed: split } })),
       told.note && h("p.muted", told.note),
       files.map((file) => fold(file, opens(file))),
       more > 0 && h("p.muted", `${more} more changed files are not shown.`));

@@ -2,22 +2,24 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const RING = "M8 3a5 5 0 1 0 0 10A5 5 0 1 0 8 3z";
+const CROSS = "M4 4l8 8M12 4l-8 8";
 
 // Strokes in a box of 16 by 16.
 const ICONS = {
-  pending: RING,
+  ready: RING,
+  pending: RING + "M5.6 8h.1M8 8h.1M10.4 8h.1",
   blocked: RING + "M4.6 11.4l6.8-6.8",
   planning: "M3 13l.7-3L11 2.7 13.3 5 6 12.3z",
   in_progress: "M5 3.5v9L12.5 8z",
   paused: "M6 4v8M10 4v8",
-  failed: "M4 4l8 8M12 4l-8 8",
+  failed: CROSS,
   completed: "M3 8.5L6.5 12 13 4.5",
   skipped: "M3 4l5 4-5 4zM12 4v8",
-  gate: "M8 2l6 6-6 6-6-6zM8 5.5v3M8 10.6v.1",
+  waiting: "M8 2l6 6-6 6-6-6zM8 5.5v3M8 10.6v.1",
   review: "M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8zM8 6.5v3M6.5 8h3",
   message: "M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z",
   search: "M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9zM10.5 10.5L14 14",
-  close: "M4 4l8 8M12 4l-8 8",
+  close: CROSS,
   copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   sun: "M8 5a3 3 0 1 0 0 6 3 3 0 1 0 0-6zM8 1v1M8 14v1M1 8h1M14 8h1M3 3l.7.7M12.3 12.3l.7.7M13 3l-.7.7M3.7 12.3L3 13",
   fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
@@ -33,12 +35,19 @@ const ICONS = {
   lost: "M4.5 2.5h7L8 8l3.5 5.5h-7L8 8z",
 };
 
-const WORDS = { in_progress: "running", pending: "ready", completed: "done", lost: "stuck" };
+/** The states of a task, those first that somebody should look at. */
+export const STATES = ["failed", "in_progress", "planning", "paused", "ready", "pending", "blocked", "completed", "skipped"];
 
-/** A state in everyday words. */
+const WORDS = { in_progress: "running", pending: "waits for subtasks", completed: "done", lost: "stuck" };
+
 export const word = (status) => WORDS[status] ?? status.replaceAll("_", " ");
 
-const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? " " : ". ");
+/** The parts there are, in one line. */
+export const joined = (parts, by = " · ") => parts.filter(Boolean).join(by);
+
+export const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+const sentence = (text) => capital(text) + (/[.!?…]$/.test(text) ? " " : ". ");
 
 /** Text in which `commands` are code. */
 const coded = (text) => text.replace(/(?<=: )handrail .+?(?=\. $)/, "`$&`").split("`").map((part, at) => (at % 2 ? h("code", part) : part));
@@ -113,26 +122,24 @@ export function replace(node, ...children) {
 }
 
 export function icon(name) {
-  const path = svg("path", { d: ICONS[name] ?? ICONS.pending });
+  const path = svg("path", { d: ICONS[name] ?? ICONS.ready });
   return svg("svg", { class: "icon i-" + name, viewBox: "0 0 16 16", aria: { hidden: "true" } }, path);
 }
 
 /** A state: icon and word, so that colour is never the only sign. */
-export function pill(status, text) {
-  const known = { waiting: "gate", active: "in_progress", cancelled: "skipped" }[status] ?? status;
-  return h("span", { class: "pill s-" + status }, icon(known), text ?? word(status));
+export function pill(status, text = word(status)) {
+  return h("span", { class: "pill s-" + status }, icon(status), text);
 }
 
-/** The standing of an open workflow, most urgent first: the word, the colour, the icon. */
+/** The standing of an open workflow, most urgent first: what it says, and the state whose look it has. */
 export const STANDINGS = {
-  waits_for_you: ["waits for you", "waiting", "gate"], stuck: ["stuck", "failed", "blocked"], running: ["running", "active", "in_progress"],
-  ready: ["ready", "ready", "pending"], paused: ["paused", "paused", "paused"], failed: ["failed", "failed", "failed"],
-  done_but_open: ["done, still open", "completed", "completed"],
+  waits_for_you: ["waits for you", "waiting"], stuck: ["stuck", "lost"], running: ["running", "in_progress"], ready: ["ready", "ready"],
+  paused: ["paused", "paused"], failed: ["failed", "failed"], done_but_open: ["done, still open", "completed"],
 };
 
 export function standingPill({ standing, status }) {
-  const [text, looks, shape] = STANDINGS[standing] ?? [word(status), status, status === "abandoned" ? "skipped" : status];
-  return h("span", { class: "pill s-" + looks }, icon(shape), text);
+  const [text, looks] = STANDINGS[standing] ?? [status, status === "abandoned" ? "skipped" : status];
+  return pill(looks, word(text));
 }
 
 /** A button; `looks` are further classes, such as "primary". */
@@ -145,28 +152,47 @@ export function iconButton(name, label, click, props = {}) {
   return button(icon(name), click, "icon-button", { title: label, aria: { label }, ...props });
 }
 
+/** One choice out of a few: [[value, text], …]. */
+export function chips(label, options, chosen, choose) {
+  const chip = ([value, text]) => button(text, () => choose(value), "chip", { aria: { pressed: value === chosen } });
+  return h("div.row.chips", { role: "group", aria: { label } }, options.map(chip));
+}
+
+/** Repeats something while somebody looks. Returns a function that ends it. */
+export function whileSeen(run, ms) {
+  const clock = setInterval(() => document.hidden || run(), ms);
+  return () => clearInterval(clock);
+}
+
+/** What was chosen, as a chip that a press takes back. */
+export const taken = (name, title, takeBack) => button([name, icon("close")], takeBack, "chip", { title });
+
+export const clamp = (value, least, most) => Math.max(least, Math.min(value, most));
+
+/** How far a key moves in a list. */
+export const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity };
+
+/** Whether a task is meant by these words, in small letters. */
+export const isNamed = (task, words) => [task.name, task.id, task.agent, task.group].join(" ").toLowerCase().includes(words);
+
 let skew = 0;
 
 /** The server's time, as far as known: a phone's own clock may be minutes off. */
-export function now() {
-  return Date.now() + skew;
-}
+export const now = () => Date.now() + skew;
 
-export function setSkew(ms) {
-  skew = Math.abs(ms) > 2000 ? ms : 0;
-}
+export const setSkew = (ms) => (skew = Math.abs(ms) > 2000 ? ms : 0);
+
+const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 /** A length of time in at most two units: "2 h 5 min". */
 export function span(ms) {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  const minutes = Math.floor(seconds / 60);
-  const hours = Math.floor(minutes / 60);
-  const two = (large, unit, small, rest) => `${large} ${unit}` + (small ? ` ${small} ${rest}` : "");
   if (ms < 1000) return "<1 s";
-  if (seconds < 60) return seconds + " s";
-  if (minutes < 60) return two(minutes, "min", minutes < 10 ? seconds % 60 : 0, "s");
-  if (hours < 24) return two(hours, "h", minutes % 60, "min");
-  return two(Math.floor(hours / 24), "d", hours % 24, "h");
+  const seconds = Math.round(ms / 1000);
+  const at = UNITS.findIndex(([, size]) => seconds >= size);
+  const [[unit, size], [smaller, part] = ["", 1]] = UNITS.slice(at);
+  const rest = smaller && Math.floor((seconds % size) / part);
+  const isExact = unit !== "min" || seconds < 600; // from ten minutes on, seconds say little
+  return `${Math.floor(seconds / size)} ${unit}` + (rest && isExact ? ` ${rest} ${smaller}` : "");
 }
 
 export function ago(ms) {
@@ -181,9 +207,7 @@ export function ago(ms) {
 export const took = (row) =>
   row.started_at && (row.finished_at ?? (row.status === "failed" ? row.updated_at : now())) - row.started_at;
 
-export function clock(ms) {
-  return new Date(ms).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
-}
+export const clock = (ms) => new Date(ms).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
 
 /** A <time>; feed.js keeps it current while the page is open. */
 export function when(ms) {
@@ -195,10 +219,9 @@ export function when(ms) {
 export function cut(text, size) {
   if (text.length <= size) return text;
   const head = Math.ceil((size - 1) * 0.6);
-  return text.slice(0, head) + "…" + text.slice(text.length - (size - 1 - head));
+  return text.slice(0, head).trimEnd() + "…" + text.slice(text.length - (size - 1 - head)).trimStart();
 }
 
-/** A progress bar: the finished part, then the failed one. */
 export function bar(finished, total, failed = 0) {
   const part = (count) => (total ? (100 * count) / total : 0);
   const told = `${finished} of ${total} finished` + (failed ? `, ${failed} failed` : "");
@@ -208,10 +231,15 @@ export function bar(finished, total, failed = 0) {
     svg("rect.bar-failed", { x: part(finished), width: part(failed), height: 6 }));
 }
 
+export const progress = ({ finished, total, failed }) => [bar(finished, total, failed), h("span.number", `${finished}/${total}`)];
+
+/** The address of a workflow, or of one of its tasks. */
+export const placeOf = (workflow, task) => `#/w/${encodeURIComponent(workflow)}` + (task ? "?task=" + encodeURIComponent(task) : "");
+
 const SPOTS = "a, button, input, select, summary";
 
 /** Keeps one node per item. A row is redrawn only if its item changed, and never while somebody is writing in it. */
-export function keyed(parent, items, keyOf, draw, also = "") {
+export function keyed(parent, items, draw, keyOf = (item) => item.id, also = "") {
   const wanted = new Set(items.map(keyOf));
   const old = new Map();
   for (const node of [...parent.children]) {
@@ -231,6 +259,9 @@ export function keyed(parent, items, keyOf, draw, also = "") {
     if (node.nextSibling !== next || !node.parentNode) parent.insertBefore(node, next);
   }
 }
+
+/** The same for a part that is drawn as a whole from one item. */
+export const renew = (place, item, draw) => keyed(place, [item], draw, () => 0);
 
 /** Replaces the old node with the fresh one; the focus stays in the same place. */
 function takeOver(node, fresh) {

@@ -1,6 +1,7 @@
 // The ledger as it is: numbered events, newest first, each with its data.
-import { button, h, icon, iconButton, keyed, replace, when } from "./dom.js";
-import { chips, empty, finder, problem } from "./listing.js";
+import { button, chips, h, iconButton, keyed, replace, taken, when } from "./dom.js";
+import { empty, finder, problem } from "./listing.js";
+import { paced } from "./paced.js";
 
 const PAGE = 100;
 const MOST = 2000; // rows kept while news keeps coming
@@ -13,11 +14,10 @@ export function screen(ctx) {
   let events = [];
   let shown = null;
   let paused = false;
-  let wait = null;
 
   /** `of` is the task whose events are shown; `task` in the address is the one in the drawer. */
   const filters = () => [["kind", "kind"], ["actor", "actor"], ["task", "of"]]
-    .map(([name, param]) => [name, ctx.params.get(param)]).filter(([, value]) => value);
+    .map(([name, param]) => [name, ctx.param(param)]).filter(([, value]) => value);
 
   function path(more = {}) {
     const query = new URLSearchParams({ limit: PAGE, ...more });
@@ -26,7 +26,7 @@ export function screen(ctx) {
     return `/api/events?${query}`;
   }
 
-  const sought = () => Number(ctx.params.get("seq"));
+  const sought = () => Number(ctx.param("seq"));
   const asked = () => path({ seq: sought() });
 
   async function load(more, join) {
@@ -35,7 +35,7 @@ export function screen(ctx) {
       const found = await ctx.api.get(path(more));
       if (mine !== shown) return;
       events = join(found.events);
-      keyed(list, events, (event) => event.position, draw, String(sought()));
+      keyed(list, events, draw, (event) => event.position, sought());
       const older = () => load({ before: found.oldest }, (next) => [...events, ...next]);
       const none = filters().length ? empty("No matching events.")
         : empty("Nothing has happened yet. Every change by an agent or a person is recorded here.", "handrail init");
@@ -52,21 +52,18 @@ export function screen(ctx) {
     if (sought()) list.querySelector(".chosen")?.scrollIntoView({ block: "center" });
   }
 
-  function newest() {
-    wait = null;
-    load({ after: events[0]?.position ?? 0 }, (fresh) => [...fresh, ...events].slice(0, MOST));
-  }
+  const newest = paced(() => load({ after: events[0]?.position ?? 0 }, (fresh) => [...fresh, ...events].slice(0, MOST)));
 
   function drawFollow() {
     const toggle = () => {
       paused = !paused;
       begin();
     };
-    const of = ctx.params.get("of");
-    const name = ctx.state.workflow?.tasks.get(of)?.name ?? of;
-    replace(follow, of && button([name, icon("close")], () => ctx.go({ of: null }), "chip", { title: "Show all events" }), sought()
+    const of = ctx.param("of");
+    const name = ctx.tasks().get(of)?.name ?? of;
+    replace(follow, of && taken(name, "Show all events", () => ctx.go({ of: null })), sought()
       ? button("Follow the newest", () => ctx.go({ seq: null }))
-      : chips("Stream", [[true, "pause"]], paused, toggle));
+      : chips("Stream", [[true, "Pause"]], paused, toggle));
   }
 
   function draw(event) {
@@ -86,8 +83,7 @@ export function screen(ctx) {
     node: h("section.screen", tools, list, foot),
     update(change) {
       if (asked() !== shown) begin();
-      else if (!paused && !sought() && (change.all || change.topics.size)) wait ??= setTimeout(newest, 250);
+      else if (!paused && !sought() && (change.all || change.topics.size)) newest();
     },
-    close: () => clearTimeout(wait),
   };
 }

@@ -1,6 +1,6 @@
 // The feed of news. One tab of the browser holds it and tells the others: the one that was looked at last.
 import { ago } from "./dom.js";
-import { api, connected, line, listen, load, loadHome, signedOut, state } from "./live.js";
+import { api, connected, isOut, line, listen, load, loadHome, signOut, state } from "./live.js";
 import { apply } from "./news.js";
 
 const channel = new BroadcastChannel("handrail-feed");
@@ -15,11 +15,11 @@ let checking = false;
 const SILENCE_MS = 12500;
 
 channel.onmessage = ({ data }) => {
-  if (state.connection === "signed-out" && data.connection === "live" && localStorage.getItem("handrail.proof")) location.reload(); // signed in next door
+  if (isOut() && data.connection === "live" && localStorage.getItem("handrail.proof")) location.reload(); // signed in next door
   if (data.doubts && leads) again();
   if (data.asks && leads) tellAll(state.connection);
   if (leads && data.connection === "signed-out") again();
-  if (leads || state.connection === "signed-out") return;
+  if (leads || isOut()) return;
   if (data.news) apply(data.news);
   if (data.reset) load().catch(() => {});
   if (data.connection) connected(data.connection);
@@ -38,7 +38,7 @@ function hangUp() {
 
 function dial() {
   hangUp();
-  if (!leads || state.connection === "signed-out") return;
+  if (!leads || isOut()) return;
   const feed = new EventSource("/api/feed?after=" + state.position);
   source = feed;
   heardAt = Date.now();
@@ -77,7 +77,7 @@ async function again() {
     await api.get("/api/session");
     dial();
   } catch (error) {
-    if (error.status === 401) signedOut();
+    if (error.status === 401) signOut();
     else lost();
   } finally {
     checking = false;
@@ -118,7 +118,7 @@ function lead(steal) {
 
 /** Starts following; a tab that is signed out only waits for another to sign in. */
 export function join() {
-  if (state.connection === "signed-out") return;
+  if (isOut()) return;
   if (leads) return dial();
   channel.postMessage({ asks: true });
   if (navigator.locks) return lead(!document.hidden);
@@ -127,18 +127,18 @@ export function join() {
 }
 
 function wake() {
-  if (document.hidden || state.connection === "signed-out") return;
+  if (document.hidden || isOut()) return;
   if (leads && state.connection !== "live") again();
   if (!leads && navigator.locks) lead(true);
 }
 
 listen((change) => {
-  if (!change.topics.has("connection") || state.connection !== "signed-out") return;
+  if (!change.topics.has("connection") || !isOut()) return;
   hangUp();
   channel.postMessage({ connection: "signed-out" });
 });
 document.addEventListener("visibilitychange", wake);
-addEventListener("online", () => leads && state.connection !== "signed-out" && again());
+addEventListener("online", () => leads && !isOut() && again());
 
 // A dead connection does not announce itself. And which tasks are stuck depends on the clock alone.
 setInterval(() => source && Date.now() - heardAt > SILENCE_MS && lost(), 1000);
@@ -146,7 +146,6 @@ setInterval(() => {
   if (state.connection === "live" && !document.hidden) loadHome().catch(() => {});
 }, 60000);
 
-// Keeps relative times current.
 setInterval(() => {
   for (const node of document.querySelectorAll("time[data-at]")) {
     const text = ago(Number(node.dataset.at));

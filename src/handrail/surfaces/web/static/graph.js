@@ -1,13 +1,12 @@
 // The graph screen: which graph is drawn, what is selected and what the filters leave. graph_view.js draws it.
 
 import { drawingOf } from "./ahead.js";
-import { button, h, replace, told } from "./dom.js";
+import { button, h, isNamed, replace, told, whileSeen } from "./dom.js";
 import { graphView, isIn } from "./graph_view.js";
 
 const LEGIBLE = 0.5;
 const GROUPS_LEGIBLE = 0.65; // zoom at which a group's name and count can be read
 
-/** The task, everything it waits for and everything that waits for it. */
 function lineage(id, tasks) {
   const unlocks = new Map([...tasks.keys()].map((task) => [task, []]));
   for (const task of tasks.values()) for (const need of task.needs) unlocks.get(need)?.push(task.id);
@@ -24,8 +23,7 @@ function lineage(id, tasks) {
 }
 
 export function screen(ctx) {
-  const tasks = () => ctx.state.workflow?.tasks ?? new Map();
-  const param = (name) => ctx.params.get(name) ?? "";
+  const { param, tasks } = ctx;
   const list = (name) => param(name).split(",").filter(Boolean);
   const toggle = (name, one) => {
     const others = list(name).filter((other) => other !== one);
@@ -96,7 +94,7 @@ export function screen(ctx) {
   function active() {
     const rows = [...tasks().values()];
     const ids = (...states) => rows.filter((row) => states.includes(row.status)).map((row) => row.id);
-    const found = [ids("in_progress", "planning"), ids("failed", "paused"), ids("pending")];
+    const found = [ids("in_progress", "planning"), ids("failed", "paused"), ids("ready")];
     view.show(found.find((some) => some.length), graph?.grouped ? GROUPS_LEGIBLE : LEGIBLE);
   }
 
@@ -105,7 +103,7 @@ export function screen(ctx) {
     const key = [status, agent, text, task].join("|");
     if (key === marked && !force) return;
     const fits = (row) => (!status.length || status.some((one) => isIn(row, one))) && (!agent || row.agent === agent)
-      && `${row.name} ${row.id} ${row.agent ?? ""}`.toLowerCase().includes(text);
+      && isNamed(row, text);
     const filters = status.length || agent || text;
     const kept = filters ? new Set([...tasks().values()].filter(fits).map((row) => row.id)) : null;
     view.mark(task, tasks().has(task) ? lineage(task, tasks()) : null, kept);
@@ -124,10 +122,10 @@ export function screen(ctx) {
     if (graph && param("task")) view.reveal(param("task"));
   });
   sizes.observe(view.frame);
-  const ages = setInterval(() => tasks().forEach((row) => row.status === "in_progress" && view.paint(row.id)), 30000);
+  const stop = whileSeen(() => tasks().forEach((row) => row.status === "in_progress" && view.paint(row.id)), 30000);
   load();
   import("./graph_tools.js").then(({ graphTools }) => {
-    drawTools = graphTools(tools, { ctx, tasks, param, list, toggle, active, fit, zoom: view.zoom, graph: () => graph });
+    drawTools = graphTools(tools, { ctx, list, toggle, active, fit, zoom: view.zoom, graph: () => graph });
     drawTools();
   });
 
@@ -140,7 +138,7 @@ export function screen(ctx) {
       dress(change.all || (change.tasks.size && ["status", "agent", "q"].some(param)));
     },
     close() {
-      clearInterval(ages);
+      stop();
       sizes.disconnect();
     },
   };

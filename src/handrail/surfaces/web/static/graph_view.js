@@ -2,16 +2,14 @@
 // the task rows, so a change of status repaints one box and never changes the layout.
 
 import { camera } from "./camera.js";
-import { h, icon, now, replace, span, svg, took, visible, word } from "./dom.js";
+import { h, icon, joined, now, replace, span, svg, took, visible, word } from "./dom.js";
 import { fitted, twoLines } from "./measure.js";
 
 const FAR = 0.38;
 const NEAR = 0.82;
 const SIZES = { middle: { task: [17, 0], group: [19, 16] }, near: { task: [11.5, 10], group: [14, 11] } };
-const SILENT_MS = 15 * 60e3; // the server's threshold for stuck tasks
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** A line through the points, horizontal at each of them. */
 function curve([[x, y], ...points]) {
   let path = `M${x} ${y}`;
   for (const [nextX, nextY] of points) {
@@ -24,11 +22,8 @@ function curve([[x, y], ...points]) {
 
 const isRunning = (row) => row.status === "in_progress" || row.status === "planning";
 
-/** In progress, with no sign of life. A task with parts moves as they do. */
-const isStuck = (row) =>
-  isRunning(row) && !row.open_children && (row.lost || now() - row.updated_at >= SILENT_MS);
+const isStuck = (row) => row.stuck_at !== null && now() >= row.stuck_at;
 
-/** Whether a task has this state of the legend. */
 export const isIn = (row, state) => (state === "lost" ? isStuck(row) : state === "waiting" ? row.waiting : row.status === state);
 
 /** A group's tasks in one line, and the one status that represents them. */
@@ -36,20 +31,18 @@ function summary(tasks) {
   const count = (...states) => tasks.filter((task) => states.includes(task.status)).length;
   const [done, failed, running] = [count("completed", "skipped"), count("failed"), tasks.filter(isRunning).length];
   const stuck = tasks.filter(isStuck).length;
-  const rest = count("pending") || done ? "pending" : "blocked";
+  const rest = count("ready") || done ? "ready" : "blocked";
   const settled = done === tasks.length ? "completed" : rest;
   const status = failed ? "failed" : running ? "in_progress" : count("paused") ? "paused" : settled;
   const told = [`${done}/${tasks.length}`, failed && `${failed} failed`, stuck && `${stuck} stuck`,
     running > stuck && `${running - stuck} running`];
   const waiting = tasks.some((task) => task.waiting);
-  return { status: stuck && !failed ? "lost" : status, waiting, under: told.filter(Boolean).join(" · "), part: done / tasks.length };
+  return { status: stuck && !failed ? "lost" : status, waiting, under: joined(told), part: done / tasks.length };
 }
 
-/** The small line of a task's box: who, which attempt, how long. */
 function small(row) {
   const since = took(row);
-  const told = [row.agent, row.attempts > 1 && `try ${row.attempts}`, since && span(since)].filter(Boolean);
-  return told.join(" · ") || word(row.status);
+  return joined([row.agent, row.attempts > 1 && `try ${row.attempts}`, since && span(since)]) || word(row.status);
 }
 
 /** `tasks` returns the current rows by id; `pressed` is called with the box that was pressed, or null. */
@@ -59,9 +52,7 @@ export function graphView(tasks, pressed) {
   const lines = svg("g.lines");
   const boxes = svg("g");
   const layer = svg("g", lines, boxes);
-  const label = "Tasks. Arrow keys move, Enter opens";
-  const frame = svg("svg.graph-frame.far", { role: "group", aria: { label } },
-    svg("defs", head), layer);
+  const frame = svg("svg.graph-frame.far", { role: "group", aria: { label: "Tasks. Arrow keys move, Enter opens" } }, svg("defs", head), layer);
   const corner = h("div", { hidden: true });
   const eye = camera(frame, layer, moved);
   let graph = { nodes: [], edges: [], width: 0, height: 0 };
@@ -98,7 +89,6 @@ export function graphView(tasks, pressed) {
     map?.moved(at, size);
   }
 
-  /** In view, or nearly so. */
   function seen({ x, y, w, h }) {
     const { k, x: right, y: down } = eye.at;
     const inside = (from, to, room) => to > -200 && from < room + 200;
@@ -129,7 +119,7 @@ export function graphView(tasks, pressed) {
     const rows = rowsOf(node);
     const [row] = rows;
     const known = () => (group ? summary(rows) : { ...row, status: isStuck(row) ? "lost" : row.status, under: small(row) });
-    const about = row ? known() : { status: "pending", under: "", part: 0 }; // a growing plan: its row is on its way
+    const about = row ? known() : { status: "ready", under: "", part: 0 }; // a growing plan: its row is on its way
     item.name = group ? node.label : about.name ?? node.label;
     item.under = about.under;
     if (group) box.querySelector(".done").setAttribute("width", node.w * about.part);
@@ -138,7 +128,7 @@ export function graphView(tasks, pressed) {
     item.looks = `s-${about.status}` + (about.waiting ? " asks" : "");
     box.setAttribute("class", `node ${node.kind} ${item.looks} ${node.on_critical ? "critical" : ""} ${item.marks}`);
     const told = [item.name, word(about.status), group ? about.under : about.agent, about.waiting && "waits for you"];
-    box.setAttribute("aria-label", visible(told.filter(Boolean).join(", ")));
+    box.setAttribute("aria-label", visible(joined(told, ", ")));
     box.firstChild.textContent = visible(`${item.name}\n${about.under}`);
     map?.paint(node.id, item.looks);
     write(item);
@@ -166,7 +156,7 @@ export function graphView(tasks, pressed) {
     for (const edge of graph.edges) edge.line = svg("path", { d: curve(edge.points), "marker-end": "url(#head)" });
     replace(lines, graph.edges.map((edge) => edge.line));
     const is = was && itemOf(idsOf(was)[0])?.node;
-    if (is) eye.set(eye.at.x + (was.x - is.x) * eye.at.k, eye.at.y + (was.y - is.y) * eye.at.k, eye.at.k);
+    if (is) eye.move((was.x - is.x) * eye.at.k, (was.y - is.y) * eye.at.k);
   }
 
   function nearest() {
@@ -228,7 +218,7 @@ export function graphView(tasks, pressed) {
     const [node, arrow] = [nodeAt(event), ARROWS[event.key]];
     const zoom = { "+": 1.3, "=": 1.3, "-": 1 / 1.3 }[event.key];
     if (zoom) eye.zoom(zoom);
-    else if (arrow && event.shiftKey) eye.set(eye.at.x - arrow[0] * 80, eye.at.y - arrow[1] * 80, eye.at.k);
+    else if (arrow && event.shiftKey) eye.move(-arrow[0] * 80, -arrow[1] * 80);
     else if (arrow && node) travel(node, arrow);
     else if (node && (event.key === "Enter" || event.key === " ")) pressed(node);
     else return;

@@ -1,7 +1,7 @@
 // The dialog that explains the keys, who is signed in, and how to sign in from another device.
 import { dialog, facts, trouble } from "./dialog.js";
 import { button, h, replace } from "./dom.js";
-import { api, signedOut, state } from "./live.js";
+import { api, signOut, state } from "./live.js";
 
 const HELP = [
   ["1 – 9", "open a tab"], ["/", "search"], ["j k", "next, previous row"], ["f", "fit the graph"],
@@ -15,7 +15,6 @@ const onlyHere = () => [
   h("code", "handrail up --http 0.0.0.0:8765 --set allow_hosts=NAME"), ", where NAME is this machine's name on the network.",
 ];
 
-/** A fresh one-time link, for a phone or another browser. */
 async function anotherDevice(place) {
   try {
     const { url } = await api.post("/api/links");
@@ -43,6 +42,6 @@ export function about() {
     h("dl.help", HELP.map(([key, text]) => [h("dt", h("kbd", key)), h("dd", text)])), place);
   if (decides) {
     replace(box.foot, button("Sign in another device", () => anotherDevice(place)),
-      button("Sign out", () => api.post("/api/session/end").then(signedOut, (error) => replace(place, trouble(error)))));
+      button("Sign out", () => api.post("/api/session/end").then(signOut, (error) => replace(place, trouble(error)))));
   }
 }

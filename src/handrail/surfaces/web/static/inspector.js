@@ -1,20 +1,19 @@
-// One task in full: why it is in its state, and everything known about it. Reloads when its task changes.
+// One task in full, in the drawer beside the screens: why it is in its state, and everything known about it.
 
-import { facts } from "./dialog.js";
+import { dialog, facts } from "./dialog.js";
 import { copyButton, diffView } from "./diff.js";
-import { button, h, icon, iconButton, keyed, now, pill, replace, span, told, when, word } from "./dom.js";
-import { asking, notChosen } from "./listing.js";
+import { button, h, icon, iconButton, joined, keyed, now, pill, replace, span, told, when, word } from "./dom.js";
+import { notChosen, releasing } from "./listing.js";
+import { noChange } from "./live.js";
 import { prose } from "./prose.js";
 
 const signed = (text, by, at) => [text, " ", h("span.muted.small", by && `${by} · `, when(at))];
-const said = (...words) => words.filter(Boolean).join(" · ");
 
-function lines(items, draw = (item) => item, looks = "") {
-  return h("ul", { class: "plain " + looks }, items.map((item) => h("li", draw(item))));
-}
+/** How to draw a list. */
+const listed = (looks, draw = (item) => item) => (items) => h("ul", { class: "plain " + looks }, items.map((item) => h("li", draw(item))));
 
 function attempt({ number, agent, outcome, error, started_at: from, ended_at: to }) {
-  return [h("b", `${number}. `), said(agent ?? "no agent", word(outcome ?? "running"), to && span(to - from)), " · ", when(from),
+  return [h("b", `${number}. `), joined([agent ?? "no agent", word(outcome ?? "running"), to && span(to - from)]), " · ", when(from),
     error && h("p.bad", error)];
 }
 
@@ -23,13 +22,13 @@ function journal({ directory, areas, files, added, removed, out_of_scope: outsid
   return [
     facts({ Directory: directory, Areas: areas.join(", "), Changed: changed }),
     outside.length > 0 && h("div.notice.s-failed",
-      h("b.bad", icon("failed"), " Out of scope"), lines(outside, undefined, "mono")),
-    lines(warnings, undefined, "bad"),
+      h("b.bad", icon("failed"), " Out of scope"), listed("mono")(outside)),
+    listed("bad")(warnings),
   ];
 }
 
 function gate({ status, answer, question, feedback, answered_by: by, channel, answered_at: at, created_at: since }) {
-  return [pill(at ? "completed" : "waiting", answer ?? status), " ", signed(question, said(by, channel), at ?? since),
+  return [pill(at ? "completed" : "waiting", answer ?? status), " ", signed(question, joined([by, channel]), at ?? since),
     feedback && h("p.quote", feedback)];
 }
 
@@ -48,11 +47,12 @@ const checkpoint = (one) => [h("b", one.type), " ", signed(one.summary, one.by, 
 const message = (one) => [h("b", `${one.sender} → ${one.recipient}`), " ", signed(one.body, one.subject, one.created_at)];
 const worktree = ({ branch, path, status }) => facts({ Branch: branch, Path: path, State: status });
 
-export function inspector(ctx) {
-  const id = ctx.params.get("task");
+/** Reloads when its task changes. */
+function inspector(ctx) {
+  const id = ctx.param("task");
   const path = "/api/tasks/" + encodeURIComponent(id);
   const node = h("div.inspector");
-  const over = h("dialog.diff-over", { aria: { label: "Changes" }, on: { close: () => ctx.go({ diff: null }) } });
+  let over = null; // the dialog with the changes
 
   const chips = (items) => h("div.task-chips", items.map((task) =>
     button([icon(task.status), task.name], () => ctx.select(task.id), "chip s-" + task.status, { title: word(task.status) })));
@@ -73,40 +73,37 @@ export function inspector(ctx) {
   function holder({ lease, agent }) {
     const left = lease && lease.expires_at - now();
     const told = left < 0 ? h("b.bad", `lost its lease ${span(-left)} ago`) : `holds it for another ${span(left)}`;
-    const release = (reason) => ctx.api.post(path + "/release", { reason });
     return [h("p", lease?.agent ?? agent, lease && [" ", told]),
-      lease && ctx.state.session?.decides
-        && asking("Release", "Why release it?", release, load, "danger")];
+      lease && releasing(ctx, encodeURIComponent(id), load, "danger")];
   }
 
-  // Title, the part of the document it shows, how it is drawn. A section is redrawn only if that part changed.
+  // Title, the field of the document it shows, how it is drawn. A section is redrawn only if that changed.
   const parts = [
     ["", ({ task, why, changes }) => ({ task, why, changes }), head],
     ["Error", (doc) => doc.task.error, (error) => h("pre.bad", error)],
     ["Agent", ({ lease, task: { agent } }) => (lease || agent) && { lease, agent }, holder],
-    ["Needs", (doc) => doc.needs, chips],
-    ["Unlocks", (doc) => doc.unlocks, chips],
+    ["Needs", "needs", chips],
+    ["Unlocks", "unlocks", chips],
     ["Part of", (doc) => doc.parent && [doc.parent], chips],
-    ["Subtasks", (doc) => doc.subtasks, chips],
+    ["Subtasks", "subtasks", chips],
     ["Result", (doc) => [doc.outcome, doc.detail].filter(Boolean), (texts) => texts.map(prose)],
-    ["Brief", (doc) => doc.description, prose],
-    ["Acceptance criteria", (doc) => doc.acceptance, (items) => lines(items, undefined, "ticks")],
-    ["Evidence", (doc) => doc.evidence, (items) => items.map(evidence)],
-    ["Attempts", (doc) => doc.attempts, (items) => lines(items, attempt)],
-    ["Files", (doc) => doc.files, (items) => lines(items, undefined, "mono")],
-    ["Journal", (doc) => doc.journal, journal],
-    ["Worktree", (doc) => doc.workspace, worktree],
-    ["Approvals", (doc) => doc.gates, (items) => lines(items, gate)],
-    ["Decisions", (doc) => doc.decisions, (items) => lines(items, decision, "quotes")],
-    ["Checkpoints", (doc) => doc.checkpoints, (items) => lines(items, checkpoint)],
-    ["Messages", (doc) => doc.messages, (items) => lines(items, message, "quotes")],
+    ["Brief", "description", prose],
+    ["Acceptance criteria", "acceptance", listed("ticks")],
+    ["Evidence", "evidence", (items) => items.map(evidence)],
+    ["Attempts", "attempts", listed("", attempt)],
+    ["Files", "files", listed("mono")],
+    ["Journal", "journal", journal],
+    ["Worktree", "workspace", worktree],
+    ["Approvals", "gates", listed("", gate)],
+    ["Decisions", "decisions", listed("quotes", decision)],
+    ["Checkpoints", "checkpoints", listed("", checkpoint)],
+    ["Messages", "messages", listed("quotes", message)],
   ];
 
   function draw(doc) {
-    const filled = parts.map(([name, pick], place) => ({ name, place, value: pick(doc) }))
+    const filled = parts.map(([name, pick], place) => ({ name, place, value: pick.call ? pick(doc) : doc[pick] }))
       .filter(({ value }) => value && value.length !== 0);
-    keyed(node, filled, (part) => part.name, ({ name, place, value }) =>
-      h("section", name && h("h3", name), parts[place][2](value)));
+    keyed(node, filled, ({ name, place, value }) => h("section", name && h("h3", name), parts[place][2](value)), (part) => part.name);
   }
 
   function load() {
@@ -116,17 +113,18 @@ export function inspector(ctx) {
 
   /** The changes cover the whole page while the address says so. */
   function changes() {
-    const wanted = Boolean(ctx.params.get("diff"));
-    if (wanted === over.open) return;
+    const wanted = Boolean(ctx.param("diff"));
+    if (wanted === Boolean(over)) return;
     if (!wanted) return over.close();
-    const close = iconButton("close", "Close (Esc)", () => over.close());
-    const name = ctx.state.workflow?.tasks.get(id)?.name;
-    replace(over, h("header", h("h2", "Changes: ", name ?? id), close), diffView(id, ctx.api));
-    document.body.append(over);
-    over.showModal();
+    over = dialog(`Changes: ${row?.name ?? id}`, "diff-over");
+    over.node.addEventListener("close", () => {
+      over = null;
+      ctx.go({ diff: null });
+    });
+    replace(over.body, diffView(id, ctx.api));
   }
 
-  const row = ctx.state.workflow?.tasks.get(id);
+  const row = ctx.tasks().get(id);
   if (row) draw({ task: row });
   load();
   changes();
@@ -136,6 +134,45 @@ export function inspector(ctx) {
       if (change.all || change.tasks.has(id)) load();
       changes();
     },
-    close: () => over.remove(),
+    close: () => over?.node.remove(),
   };
+}
+
+const part = (id) => document.getElementById(id);
+const narrow = matchMedia("(max-width: 800px)");
+
+export function drawer() {
+  const node = part("drawer");
+  let task = null;
+  let view = null;
+  let before = null; // what had the focus before the drawer opened
+
+  /** On a phone the drawer covers the page, so keys and screen readers must not reach what is below it. */
+  function makeInert() {
+    for (const id of ["skip", "top", "phases", "needs", "tabs", "main"]) part(id).inert = narrow.matches && !node.hidden;
+  }
+
+  /** Shows a task, or none with null. `focused` had the focus at the request. */
+  function inspect(wanted, context, focused) {
+    if (task === wanted) return view?.update?.(noChange());
+    const wasOpen = task !== null;
+    view?.close?.();
+    view = null;
+    task = wanted;
+    node.hidden = !task;
+    makeInert();
+    if (!task) {
+      replace(node);
+      (before?.isConnected ? before : part("main")).focus();
+      return;
+    }
+    if (!wasOpen) before = focused;
+    view = inspector(context);
+    replace(node, view.node);
+    node.scrollTop = 0;
+    node.focus();
+  }
+
+  narrow.addEventListener("change", makeInert);
+  return { inspect, update: (change) => view?.update?.(change) };
 }

@@ -1,4 +1,5 @@
 // Keys. help.js explains them.
+import { clamp } from "./dom.js";
 import { state } from "./live.js";
 
 /** A decision never takes a single key: `a` and `d` only move the focus to the button. */
@@ -10,7 +11,7 @@ function toButton(answer) {
 function step(by) {
   const rows = [...document.querySelectorAll("#main :is(a.flow, [data-row], tbody tr[tabindex], .entries > li a, .entries > li button)")];
   const at = rows.indexOf(document.activeElement);
-  rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus();
+  rows[at < 0 ? 0 : clamp(at + by, 0, rows.length - 1)]?.focus();
 }
 
 export function keys(shell) {

@@ -1,6 +1,7 @@
-// What the list screens share: one address drawn as rows that are updated in place. Not a screen of its own.
+// What the list screens share: one address drawn as rows that are updated in place.
 import { dialog, form, trouble } from "./dialog.js";
-import { button, h, keyed, replace, told } from "./dom.js";
+import { button, h, keyed, placeOf, renew, replace, told, whileSeen } from "./dom.js";
+import { paced } from "./paced.js";
 import { prose } from "./prose.js";
 
 const SHARED = ["agents", "messages", "board"]; // topics that belong to no workflow
@@ -12,8 +13,8 @@ export function touches(ctx, change, topics) {
 }
 
 /**
- * A screen over one address. `every`: milliseconds between reloads, if something changes without news; `ages`: rows show
- * how long something lasts, so each reload redraws them.
+ * A screen over one address. `every`: milliseconds between reloads, if something changes without news; `ages`: each
+ * reload redraws the rows, which show how long something lasts.
  * spec: {topics, draw(item, refresh), empty: [sentence, command], path(), items(found), key, tools, head(found), foot(found), every}
  */
 export function listing(ctx, spec) {
@@ -21,41 +22,29 @@ export function listing(ctx, spec) {
   const list = h("ol", { class: "entries " + (spec.looks ?? ""), role: "list" });
   const foot = h("div.list-head");
   const note = h("div.muted", { role: "status" }, "Loading…");
-  const whole = () => 0;
   const at = spec.path ?? (() => `/api/workflows/${ctx.id}/${ctx.tab}`);
   let path = "";
-  let busy = false;
-  let again = false;
 
   function show(found) {
     const items = spec.items?.(found) ?? found[ctx.tab];
-    const also = spec.ages ? String(Date.now()) : "";
     for (const [place, draw] of [[head, spec.head], [foot, spec.foot]]) {
-      if (draw) keyed(place, [found], whole, () => h("div.stack", draw(found, refresh)));
+      if (draw) renew(place, found, () => h("div.stack", draw(found, refresh)));
     }
-    keyed(list, items, spec.key ?? ((item) => item.id), (item) => spec.draw(item, refresh), also);
+    keyed(list, items, (item) => spec.draw(item, refresh), spec.key, spec.ages && Date.now());
     replace(note, items.length ? found.more > 0 && `${found.more} more are not shown.` : empty(...spec.empty));
   }
 
-  async function refresh() {
-    again = true;
-    if (busy) return;
-    busy = true;
-    while (again || path !== at()) {
-      again = false;
-      path = at();
-      await ctx.api.get(path).then(show).catch((error) => replace(note, problem(error, refresh)));
-      await new Promise((rested) => setTimeout(rested, 250));
-    }
-    busy = false;
-  }
+  const refresh = paced(() => {
+    path = at();
+    return ctx.api.get(path).then(show).catch((error) => replace(note, problem(error, refresh)));
+  });
 
-  const clock = spec.every && setInterval(() => document.hidden || refresh(), spec.every);
+  const stop = spec.every && whileSeen(refresh, spec.every);
   refresh();
   return {
     node: h("section.screen", spec.tools, head, list, foot, note),
     update: (change) => (touches(ctx, change, spec.topics) || path !== at()) && refresh(),
-    close: () => clearInterval(clock),
+    close: () => stop?.(),
   };
 }
 
@@ -76,9 +65,10 @@ export function problem(error, retry) {
   return h("div.empty", { role: "alert" }, h("p", told(error)), button("Try again", retry));
 }
 
-/** A task's name that opens the inspector. */
-export function taskLink(ctx, id, name) {
-  return id && button(name ?? ctx.state.workflow?.tasks.get(id)?.name ?? id, () => ctx.select(id), "link");
+/** A task's name that opens the inspector; that of a task in another workflow leads there. */
+export function taskLink(ctx, id, name, flow = ctx.id) {
+  if (id && flow !== ctx.id) return flow && h("a", { href: placeOf(flow, id) }, name ?? "task");
+  return id && button(name ?? ctx.tasks().get(id)?.name ?? id, () => ctx.select(id), "link");
 }
 
 /** What else a decision could have been. Agents list all options they considered, usually including the chosen one. */
@@ -87,7 +77,6 @@ export function notChosen({ alternatives, chosen }) {
   return others.length > 0 && h("p.muted", `Not chosen: ${others.join("; ")}`);
 }
 
-/** A document of the run in its current version. */
 export async function openDocument(ctx, name, note) {
   const box = dialog(name, "wide");
   const asked = ctx.api.get(`/api/workflows/${ctx.id}/documents/${encodeURIComponent(name)}`);
@@ -108,18 +97,15 @@ export function action(label, run, looks) {
   return [node, said];
 }
 
-/** A button that asks for a few words first; `run` gets them, and then the list is reloaded. */
+/** A button that asks for a few words first. */
 export function asking(label, question, run, refresh, looks) {
   const text = { label: question, why: "This cannot be empty." };
   const send = (words) => run(words).then(refresh);
   return button(label + "…", () => form({ title: label, text, act: label, looks: "primary", run: send }), `asking ${looks ?? ""}`);
 }
 
-/** One choice out of a few: [[value, text], …]. */
-export function chips(label, options, chosen, choose) {
-  const chip = ([value, text]) =>
-    button(text[0].toUpperCase() + text.slice(1), () => choose(value), "chip", { aria: { pressed: String(value === chosen) } });
-  return h("div.row.chips", { role: "group", aria: { label } }, options.map(chip));
+export function releasing(ctx, task, refresh, looks, more) {
+  return ctx.decides && asking("Release", "Why release it?", (reason) => ctx.api.post(`/api/tasks/${task}/release`, { reason, ...more }), refresh, looks);
 }
 
 /** A field whose text becomes a parameter of the address once somebody stops typing. */
@@ -129,7 +115,7 @@ export function finder(ctx, name, label) {
     clearTimeout(wait);
     wait = setTimeout(() => ctx.go({ [name]: field.value.trim(), quiet: true }), 150);
   };
-  const props = { class: "field", type: "search", placeholder: label, aria: { label }, value: ctx.params.get(name) ?? "" };
+  const props = { class: "field", type: "search", placeholder: label, aria: { label }, value: ctx.param(name) };
   const field = h("input", { ...props, on: { input } });
   return field;
 }

@@ -1,4 +1,4 @@
-// The plain lists of a workflow: each says what it reads, how a row looks, and what to do if it is empty.
+// The plain lists of a workflow.
 import { material, closeReview } from "./deciding.js";
 import { bar, button, clock, h, icon, pill, span, when } from "./dom.js";
 import { entry, finder, listing, notChosen, openDocument, taskLink } from "./listing.js";
@@ -6,7 +6,6 @@ import { entry, finder, listing, notChosen, openDocument, taskLink } from "./lis
 const ANSWERED = { approve: "approved", reject: "rejected", abandon: "abandoned" };
 const GATE_STATES = { open: "waiting", withdrawn: "skipped", reject: "failed", abandon: "failed" };
 
-/** Every decision that was requested: who answered, when, through which channel, and what exactly they were shown. */
 function gates(ctx) {
   function draw(gate) {
     const question = gate.phase ?? gate.question; // a run's question is the id of its phase
@@ -45,13 +44,12 @@ function reviews(ctx) {
       [["asked ", when(review.created_at)], review.answered_at && ["closed ", when(review.answered_at)],
         review.answered_by && `by ${review.answered_by}`],
       review.remark && h("blockquote", review.remark),
-      open && ctx.state.session?.decides && button("Mark reviewed…", () => closeReview(review)));
+      open && ctx.decides && button("Mark reviewed…", () => closeReview(review)));
   }
   const empty = ["No reviews requested. Agents ask for one when a person should look at their work.", "handrail review"];
   return { topics: ["reviews", "gates"], empty, draw };
 }
 
-/** What was decided, why, what else was considered, and what replaced it. */
 function decisions(ctx) {
   const jump = (id, words) => id && button(words, () => {
     const row = document.getElementById(`decision-${id}`);
@@ -73,7 +71,7 @@ function decisions(ctx) {
 
   return {
     tools: h("div.tools.row", finder(ctx, "search", "Search decisions")),
-    path: () => `/api/workflows/${ctx.id}/decisions?search=${encodeURIComponent(ctx.params.get("search") ?? "")}`,
+    path: () => `/api/workflows/${ctx.id}/decisions?search=${encodeURIComponent(ctx.param("search"))}`,
     topics: ["decisions"],
     empty: ["No decisions found. Agents record what they chose, why, and what else they considered.", "handrail decisions"],
     draw,
@@ -85,18 +83,16 @@ function share(part) {
   return part !== null && [bar(percent, 100), `${percent}% of the task`];
 }
 
-/** What agents noted about their progress. */
 const milestones = (ctx) => ({
   topics: ["checkpoints", "tasks"],
   head: ({ progress }) => [h("p", `${progress.done} of ${progress.total} tasks finished`), bar(progress.done, progress.total)],
   empty: ["No milestones yet. Agents record one when they reach something that matters."],
   draw: (each) => entry(
-    [icon(each.status === "complete" ? "completed" : "pending"), taskLink(ctx, each.task_id, each.title)],
+    [icon(each.status === "complete" ? "completed" : "ready"), taskLink(ctx, each.task_id, each.title)],
     [each.status, each.by, when(each.at), share(each.progress)],
     h("p.prose", each.text)),
 });
 
-/** How the plan changed: each version with what was added and removed. */
 function versions() {
   function names(each, kind) {
     const [count, shown] = [each[kind], each[`${kind}_names`]];
@@ -112,7 +108,6 @@ function versions() {
   };
 }
 
-/** The blackboards: what agents leave for each other under keys. */
 const boards = () => ({
   path: () => "/api/board",
   topics: ["board"],

@@ -30,12 +30,8 @@ export const state = {
   refusedLink, // somebody came with a link that does not work
 };
 
-class ApiError extends Error {
-  constructor(status, { code = "FAILED", message = "The server did not answer.", hint = "", details = {} } = {}) {
-    super(message);
-    Object.assign(this, { status, code, hint, details });
-  }
-}
+const apiError = (status, { code = "FAILED", message = "The server did not answer.", hint = "", details = {} } = {}) =>
+  Object.assign(new Error(message), { status, code, hint, details });
 
 /** What the feed does when the server does not answer, when it does, and when everything is loaded. */
 export const line = { failed() {}, worked() {}, loaded() {} };
@@ -53,19 +49,18 @@ async function ask(method, path, body) {
   ahead.delete(path);
   const response = await sent.catch(() => {
     line.failed();
-    throw new ApiError(0, { hint: "Is `handrail up` still running?" });
+    throw apiError(0, { hint: "Is `handrail up` still running?" });
   });
   line.worked();
   setSkew(Date.parse(response.headers.get("date")) - Date.now() || 0);
   const told = await response.json().catch(() => ({}));
   const isUnproven = told.error?.code === "PROOF_MISSING";
   if (isUnproven && proof === localStorage.getItem(PROOF)) localStorage.removeItem(PROOF); // not one that arrived meanwhile
-  if (isUnproven || (response.status === 401 && path !== "/api/session")) signedOut();
-  if (!response.ok) throw new ApiError(response.status, told.error);
+  if (isUnproven || (response.status === 401 && path !== "/api/session")) signOut();
+  if (!response.ok) throw apiError(response.status, told.error);
   return told;
 }
 
-/** Both return parsed JSON or throw an ApiError. */
 export const api = {
   get: (path) => ask("GET", path),
   post: (path, body = {}) => ask("POST", path, body),
@@ -74,7 +69,6 @@ export const api = {
 // Notifying the screens: at once after a quiet period, and at most every 60 ms.
 
 const listeners = new Set();
-/** What a screen gets when only its address has changed. */
 export const noChange = () => ({ topics: new Set(), workflows: new Set(), tasks: new Set(), all: false });
 let change = null;
 let toldAt = 0;
@@ -109,9 +103,8 @@ export function connected(connection) {
   touch({ topics: ["connection"] });
 }
 
-export const signedOut = () => connected("signed-out"); // the feed notices and ends
-
-// The snapshot.
+export const isOut = () => state.connection === "signed-out";
+export const signOut = () => connected("signed-out"); // the feed notices and ends
 
 let loading = null;
 
@@ -152,6 +145,11 @@ export async function loadHome() {
   return home;
 }
 
+/** The end of a workflow's id, if another one has the same name. */
+export function tail({ id, name }) {
+  return [...state.workflows.values()].some((other) => other.id !== id && other.name === name) ? " …" + id.slice(-6) : "";
+}
+
 export function takeRows(rows) {
   for (const row of rows) {
     state.workflows.set(row.id, row);
@@ -161,16 +159,15 @@ export function takeRows(rows) {
 
 let wanted = null;
 
-export async function loadWorkflow(id) {
-  wanted = id ?? null;
+export async function loadWorkflow(id = null) {
+  wanted = id;
   const found = id ? await api.get("/api/workflows/" + encodeURIComponent(id)) : null;
-  if (wanted !== (id ?? null)) return;
+  if (wanted !== id) return;
   state.workflow = found && { ...found, tasks: new Map(found.tasks.map((row) => [row.id, row])) };
 }
 
-/** Makes this workflow the open one (none with null); throws an ApiError if it does not exist. */
+/** Makes this workflow the open one (none with null); throws if it does not exist. */
 export async function openWorkflow(id) {
-  if (wanted === (id ?? null) && (state.workflow?.workflow.id ?? null) === wanted) return;
   state.workflow = null;
   await loadWorkflow(id);
 }
@@ -182,8 +179,8 @@ export async function start(id) {
     state.connection = "connecting";
   } catch (error) {
     if (error.status !== 401) throw error;
-    signedOut();
+    signOut();
   }
   import("./feed.js").then((feed) => feed.join());
-  return state.connection !== "signed-out";
+  return !isOut();
 }

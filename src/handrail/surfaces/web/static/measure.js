@@ -1,4 +1,5 @@
 // Text cut to a width in the drawing. Measured, because a name in capitals needs half as much room again.
+import { cut } from "./dom.js";
 
 const pen = document.createElement("canvas").getContext("2d");
 
@@ -10,20 +11,15 @@ function fits(text, width, size) {
   return pen.measureText(text).width <= width;
 }
 
-/** Cut in the middle: names of siblings mostly differ at the end. */
 export function fitted(text, width, size) {
   if (fits(text, width, size)) return text;
-  const short = (length) => {
-    const head = Math.ceil(length * 0.55);
-    return text.slice(0, head).trimEnd() + "…" + text.slice(text.length - length + head).trimStart();
-  };
-  let [low, high] = [1, text.length];
+  let [low, high] = [2, text.length];
   while (high - low > 1) {
     const length = (low + high) >> 1;
-    if (fits(short(length), width, size)) low = length;
+    if (fits(cut(text, length), width, size)) low = length;
     else high = length;
   }
-  return short(low);
+  return cut(text, low);
 }
 
 const BREAKS = /(?<=[\s\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])/u; // these scripts put no spaces between words

@@ -3,8 +3,8 @@ import { button, h, icon, when } from "./dom.js";
 import { action, asking, entry, listing, taskLink } from "./listing.js";
 
 export function screen(ctx) {
-  const thread = () => ctx.params.get("thread");
-  const may = ctx.state.session?.decides;
+  const thread = () => ctx.param("thread");
+  const may = ctx.decides;
   const isMine = (id) => id === "human"; // the person's inbox, no matter who is signed in
   const read = (message, ack) => ctx.api.post(`/api/messages/${message.id}/read`, { ack });
 
@@ -27,20 +27,16 @@ export function screen(ctx) {
 
   function drawThread(each) {
     return entry(
-      [icon("message"), button(each.subject || "No subject", () => ctx.go({ thread: each.id }), "link"),
+      [button([icon("message"), h("span", each.subject || "No subject")], () => ctx.go({ thread: each.id }), "link"),
         each.unread > 0 && h("span.badge", `${each.unread} new`)],
       [each.with.join(", "), each.count === 1 ? "1 message" : `${each.count} messages`, when(each.last.created_at)],
       h("p.muted.line-cut", { title: each.last.body }, `${each.last.sender}: ${each.last.body}`));
   }
 
-  /** The task it is about; only the tabs of its own workflow know the name. */
-  const about = ({ task_id: id, workflow_id: flow }) => (ctx.id === flow ? taskLink(ctx, id)
-    : id && flow && h("a", { href: `#/w/${flow}/graph?task=${id}` }, "task"));
-
   function drawMessage(message, refresh) {
     const owed = message.requires_ack && !message.acked_at;
     return entry(
-      [h("b", message.sender), h("span.muted", `to ${message.recipient}`), about(message)],
+      [h("b", message.sender), h("span.muted", `to ${message.recipient}`), taskLink(ctx, message.task_id, undefined, message.workflow_id)],
       [when(message.created_at), message.type, message.priority !== "normal" && message.priority,
         owed ? "needs to be acknowledged" : message.acked_at && ["acknowledged ", when(message.acked_at)]],
       h("p.prose", message.body),

@@ -2,7 +2,6 @@
 
 import { svg } from "./dom.js";
 
-/** @param {(x: number, y: number) => void} look called with a point of the graph */
 export function minimap(look) {
   const view = svg("rect.mini-view");
   const layer = svg("g");

@@ -1,27 +1,12 @@
-// What news means: the rows it contains are applied, and the rest is reloaded. Needed once everything is loaded.
-import { isLoaded, isPassing, line, loadHome, loadNeeds, loadWorkflow, state, takeRows, touch } from "./live.js";
+// What news means: the rows it contains are applied, and the rest is reloaded.
+import { isLoaded, line, loadHome, loadNeeds, loadWorkflow, state, takeRows, touch } from "./live.js";
+import { paced } from "./paced.js";
 
 let early = []; // news that arrived while everything was loading
-const asking = {};
+const needsAgain = paced(loadNeeds);
+const homeAgain = paced(loadHome);
+const workflowAgain = paced(() => loadWorkflow(state.workflow?.workflow.id).then(() => touch({ all: true })));
 
-/** Runs at once; then once more, a quarter of a second later, for all calls made meanwhile. Failures are retried. */
-function soon(name, run) {
-  const one = (asking[name] ??= { busy: false });
-  one.again = one.busy;
-  one.run = run;
-  if (one.busy) return;
-  one.busy = true;
-  const rest = (ms) => setTimeout(() => {
-    one.busy = false;
-    if (one.again && state.connection !== "signed-out") soon(name, one.run);
-  }, ms);
-  run().then(() => rest(250), (error) => {
-    one.again ||= isPassing(error);
-    rest(2000);
-  });
-}
-
-/** Applies what the feed sends. */
 export function apply(news) {
   if (!isLoaded()) return void early.push(news);
   if (news.position <= state.position) return;
@@ -34,10 +19,10 @@ export function apply(news) {
     else state.workflow.tasks.set(row.id, row);
   }
   const topics = new Set(news.topics);
-  if (topics.has("gates") || topics.has("reviews") || topics.has("messages")) soon("needs", loadNeeds);
-  if (topics.has("messages")) soon("home", loadHome);
+  if (topics.has("gates") || topics.has("reviews") || topics.has("messages")) needsAgain();
+  if (topics.has("messages")) homeAgain();
   const ours = news.workflows.some((row) => row.id === open);
-  if (ours && (topics.has("plan") || topics.has("pipeline"))) soon("workflow", () => loadWorkflow(open).then(() => touch({ all: true })));
+  if (ours && (topics.has("plan") || topics.has("pipeline"))) workflowAgain();
   touch({ topics, workflows: news.workflows.map((row) => row.id), tasks: news.tasks.map((row) => row.id) });
 }
 
@@ -45,6 +30,6 @@ line.loaded = () => {
   const waiting = early;
   early = [];
   waiting.forEach(apply);
-  soon("needs", loadNeeds); // these carry no position, so load them again after everything else
+  needsAgain(); // these carry no position, so load them again after everything else
 };
 if (isLoaded()) line.loaded();

@@ -1,12 +1,18 @@
 // The phases of a run, in a strip below the top bar.
 import { h, icon, keyed } from "./dom.js";
 
-const ICONS = { done: "completed", now: "in_progress", waits: "gate", next: "pending" };
-const WORDS = { now: "running", waits: "waiting", next: "to do" };
+const STATES = { done: ["completed"], now: ["in_progress", "running"], waits: ["waiting", "waiting"], next: ["ready", "to do"] };
+
+/** How the state of a phase looks, and what it is called. */
+export function standing({ state }) {
+  const [looks, text = state] = STATES[state] ?? [state];
+  return [looks, text];
+}
 
 export function drawn(strip, phases, href) {
-  keyed(strip, phases, (phase) => phase.id, (phase) => h("a", {
-    class: "phase s-" + phase.state, href, title: `${phase.label}: ${WORDS[phase.state] ?? phase.state}`,
-    aria: phase.state === "now" || phase.state === "waits" ? { current: "step" } : {},
-  }, icon(ICONS[phase.state] ?? phase.state), phase.label, h("span.sr", WORDS[phase.state] ?? phase.state)), href);
+  keyed(strip, phases, (phase) => {
+    const [looks, text] = standing(phase);
+    const aria = phase.state === "now" || phase.state === "waits" ? { current: "step" } : {};
+    return h("a", { class: "phase s-" + phase.state, href, title: `${phase.label}: ${text}`, aria }, icon(looks), phase.label, h("span.sr", text));
+  }, undefined, href);
 }

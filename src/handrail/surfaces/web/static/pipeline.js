@@ -1,10 +1,8 @@
 // A pipeline run as steps: where it is, how long each phase took, what was spent.
 import { bar, button, h, icon, pill, span, when } from "./dom.js";
 import { action, asking, entry, smallFacts, listing, openDocument } from "./listing.js";
+import { standing } from "./phases.js";
 import { prose } from "./prose.js";
-
-const STATES = { done: "completed", now: "in_progress", waits: "waiting", next: "pending" };
-const WORDS = { now: "running", waits: "waiting", next: "to do" };
 
 function spending({ spent, budget }) {
   return Object.entries(spent ?? {}).filter(([, count]) => count).map(([name, count]) => {
@@ -40,7 +38,7 @@ export function screen(ctx) {
     return [h("h2", run.title), run.sentence && prose(run.sentence),
       smallFacts(`flow ${run.flow}`, run.effort && `effort ${run.effort}`, run.branch && h("code", run.branch), run.driven_by && `driven by ${run.driven_by}`),
       h("div.row.spending", spending(run)), run.warning && h("p.bad", run.warning),
-      !run.ended && ctx.state.session?.decides && h("div.row", run.stopped ? resume() : pause()),
+      !run.ended && ctx.decides && h("div.row", run.stopped ? resume() : pause()),
       run.go_on_with && h("code", run.go_on_with)];
   }
 
@@ -50,7 +48,7 @@ export function screen(ctx) {
       return h("li.entry", h("details", summary, h("p.muted", phase.skipped.join(", "))));
     }
     return entry(
-      [pill(STATES[phase.state] ?? phase.state, WORDS[phase.state] ?? phase.state), h("b", phase.label), phase.gate && icon("gate")],
+      [pill(...standing(phase)), h("b", phase.label), phase.gate && icon("waiting")],
       [phase.gate ? "a person decides" : phase.agent ?? phase.kind, phase.elapsed_ms && (phase.state === "now" ? `${span(phase.elapsed_ms)} so far` : `took ${span(phase.elapsed_ms)}`),
         phase.waiting_ms && `waiting ${span(phase.waiting_ms)}`, phase.started_at && ["started ", when(phase.started_at)], phase.tries > 1 && `${phase.tries} tries`,
         phase.tokens > 0 && `${phase.tokens.toLocaleString()} tokens`,

@@ -12,7 +12,6 @@ function inline(text) {
 /** The lines of a text, with any line ending; all lists of lines are made by this, so that their numbers agree. */
 export const linesOf = (text) => text.split(/\r\n|[\n\r\u2028\u2029]/);
 
-/** Each line of a text: its class, and what it shows. */
 export function styled(text) {
   let code = false;
   return linesOf(text).map((line) => {

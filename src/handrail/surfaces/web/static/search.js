@@ -1,6 +1,6 @@
 // Search: writes `q` into the address (screens filter by it) and offers the tasks that match.
-import { h, icon, pill, replace } from "./dom.js";
-import { state } from "./live.js";
+import { h, icon, isNamed, pill, replace } from "./dom.js";
+import { isOut, state } from "./live.js";
 
 const FOUND_AT_MOST = 12;
 const narrow = matchMedia("(max-width: 800px)");
@@ -16,13 +16,13 @@ export function searchBox({ route, go, select }) {
   function show() {
     const words = field.value.trim().toLowerCase();
     const tasks = words && state.workflow ? [...state.workflow.tasks.values()] : [];
-    const found = tasks.filter((task) => `${task.name} ${task.id} ${task.agent ?? ""}`.toLowerCase().includes(words));
+    const found = tasks.filter((task) => isNamed(task, words));
     at = 0;
     replace(menu, found.slice(0, FOUND_AT_MOST).map((task, index) => h("button", {
-      type: "button", role: "option", id: "found-" + index, tabindex: -1, aria: { selected: String(index === 0) },
+      type: "button", role: "option", id: "found-" + index, tabindex: -1, aria: { selected: index === 0 },
       class: "s-" + task.status, on: { mousedown: (event) => event.preventDefault(), click: () => take(task.id) },
     }, pill(task.status), h("span.line-cut.grow", task.name), h("span.muted.small", task.agent))),
-    h("p.small", found.length ? `${found.length} found` : "No task matches by name, id or agent."));
+    h("p.small", found.length ? `${found.length} found` : "No task matches by name, id, agent or group."));
     open(Boolean(words && state.workflow));
   }
 
@@ -66,7 +66,7 @@ export function searchBox({ route, go, select }) {
   field.addEventListener("blur", () => open(false));
   const node = h("div.search", { role: "search" }, icon("search"), field, menu);
   const update = () => {
-    node.hidden = state.connection === "signed-out";
+    node.hidden = isOut();
     field.placeholder = narrow.matches ? "Find" : route().id ? "Find a task  /" : "Find a workflow  /";
     if (document.activeElement !== field) field.value = route().params.get("q") ?? "";
   };

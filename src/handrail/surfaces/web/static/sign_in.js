@@ -13,8 +13,7 @@ export function signIn(done) {
     event.preventDefault();
     enter.disabled = true;
     try {
-      // Pasting the whole link works too.
-      const { proof } = await api.post("/api/session", { token: field.value.trim().replace(/^.*[?&]token=/, "") });
+      const { proof } = await api.post("/api/session", { token: field.value.trim().replace(/^.*[?&]token=/, "") }); // or the whole link
       keepProof(proof);
       await done();
     } catch (error) {

@@ -1,10 +1,9 @@
 // The tasks of a workflow as a table, and as a board by state. Agents own the states: nothing can be dragged here.
-import { button, cut, h, icon, keyed, pill, replace, span, took, when, word } from "./dom.js";
-import { chips, empty, smallFacts, taskLink } from "./listing.js";
+import { button, capital, chips, clamp, cut, h, icon, isNamed, keyed, pill, renew, replace, span, STATES, STEPS, taken, took, when, whileSeen, word } from "./dom.js";
+import { empty, smallFacts, taskLink } from "./listing.js";
 import { fitted } from "./measure.js";
 
-const ORDER = ["failed", "in_progress", "planning", "paused", "pending", "blocked", "completed", "skipped"];
-const LANES = [["Failed", "failed"], ["Blocked", "blocked"], ["Ready", "pending"], ["Running", "in_progress", "planning"],
+const LANES = [["Failed", "failed"], ["Blocked", "blocked", "pending"], ["Ready", "ready"], ["Running", "in_progress", "planning"],
   ["Paused", "paused"], ["Done", "completed", "skipped"]];
 const MANY = 60; // with more tasks than this, unfinished ones come first
 const CARDS = 40; // in one lane of the board
@@ -12,7 +11,7 @@ const WHOLE = 300; // up to this many rows all are drawn; beyond it only the vis
 const AROUND = 12; // rows drawn above and below the visible ones
 
 const COLUMNS = [
-  { id: "status", name: "State", by: (row) => ORDER.indexOf(row.status), draw: (row) => pill(row.status) },
+  { id: "status", name: "State", by: (row) => STATES.indexOf(row.status), draw: (row) => pill(row.status) },
   { id: "name", name: "Task", by: (row) => row.name.toLowerCase(), draw: nameOf },
   { id: "agent", name: "Agent", by: (row) => row.agent ?? "~", draw: (row) => row.agent },
   { id: "group", name: "Group", by: (row) => row.group ?? "~", draw: (row) => row.group },
@@ -22,7 +21,7 @@ const COLUMNS = [
   { id: "updated", name: "Updated", by: (row) => -row.updated_at, draw: (row) => when(row.updated_at) },
 ];
 
-const asks = (row) => row.waiting && h("span.s-waiting", { title: "waits for you" }, icon("gate"));
+const asks = (row) => row.waiting && h("span.s-waiting", { title: "waits for you" }, icon("waiting"));
 
 /** The name, cut to the available width; on a phone with what otherwise has columns of its own. */
 function nameOf(row) {
@@ -43,20 +42,19 @@ export function screen(ctx) {
   return ctx.tab === "board" ? board(ctx) : table(ctx);
 }
 
-/** The column that orders the rows; "plan" stands for the plan's own order. */
-const sortOf = (ctx) => ctx.params.get("sort") ?? (ctx.state.workflow?.tasks.size > MANY ? "status" : "plan");
+const sortOf = (ctx) => ctx.param("sort") || (ctx.tasks().size > MANY ? "status" : "plan");
 
 /** The tasks the address asks for, in its order; each with how many it still waits for, and how long it took. */
 function chosen(ctx) {
-  const all = ctx.state.workflow?.tasks ?? new Map();
-  const words = (ctx.params.get("q") ?? "").toLowerCase();
-  const status = ctx.params.get("status");
+  const all = ctx.tasks();
+  const words = ctx.param("q").toLowerCase();
+  const status = ctx.param("status");
   const column = COLUMNS.find((each) => each.id === sortOf(ctx));
-  const down = ctx.params.get("down") ? -1 : 1;
+  const down = ctx.param("down") ? -1 : 1;
   const rows = [];
   for (const task of all.values()) {
     if (status && task.status !== status) continue;
-    if (words && ![task.name, task.id, task.agent, task.group].join(" ").toLowerCase().includes(words)) continue;
+    if (!isNamed(task, words)) continue;
     const needs = isOpen(task.status) ? task.needs.filter((id) => all.has(id) && isOpen(all.get(id).status)) : [];
     rows.push({ ...task, waits: needs.length, time: timeOf(task) });
   }
@@ -80,37 +78,36 @@ function table(ctx) {
 
   function update() {
     rows = chosen(ctx);
-    at = Math.max(0, Math.min(at, rows.length - 1));
+    at = clamp(at, 0, Math.max(0, rows.length - 1));
     grid.setAttribute("aria-rowcount", rows.length);
     drawHead();
     drawStates();
     draw();
-    const any = ctx.state.workflow?.tasks.size;
-    const none = any ? empty("No matching tasks.") : empty("No tasks yet. They appear here once an agent writes a plan.", "handrail init");
+    const none = ctx.tasks().size ? empty("No matching tasks.") : empty("No tasks yet. They appear here once an agent writes a plan.", "handrail init");
     replace(note, rows.length ? null : none);
     box.hidden = !rows.length;
   }
 
   /** A click sorts, a second one reverses the order, a third restores the plan's own order. */
   function drawHead() {
-    const [sort, down] = [sortOf(ctx), ctx.params.get("down")];
+    const [sort, down] = [sortOf(ctx), ctx.param("down")];
     const turned = (id) => (id !== sort ? { sort: id, down: null } : down ? { sort: "plan", down: null } : { sort, down: 1 });
     const columns = COLUMNS.map(({ id, name }) => ({ id, name, sorted: id !== sort ? "none" : down ? "descending" : "ascending" }));
-    keyed(head, columns, ({ id }) => id, ({ id, name, sorted }) =>
+    keyed(head, columns, ({ id, name, sorted }) =>
       h("th", { class: `c-${id}`, scope: "col", aria: { sort: sorted } }, button(name, () => ctx.go(turned(id)), "link")));
   }
 
   function drawStates() {
     const counts = {};
-    for (const { status } of ctx.state.workflow?.tasks.values() ?? []) counts[status] = (counts[status] ?? 0) + 1;
-    const here = ORDER.filter((status) => counts[status]).map((status) => [status, `${word(status)} ${counts[status]}`]);
-    const [q, status] = ["q", "status"].map((name) => ctx.params.get(name) ?? "");
-    const view = { options: [["", "all"], ...here], status, sort: sortOf(ctx), q };
+    for (const { status } of ctx.tasks().values()) counts[status] = (counts[status] ?? 0) + 1;
+    const here = STATES.filter((status) => counts[status]).map((status) => [status, capital(`${word(status)} ${counts[status]}`)]);
+    const [q, status] = ["q", "status"].map(ctx.param);
+    const view = { options: [["", "All"], ...here], status, sort: sortOf(ctx), q };
     const first = view.sort === "status" ? "plan" : "status";
-    keyed(states, [view], () => 0, () => h("div.row.chips",
+    renew(states, view, () => h("div.row.chips",
       chips("State", view.options, view.status, (status) => ctx.go({ status })),
-      chips("Order", [["status", "failed first"]], view.sort, () => ctx.go({ sort: first, down: null })),
-      q && button([`“${q}”`, icon("close")], () => ctx.go({ q: null }), "chip", { title: "Clear the search" })));
+      chips("Order", [["status", "Failed first"]], view.sort, () => ctx.go({ sort: first, down: null })),
+      q && taken(`“${q}”`, "Clear the search", () => ctx.go({ q: null }))));
   }
 
   const tall = () => body.firstChild?.offsetHeight || 34;
@@ -121,11 +118,11 @@ function table(ctx) {
     const height = tall(); // measured before anything moves: a table that is briefly shorter loses its scroll position
     const first = all ? 0 : Math.max(0, Math.floor(box.scrollTop / height) - AROUND);
     const last = all ? rows.length : Math.min(rows.length, first + Math.ceil(box.clientHeight / height) + 2 * AROUND);
-    const open = ctx.params.get("task");
+    const open = ctx.param("task");
     const room = (head.children[1]?.clientWidth ?? 0) - 20;
     const shown = (row, index) => ({ ...row, room, here: first + index === at, open: row.id === open });
     const seen = rows.slice(first, last).map(shown);
-    keyed(body, seen, (row) => row.id, drawRow);
+    keyed(body, seen, drawRow);
     for (const [place, count] of [[above, first], [below, rows.length - last]]) {
       place.hidden = !count;
       place.firstChild.style.height = `${count * height}px`;
@@ -139,25 +136,25 @@ function table(ctx) {
       ctx.select(row.id);
     };
     const props = { id: `task-${row.id}`, class: row.here ? "here" : "", data: { id: row.id }, on: { click } };
-    return h("tr", { ...props, aria: { selected: String(row.open) } },
+    return h("tr", { ...props, aria: { selected: row.open } },
       COLUMNS.map((column) => h("td", { class: `c-${column.id}` }, column.draw(row))));
   }
 
   function keydown(event) {
-    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -rows.length, End: rows.length }[event.key];
+    const step = { j: 1, k: -1, ...STEPS }[event.key];
     if (event.target !== grid || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter" && rows[at]) ctx.select(rows[at].id);
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();
-    at = Math.max(0, Math.min(at + step, rows.length - 1));
+    at = clamp(at + step, 0, rows.length - 1);
     const top = at * tall();
     box.scrollTop = Math.min(Math.max(box.scrollTop, top - box.clientHeight + 3 * tall()), top);
     draw();
   }
 
   const sized = new ResizeObserver(draw);
-  const clock = setInterval(() => document.hidden || update(), 15000);
+  const stop = whileSeen(update, 15000);
   sized.observe(box);
   update();
   return {
@@ -165,7 +162,7 @@ function table(ctx) {
     update,
     close() {
       sized.disconnect();
-      clearInterval(clock);
+      stop();
     },
   };
 }
@@ -177,14 +174,14 @@ function board(ctx) {
     return { states, count, list, rest, node };
   });
   const card = (row) => h("li.card", taskLink(ctx, row.id, row.name), asks(row),
-    smallFacts(row.agent, row.waits > 0 && `waits for ${row.waits}`, row.attempts > 1 && `try ${row.attempts}`, when(row.updated_at)));
+    smallFacts(row.agent, row.status === "pending" && word(row.status), row.waits > 0 && `waits for ${row.waits}`, row.attempts > 1 && `try ${row.attempts}`, when(row.updated_at)));
 
   function update() {
     const rows = chosen(ctx).sort((one, other) => other.updated_at - one.updated_at);
     for (const { states, count, list, rest } of lanes) {
       const mine = rows.filter((row) => states.includes(row.status));
-      replace(count, String(mine.length));
-      keyed(list, mine.slice(0, CARDS), (row) => row.id, card);
+      replace(count, mine.length);
+      keyed(list, mine.slice(0, CARDS), card);
       const more = mine.length - CARDS;
       replace(rest, more > 0 && button(`${more} more in the table`, () => ctx.go({ tab: "tasks", status: states[0] }), "link"));
     }

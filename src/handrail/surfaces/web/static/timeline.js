@@ -1,9 +1,10 @@
 // The timeline: who worked on what, when, and what waited for whom.
-import { h, icon, keyed, now, replace, span, word } from "./dom.js";
-import { chips, empty, problem, touches } from "./listing.js";
+import { capital, chips, h, icon, joined, keyed, now, renew, replace, span, whileSeen, word } from "./dom.js";
+import { empty, problem, touches } from "./listing.js";
+import { paced } from "./paced.js";
 import { lanes, scale, stretches, ticks } from "./timeline_scale.js";
 
-const WINDOWS = [["", "all"], ["1440", "1 day"], ["60", "1 h"], ["10", "10 min"]];
+const WINDOWS = [["", "All"], ["1440", "1 day"], ["60", "1 h"], ["10", "10 min"]];
 const KINDS = { queue: "waited for an agent", work: "work", approval: "waited for a person", paused: "paused" };
 const LANE = 26;
 const MOST_LANES = 12;
@@ -18,18 +19,16 @@ export function screen(ctx) {
   const note = h("div", { role: "status" }, empty("Loading…"));
   const plot = h("div.timeline", { role: "group", aria: { label: "Timeline" }, on: { keydown: travel } }, ruler, body, note);
   let found = null;
-  let wait = null;
   let width = 0; // the width as drawn
   let view = ""; // the parameters as drawn
 
-  /** Reloads at most every two seconds: a busy crew makes news all the time. */
-  async function load() {
-    const answer = await ctx.api.get(`/api/workflows/${ctx.id}/timeline`).catch((error) => error);
-    wait = null;
-    if (answer instanceof Error) return void replace(note, problem(answer, load));
+  const asked = () => ({ by: ctx.param("rows") || "agent", minutes: ctx.param("window"), squash: ctx.param("squash") !== "0" });
+
+  /** At most every two seconds: a busy crew makes news all the time. */
+  const load = paced(() => ctx.api.get(`/api/workflows/${ctx.id}/timeline`).then((answer) => {
     found = answer;
     draw();
-  }
+  }).catch((error) => replace(note, problem(error, load))), 2000);
 
   function draw() {
     if (!found || !plot.isConnected) return;
@@ -43,9 +42,9 @@ export function screen(ctx) {
     replace(note, bars.length ? more : empty("Nothing has started yet. A bar appears when an agent takes a task.", "handrail next"));
     if (!bars.length) return;
     const end = bars.some((bar) => bar.open) ? now() : bars.reduce((last, bar) => Math.max(last, bar.to), 0);
-    const minutes = Number(ctx.params.get("window"));
+    const { minutes, squash } = asked();
     const from = minutes ? end - minutes * 60e3 : bars[0].from;
-    const axis = scale(stretches(bars, from, end, ctx.params.get("squash") !== "0"));
+    const axis = scale(stretches(bars, from, end, squash));
     drawRuler(axis);
     drawRows(rowsOf(bars.filter((bar) => bar.to >= axis.pieces[0].from && bar.from <= end)), axis);
   }
@@ -58,17 +57,16 @@ export function screen(ctx) {
 
   function drawTools() {
     const options = found.rows.phases.length ? ["agent", "group", "phase"] : ["agent", "group"];
-    const [by, length] = [ctx.params.get("rows") ?? "agent", ctx.params.get("window") ?? ""];
-    const squash = ctx.params.get("squash") !== "0";
-    keyed(tools, [{ options, by, length, squash }], () => 0, () => h("div.tools.row",
-      "Rows", chips("Rows", options.map((name) => [name, name]), by, (rows) => ctx.go({ rows })),
-      "Window", chips("Window", WINDOWS, length, (minutes) => ctx.go({ window: minutes })),
-      chips("Gaps", [[true, "Skip idle time"]], squash, () => ctx.go({ squash: squash ? "0" : null }))));
+    const { by, minutes, squash } = asked();
+    renew(tools, { options, by, minutes, squash }, () => h("div.tools.row",
+      h("span.row", "Rows", chips("Rows", options.map((name) => [name, capital(name)]), by, (rows) => ctx.go({ rows }))),
+      chips("Gaps", [[true, "Skip idle time"]], squash, () => ctx.go({ squash: squash ? "0" : null })),
+      h("span.row", "Window", chips("Window", WINDOWS, minutes, (window) => ctx.go({ window })))));
   }
 
   /** Rows in the server's order, then any others; what waits for a person comes first. */
   function rowsOf(bars) {
-    const by = ctx.params.get("rows") ?? "agent";
+    const { by } = asked();
     const rows = new Map();
     const row = (key, name) => rows.get(key) ?? rows.set(key, { key, name, bars: [] }).get(key);
     row("gates", "Waits for you");
@@ -86,7 +84,7 @@ export function screen(ctx) {
       row.lanes = lanes(row.bars, MOST_LANES, (axis.length * SHORTEST) / width);
       row.more = row.bars.filter((bar) => bar.lane === MOST_LANES && !bar.strip).length;
     }
-    keyed(body, rows.map(({ key, name, more }) => ({ key, name, more })), ({ key }) => key, rowNode);
+    keyed(body, rows.map(({ key, name, more }) => ({ key, name, more })), rowNode, ({ key }) => key);
     rows.forEach(({ bars, lanes: count }, index) => {
       const track = body.children[index].lastChild;
       track.style.height = `${count * LANE + 4}px`;
@@ -95,7 +93,7 @@ export function screen(ctx) {
         bar.wide = axis.at(bar.to) - bar.x;
       }
       const seen = bars.filter((bar) => bar.lane < MOST_LANES && (!bar.strip || bar.wide * width > 2));
-      keyed(track, seen.map(look), (each) => each.at, barNode);
+      keyed(track, seen.map(look), barNode, (each) => each.at);
       seen.forEach((bar, at) => {
         const places = { left: `${bar.x * 100}%`, width: `${bar.wide * 100}%`, top: `${bar.lane * LANE + 3}px` };
         Object.assign(track.children[at].style, places);
@@ -114,12 +112,12 @@ export function screen(ctx) {
   function look(bar, at) {
     const text = (bar.attempt > 1 ? `#${bar.attempt} ` : "") + bar.name;
     const told = [text, `${KINDS[bar.kind]}, ${span(bar.to - bar.from)}${bar.open ? " so far" : ""}`,
-      `${HOURS.format(bar.from)} to ${bar.open ? "now" : HOURS.format(bar.to)}`, bar.agent, word(bar.status)];
+      `${HOURS.format(bar.from)} to ${bar.open ? "now" : HOURS.format(bar.to)}`, bar.agent, bar.kind !== "queue" && word(bar.how ?? bar.status)];
     const pixels = bar.strip ? 0 : bar.wide * width;
-    const marks = [bar.strip && "strip", bar.task_id && bar.task_id === ctx.params.get("task") && "chosen"].filter(Boolean);
+    const marks = joined([bar.strip && "strip", bar.task_id && bar.task_id === ctx.param("task") && "chosen"], " ");
     return {
-      at, told: told.filter(Boolean).join("\n"), class: `tl-bar k-${bar.kind} s-${bar.status} ${marks.join(" ")}`,
-      icon: pixels > 24 && (bar.kind === "approval" ? "gate" : bar.status), text: pixels > 60 && text,
+      at, told: joined(told, "\n"), class: `tl-bar k-${bar.kind} s-${bar.status} ${marks}`,
+      icon: pixels > 24 && (bar.kind === "approval" ? "waiting" : bar.kind === "queue" ? "ready" : bar.status), text: pixels > 60 && text,
       task: !bar.gate && bar.task_id, tab: bar.gate ? "gates" : "pipeline",
     };
   }
@@ -142,7 +140,7 @@ export function screen(ctx) {
       now() - axis.pieces.at(-1).to < 1000 && mark("tl-now", 1, "now"));
   }
 
-  const clock = setInterval(() => document.hidden || (found?.bars.some((bar) => bar.to === null) && draw()), 15000);
+  const stop = whileSeen(() => found?.bars.some((bar) => bar.to === null) && draw(), 15000);
   // Only a new width matters: drawing itself changes the height.
   const sized = new ResizeObserver(() => plot.clientWidth !== width && draw());
   sized.observe(plot);
@@ -150,12 +148,11 @@ export function screen(ctx) {
   return {
     node: h("section.screen", tools, plot, legend()),
     update(change) {
-      if (touches(ctx, change, ["tasks", "gates", "plan", "pipeline"])) wait ??= setTimeout(load, found ? 2000 : 0);
+      if (touches(ctx, change, ["tasks", "gates", "plan", "pipeline"])) load();
       else if (view !== String(ctx.params)) draw();
     },
     close() {
-      clearTimeout(wait);
-      clearInterval(clock);
+      stop();
       sized.disconnect();
     },
   };
@@ -163,7 +160,7 @@ export function screen(ctx) {
 
 function legend() {
   const kinds = [["k-work s-completed", "done"], ["k-work s-in_progress", "running"], ["k-work s-failed", "failed"],
-    ["k-queue", "waited for an agent"], ["k-approval", "waited for a person"], ["k-paused", "paused"]];
+    ...["queue", "approval", "paused"].map((kind) => [`k-${kind}`, KINDS[kind]])];
   return h("ul.tl-legend.muted", kinds.map(([looks, text]) => h("li", h("i", { class: `tl-bar ${looks}` }), text)));
 }
 

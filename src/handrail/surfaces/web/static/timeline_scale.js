@@ -60,9 +60,8 @@ export function ticks({ pieces, length, at }, count) {
 }
 
 /**
- * Gives each bar (in order of time) a lane where it overlaps no other; returns the number of lanes. A bar is drawn at
- * least `least` long; one that does not fit anywhere gets lane `most`. A wait becomes a strip below the work that ended
- * it, so that waits do not make a row tall.
+ * Gives each bar, in order of time, a lane where it overlaps no other; `most` if there is none. Returns how many. A wait
+ * becomes a strip below the work that ended it, so that waits do not make a row tall.
  */
 export function lanes(bars, most, least = 0) {
   const ends = [];

@@ -1,7 +1,6 @@
-// The small tools of the top bar: the bell, light or dark, and the dialog about keys, devices, signing out.
+// The small tools of the top bar.
 import { h, icon, iconButton, replace } from "./dom.js";
 
-/** Loaded when first opened. */
 const about = () => import("./help.js").then((help) => help.about());
 
 function toggleTheme() {
@@ -17,7 +16,6 @@ function toggleTheme() {
   }
 }
 
-/** The switch for sound and notifications. */
 function bellButton() {
   const look = (is) => {
     const soundOnly = is && globalThis.Notification?.permission !== "granted";

@@ -1,33 +1,30 @@
-// The top bar: where we are, how the work stands, search, and whether what is shown is current.
-import { bar, h, icon, replace, standingPill, visible } from "./dom.js";
-import { state } from "./live.js";
+// The top bar.
+import { h, icon, joined, progress, replace, standingPill, visible } from "./dom.js";
+import { isOut, state, tail } from "./live.js";
 
 function connection() {
-  const looks = { live: "ok", connecting: "pending", reconnecting: "waiting" }[state.connection] ?? "failed";
+  const looks = { live: "ok", connecting: "ready", reconnecting: "waiting" }[state.connection] ?? "failed";
   const since = state.connection === "offline" ? " since " + new Date(state.since).toLocaleTimeString([], { timeStyle: "short" }) : "";
   const told = state.connection === "live" ? "What you see is up to date" : "What you see may be out of date";
   return h("span", { class: "connection s-" + looks, title: told, data: { state: state.connection } }, state.connection.replace("-", " ") + since);
 }
 
-/** Whether another workflow has the same name, so that something else must tell them apart. */
-const twins = (rows, one) => rows.some((other) => other !== one && other.name === one.name);
-
 /** The title is a native list of the workflows, laid invisibly over the name. */
 function switcher(row, go) {
   const others = [...new Map([...state.workflows, [row.id, row]]).values()]; // a closed one may be open here
   const list = h("select", { title: row.name, aria: { label: "Workflow" }, on: { change: () => go({ id: list.value }) } },
-    others.map((one) => h("option", { value: one.id }, `${one.name}${twins(others, one) ? " …" + one.id.slice(-6) : ""} (${one.finished}/${one.total}${one.waiting ? ", waits for you" : ""})`)));
+    others.map((one) => h("option", { value: one.id }, `${one.name}${tail(one)} (${one.finished}/${one.total}${one.waiting ? ", waits for you" : ""})`)));
   list.value = row.id;
   return h("span.switcher", h("h1.line-cut", row.name), icon("down"), list);
 }
 
 function standing(row) {
-  const count = (number, word, looks) => (number ? h("span", { class: "s-" + looks }, `${number} ${word}`) : null);
+  const count = (number, word, looks) => number > 0 && h("span", { class: "s-" + looks }, `${number} ${word}`);
   return [
     standingPill(row),
-    row.total ? [bar(row.finished, row.total, row.failed), h("span.number", `${row.finished}/${row.total}`)] : null,
+    row.total > 0 && progress(row),
     h("span.counts", count(row.failed, "failed", "failed"), count(row.stuck, "stuck", "failed"),
-      count(row.running, "running", "in_progress"), count(row.ready, "ready", "pending"), count(row.blocked, "blocked", "blocked")),
+      count(row.running, "running", "in_progress"), count(row.ready, "ready", "ready"), count(row.blocked, "blocked", "blocked")),
   ];
 }
 
@@ -47,16 +44,15 @@ export function topBar(node, shell) {
   });
   return {
     update() {
-      const isOut = state.connection === "signed-out";
-      const row = shell.route().id && !isOut ? state.workflow?.workflow : null;
+      const row = shell.route().id && !isOut() ? state.workflow?.workflow : null;
       const known = JSON.stringify([row, state.connection, state.needs.length, [...state.workflows.keys()]]);
       search?.update();
       if (known === drawn) return;
       drawn = known;
       if (!place.contains(document.activeElement)) replace(place, row ? [switcher(row, shell.go), standing(row)] : h("h1.sr", "All workflows"));
       replace(live, connection());
-      const waiting = state.needs.length && !isOut ? `(${state.needs.length}) ` : "";
-      document.title = visible(waiting + [row?.name ?? (!isOut && state.session?.project_name), "Handrail"].filter(Boolean).join(" · "));
+      const waiting = state.needs.length && !isOut() ? `(${state.needs.length}) ` : "";
+      document.title = visible(waiting + joined([row?.name ?? (!isOut() && state.session?.project_name), "Handrail"]));
     },
   };
 }
