@@ -12,9 +12,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from handrail.domain.registry.tailing import Bus
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreBusy, StoreUnusable
-from handrail.kernel.ledger import Event, NewEvent
+from handrail.kernel.ledger import Event, NewEvent, Only
 from handrail.store import postgres as module
 from handrail.store.migrations import LATEST
 from handrail.store.postgres import PostgresEngine
@@ -51,6 +52,41 @@ def test_nothing_appears_behind_a_follower(postgres: Ground) -> None:
         assert [event.stream for event in fast.events("fast")] == ["fast"], "a stream waits for nobody"
         slow.commit()
     assert [event.stream for event in postgres.store.feed()] == ["slow", "fast"]
+
+
+def test_the_newest_of_a_stream_are_as_new_as_its_rows(postgres: Ground) -> None:
+    """What a row shows its stream explains, in the same view, however slow another writer is."""
+    with psycopg.connect(postgres.address) as slow:
+        slow.execute(*statement(event_in("slow")))
+        put(postgres.store, workflow())
+        put(postgres.another(), workflow(name="renamed"), kind="workflow.renamed")
+
+        def look(unit: Unit) -> tuple[str, list[int]]:
+            row = unit.get(Workflow, "wf_1")
+            assert row is not None
+            assert unit.newest(10, Only(kinds=("workflow.",))) == [], "across streams it waits"
+            return row.name, [event.seq for event in unit.newest(10, Only(streams=("wf_1",), kinds=("workflow.",)))]
+
+        assert postgres.store.run(ANNA, look) == ("renamed", [2])
+        slow.rollback()
+
+
+def test_a_bus_of_a_stream_ends_where_all_filters_agree(postgres: Ground) -> None:
+    """Whoever goes on after what was shown would miss what a slow writer brings."""
+    for _ in range(3):
+        put(postgres.store, workflow())
+    with psycopg.connect(postgres.address) as slow:
+        slow.execute(*statement(event_in("slow")))
+        for _ in range(2):
+            put(postgres.another(), workflow())
+
+        def newest(unit: Unit, limit: int) -> list[int]:
+            return [event.seq for event in Bus(unit, (Only(streams=("wf_1",)), Only(actors=("ben",)))).newest(limit)]
+
+        assert postgres.store.run(ANNA, lambda unit: newest(unit, 2)) == [2, 3]
+        assert postgres.store.run(ANNA, lambda unit: newest(unit, 10)) == [1, 2, 3]
+        slow.rollback()
+    assert postgres.store.run(ANNA, lambda unit: newest(unit, 2)) == [4, 5]
 
 
 def test_a_feed_does_not_wait_for_transactions_that_write_no_events(postgres: Ground) -> None:

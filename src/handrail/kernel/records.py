@@ -78,7 +78,8 @@ class UnitOfWork(Protocol):
         ...
 
     def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        """The newest events in the feed, in feed order."""
+        """The newest events in the feed, in feed order. Those of a single stream are as new as its rows, so they may be
+        ahead of `position`."""
         ...
 
     def position(self) -> int:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from handrail.store.postgres_writes import PLACE_BITS
 
-LOWEST = -(2**62)
-"""Nothing is settled."""
+LOWEST, HIGHEST = -(2**62), 2**62
+"""Nothing is settled, and everything is."""
 
 SETTLED = f"""
 WITH locks AS MATERIALIZED (

@@ -14,7 +14,7 @@ from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
 from handrail.store.feeds import Asked, Words, asked
 from handrail.store.postgres_connections import refusal_for, translated
-from handrail.store.postgres_positions import LOWEST, SETTLED, sure
+from handrail.store.postgres_positions import HIGHEST, LOWEST, SETTLED, sure
 from handrail.store.postgres_schema import SCHEMA_NOTED, check_here
 from handrail.store.postgres_session import Session, Step
 from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
@@ -137,11 +137,14 @@ class PostgresReader:
         return page
 
     def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
+        question = asked(only, _WORDS, newest=True)
+        if len(only.streams) == 1:  # nothing appears behind its last event, so it waits for no other writer
+            return self._across(question, 0, limit, HIGHEST)[::-1]
         self._settle()
-        return self._across(asked(only, _WORDS, newest=True), 0, limit)[::-1]
+        return self._across(question, 0, limit)[::-1]
 
-    def _across(self, question: Asked, after: int, limit: int) -> list[Event]:
-        parameters = [after, limit, self._bound, *question.rest]
+    def _across(self, question: Asked, after: int, limit: int, bound: int | None = None) -> list[Event]:
+        parameters = [after, limit, self._bound if bound is None else bound, *question.rest]
         if question.leads:
             parameters.append(list(question.leads))
         return decode_events(self._rows(question.text, parameters, _ONE_PLAN))

@@ -41,7 +41,7 @@ class Reader(Protocol):
         ...
 
     def newest(self, limit: int, only: Only = EVERYTHING) -> list[Event]:
-        """The newest matching events of the feed, oldest first."""
+        """The newest matching events of the feed, oldest first; of a single stream, all that its rows reflect."""
         ...
 
     def last_by(self, actor: str, limit: int) -> list[Event]:

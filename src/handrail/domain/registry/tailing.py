@@ -144,7 +144,14 @@ class Bus:
         return _merged(self._unit.feed(number, limit, only) for only in self._onlys)[:limit]
 
     def newest(self, limit: int) -> list[Event]:
-        return _merged(self._unit.newest(limit, only) for only in self._onlys)[-limit:]
+        found = self._merged_newest(limit)
+        ahead = sum(event.position > self._end for event in found)  # there, other filters may still lack some
+        if ahead:
+            found = self._merged_newest(limit + ahead)
+        return [event for event in found if event.position <= self._end][-limit:]
+
+    def _merged_newest(self, limit: int) -> list[Event]:
+        return _merged(self._unit.newest(limit, only) for only in self._onlys)
 
     def end(self) -> int:
         return self._end
