@@ -63,6 +63,23 @@ def test_a_tasks_journal_tells_all_of_it(project: Project) -> None:
     assert "next: Refresh tokens" in text
 
 
+def test_a_decision_that_no_longer_holds_is_marked_wherever_it_is_shown(project: Project) -> None:
+    _, task = authenticated(project)
+    decided = [line.split("◆ ")[1] for line in project.shown("journal", task).splitlines() if "◆" in line]
+    kinds = [line.split(":")[0] for line in decided]
+    assert kinds == ["decided (library choice, superseded)", "decided (library choice)"]
+    (first, second) = [one for one in project.json("journal", task)["moments"] if one["kind"] == "decision"]
+    assert (first["superseded_by"], second.get("superseded_by")) == (second["id"], None)
+    assert re.findall(r"decision.*?,", project.shown("show", task)) == ["decision,", "decision (superseded),"]
+    notes = [one for one in project.json("show", task)["checkpoints"] if one["type"] == "decision"]
+    assert [one.get("superseded_by") for one in notes] == [None, second["id"]]
+    found = project.json("search", "jose", "--kind", "decision")["found"]
+    assert [one["superseded_by"] for one in found] == [second["id"]]
+    assert "superseded, 2026-01-15" in project.shown("search", "jose")
+    assert "superseded" not in project.shown("search", "jose", "--kind", "task")
+    assert "superseded" not in project.shown("search", "pyjwt", "--kind", "decision", "--limit", "1")
+
+
 def test_json_has_every_moment_with_its_time_and_parts(project: Project) -> None:
     _, task = authenticated(project)
     found = project.json("journal", task)

@@ -134,7 +134,9 @@ def _text(moment: Moment) -> str:
 
 
 def _category(moment: Moment) -> str:
-    return f" ({as_words(moment.category)})" if moment.category else ""
+    told = [as_words(moment.category)] if moment.category else []
+    told += ["superseded"] if moment.superseded_by is not None else []
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _ending_lines(moment: Moment, room: int, *, whole: bool) -> Iterator[str]:

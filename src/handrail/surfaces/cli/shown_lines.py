@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -51,6 +51,8 @@ class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
     """In tree order, each after the one it is part of."""
     checkpoints: list[Checkpoint]
     """The newest, newest first."""
+    superseded: Mapping[str, Checkpoint]
+    """By decision that no longer holds, the one that replaced it."""
     files_changed: list[str]
     now: int
 
@@ -161,7 +163,8 @@ def _checkpoint_lines(found: TaskShown, room: int) -> Iterator[str]:
     yield bold(f"Checkpoints, the newest {shown} of {total}" if total > shown else "Checkpoints, newest first")
     for checkpoint in found.checkpoints:
         ago = spoken_time(found.now - checkpoint.created_at)
-        yield from hanging(f"{checkpoint.type}, {ago} ago: ", checkpoint.summary, room, INDENT)
+        kind = f"{checkpoint.type}{' (superseded)' if checkpoint.id in found.superseded else ''}"
+        yield from hanging(f"{kind}, {ago} ago: ", checkpoint.summary, room, INDENT)
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
