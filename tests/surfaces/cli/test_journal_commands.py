@@ -80,6 +80,12 @@ def test_a_decision_that_no_longer_holds_is_marked_wherever_it_is_shown(project:
     assert "superseded" not in project.shown("search", "pyjwt", "--kind", "decision", "--limit", "1")
 
 
+def test_an_issue_and_its_resolution_are_told_apart(project: Path) -> None:
+    task = project.task(project.workflow())
+    project.issue(task, "The docs do not say how many retries")
+    assert "The docs do not say how many retries → Read the source" in " ".join(project.shown("show", task).split())
+
+
 def test_json_has_every_moment_with_its_time_and_parts(project: Project) -> None:
     _, task = authenticated(project)
     found = project.json("journal", task)

@@ -30,6 +30,7 @@ from handrail.surfaces.cli.columns import (
     width,
     wrapped,
 )
+from handrail.surfaces.cli.journal_lines import issue_words
 
 SHOWN_FILES = 50
 SHOWN_NEEDS = 20
@@ -164,7 +165,8 @@ def _checkpoint_lines(found: TaskShown, room: int) -> Iterator[str]:
     for checkpoint in found.checkpoints:
         ago = spoken_time(found.now - checkpoint.created_at)
         kind = f"{checkpoint.type}{' (superseded)' if checkpoint.id in found.superseded else ''}"
-        yield from hanging(f"{kind}, {ago} ago: ", checkpoint.summary, room, INDENT)
+        text = issue_words(checkpoint.detail) if checkpoint.type == "error" else ""
+        yield from hanging(f"{kind}, {ago} ago: ", text or checkpoint.summary, room, INDENT)
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
