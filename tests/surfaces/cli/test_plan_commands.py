@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,23 @@ def test_status_shows_how_far_everything_is(project: Path) -> None:
     assert "[####----------------] 1/5 done\n    1 failed, 1 ready, 1 with open subtasks, 1 blocked\n" in after
     assert re.search(r"✗ docs  failed .+ ago: the proxy hangs", after)
     assert all(width(line) <= 80 for line in after.splitlines())
+
+
+def test_every_line_about_a_task_whose_agent_is_gone_says_so(project: Path) -> None:
+    begin(project, "Import", [{"name": "parse", "description": "", "sequence": 1}])
+    crew = ("--toolsets", "agent", "--set", "heartbeat_ms=10")
+    agent = call(project, "agent_register", *crew, name="Ben", runtime="codex")["id"]
+    call(project, "task_claim", *crew, task_id=task_id(project, "parse"), agent_id=agent, start=True)
+    time.sleep(0.1)
+    told = " ".join(shown(project, "show", "parse").split())
+    assert f"sequence 1, left by Ben ({agent})" in told
+    assert "with Ben" not in told
+    told = " ".join(shown(project, "status").split())
+    assert "0/1 done, 1 left by its agent" in told
+    assert "▶ parse in progress, left by Ben, who was last heard from" in told
+    assert "under way" not in told
+    (workflow,) = run_json(project, "status")["workflows"]
+    assert (workflow["left"], workflow["running"][0]["left"]) == (1, True)
 
 
 def test_status_as_json_is_for_programs(project: Path) -> None:

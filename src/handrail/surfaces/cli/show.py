@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.offering import is_left
 from handrail.domain.journal.deciding import superseded_in
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
@@ -83,6 +84,7 @@ def look(call: Call, thing: str, *, limit: int, checkpoints: int) -> TaskShown |
         workflow=workflow_of(unit, meant),
         parent=unit.get(Task, meant.parent_task_id) if meant.parent_task_id is not None else None,
         agent=unit.get(Agent, meant.assigned_agent_id) if meant.assigned_agent_id is not None else None,
+        is_left=is_left(unit, meant),
         why=explain_task(unit, meant).sentence,
         needs=sorted(needed_tasks(unit, meant), key=lambda need: (need.is_finished, need.sequence, need.id)),
         subtasks=_tree(unit, _parts(unit, [meant.id], limit), limit),

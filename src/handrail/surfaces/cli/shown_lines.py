@@ -45,6 +45,8 @@ class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
     parent: Task | None
     agent: Agent | None
     """The agent that has it, or had it."""
+    is_left: bool
+    """Whether that agent has lost its claim on it, and anybody may take it."""
     why: str
     needs: list[Task]
     """What it waits for or waited for, unfinished ones first."""
@@ -141,7 +143,7 @@ def _place(found: TaskShown) -> str:
         words.append(f"attempt {task.attempts}")
     if task.assigned_agent_id:
         name = f"{found.agent.name} ({found.agent.id})" if found.agent is not None else task.assigned_agent_id
-        words.append(f"with {name}")
+        words.append(f"{'left by' if found.is_left else 'with'} {name}")
     return ", ".join(words)
 
 
