@@ -80,7 +80,7 @@ def test_a_decision_that_no_longer_holds_is_marked_wherever_it_is_shown(project:
     assert "superseded" not in project.shown("search", "pyjwt", "--kind", "decision", "--limit", "1")
 
 
-def test_an_issue_and_its_resolution_are_told_apart(project: Path) -> None:
+def test_an_issue_and_its_resolution_are_told_apart(project: Project) -> None:
     task = project.task(project.workflow())
     project.issue(task, "The docs do not say how many retries")
     assert "The docs do not say how many retries → Read the source" in " ".join(project.shown("show", task).split())

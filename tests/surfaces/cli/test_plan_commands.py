@@ -432,6 +432,7 @@ def test_a_workflow_with_open_tasks_is_not_done_and_they_are_named(project: Path
     said = refused(project, "done", "Retry imports")
     assert "TASKS_OPEN" in said
     assert "(deploy)" in said
+    assert f"`handrail done {task_id(project, 'Retry imports')} --abandon`" in said, "a command, not a tool's move"
     assert run_json(project, "status")["workflows"][0]["status"] == "in_progress"
 
 
