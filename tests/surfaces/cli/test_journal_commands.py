@@ -86,6 +86,18 @@ def test_an_issue_and_its_resolution_are_told_apart(project: Project) -> None:
     assert "The docs do not say how many retries → Read the source" in " ".join(project.shown("show", task).split())
 
 
+def test_an_imported_note_is_found_under_the_time_at_which_it_was_written(project: Project, tmp_path: Path) -> None:
+    workflow, _ = authenticated(project)
+    plan = tmp_path / "plan.jsonl"
+    project.shown("export", workflow, "--format", "jsonl", "-o", str(plan))
+    other = Project(tmp_path / "other")
+    other.shown("import", str(plan))
+    (found,) = other.json("search", "jose", "--kind", "decision")["found"]
+    assert found["written_at"] == "2026-01-15T10:08:00Z"
+    assert other.json("search", "jose", "--kind", "decision", "--since", "1d")["found"] == []
+    assert len(other.json("search", "jose", "--kind", "decision", "--since", "2026-01-15")["found"]) == 1
+
+
 def test_json_has_every_moment_with_its_time_and_parts(project: Project) -> None:
     _, task = authenticated(project)
     found = project.json("journal", task)

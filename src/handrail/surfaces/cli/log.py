@@ -46,7 +46,7 @@ NOTHING = "Nothing has been written here yet. Ask your agent to plan its work wi
 @click.option(
     "--actor",
     metavar="WHO",
-    shell_complete=completing.agent_ids,
+    shell_complete=completing.agents,
     help="Only what one actor did: an agent by name or id, or a person by login name.",
 )
 @click.option(
