@@ -106,6 +106,8 @@ class SettingField(msgspec.Struct, frozen=True):
     variable: str
     default: Any
     description: str
+    values: tuple[str, ...] = ()
+    """The only values it can have; empty if there are more than can be listed."""
 
 
 def setting_fields() -> tuple[SettingField, ...]:
@@ -117,6 +119,7 @@ def setting_fields() -> tuple[SettingField, ...]:
             f"HANDRAIL_{field.name.upper()}",
             getattr(Settings(), field.name),
             described[field.name].get("description", ""),
+            tuple(described[field.name].get("enum", ())),
         )
         for field in msgspec.structs.fields(Settings)
     )
@@ -149,7 +152,8 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
     for name in values:
         if name not in names:
             raise SettingInvalid(
-                f"there is no setting {name}{did_you_mean(name, names)}", hint=f"settings: {', '.join(names)}"
+                f"there is no setting {name} ({sources[name]}){did_you_mean(name, names)}",
+                hint=f"settings: {', '.join(names)}",
             )
     _check_not_weakened(_from_file(project / CONFIG_FILE), values)
     for name in ("toolsets", "allow_hosts", "own_flows"):
@@ -182,8 +186,10 @@ def _invalid_value(problem: str, values: Mapping[str, Any], sources: Mapping[str
     name = path.partition("[")[0]
     shown = str(values[name]) if path == name else None
     message = explained(problem, kind="setting", names=Settings.__struct_fields__, whole="the settings", shown=shown)
-    purpose = next(field.description for field in setting_fields() if field.name == name)
-    return SettingInvalid(f"{message} ({sources[name]})", hint=purpose)
+    field = next(field for field in setting_fields() if field.name == name)
+    if field.values and path == name:
+        message = f"{name} must be {' or '.join(field.values)}, not {shown}"
+    return SettingInvalid(f"{message} ({sources[name]})", hint=field.description)
 
 
 def _choose_store(values: dict[str, Any], layer: Mapping[str, Any]) -> None:

@@ -58,6 +58,11 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
+def test_who_has_no_client_learns_it_before_the_question(desk: Desk) -> None:
+    said = desk.init("--approvals", "human", answer="n\n").output
+    assert said.index("No client was found here") < said.index("Write this?")
+
+
 JSON_FILES = (
     ".mcp.json",
     ".claude/settings.json",

@@ -18,6 +18,7 @@ from handrail.domain.pipeline.running import Rules
 from handrail.domain.work.finding import find_workflow
 from handrail.operation import Call
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.report.drawings import brief_span, tick_marks
 from handrail.surfaces.report.making import report_data, report_html, report_markdown
 from handrail.surfaces.report.markup import Html, tag
 from handrail.surfaces.report.words import path_names, total_rows
@@ -252,6 +253,20 @@ def test_the_plan_and_the_timeline_are_drawn(made: Made, rich: Facts) -> None:
     assert "✓ done" in parser.text
     assert "▶ running" in parser.text
     assert any(attributes.get("class") == "wide plan" for _, attributes in parser.found)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "marks"),
+    [
+        (0.5, ["0 s"]),
+        (150, ["0 s", "30 s", "1 min", "1 min 30 s", "2 min", "2 min 30 s"]),
+        (498, ["0 s", "2 min", "4 min", "6 min", "8 min"]),
+        (26 * 3600, ["0 s", "6 h", "12 h", "18 h", "1 d"]),
+        (400 * 86_400, ["0 s", "90 d", "180 d", "270 d", "360 d"]),
+    ],
+)
+def test_the_axis_of_a_timeline_has_round_steps(seconds: float, marks: list[str]) -> None:
+    assert [brief_span(at) for at in tick_marks(int(seconds * 1000))] == marks
 
 
 def test_an_attribute_cannot_be_left() -> None:

@@ -113,8 +113,7 @@ def test_who_was_taken_over_is_refused_and_told_by_whom_and_since_when(desk: Des
     )
     assert isinstance(refusal, ClaimHeld)
     assert (refusal.details["held_by"], refusal.details["since"], refusal.details["fence"]) == (ben, since, 2)
-    assert "Ben" in refusal.message
-    assert "for 5 seconds" in refusal.message
+    assert f"has been held by Ben ({ben}) for 5 seconds" in refusal.message
 
 
 def test_an_agent_that_comes_back_is_told_what_it_lost(desk: Desk) -> None:

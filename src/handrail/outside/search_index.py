@@ -27,7 +27,7 @@ from handrail.outside.file_lock import FileLock
 
 ResultT = TypeVar("ResultT")
 
-FORMAT = 1
+FORMAT = 2
 """Incremented with every change to what is kept or to what counts as a word: an index of another format is rebuilt."""
 APPLICATION_ID = 0x48524C53
 WEIGHTS = (4.0, 1.0, 1.0)

@@ -33,12 +33,13 @@ HOLDERS, HOLDER = 10_000, 200
 """How many holders' last renewals are remembered, and how long a remembered name may be: anybody may call under any
 name. When the limit is reached all are forgotten, which costs each of them one renewal."""
 UNDO = "ledger.undo"
-ROUTINE = "op."
-"""Events that only record that a call came and went. Nobody who undoes a write means these."""
+ROUTINE = ("op.", "message.read", "message.acknowledged")
+"""Events that only record that a call came and went, or that somebody read. Nobody who undoes a write means these."""
 LOOKED_AT = 50
 """How many of an actor's newest events are searched for the last write."""
-NEVER_BACK = ("pipeline.", "gate.", "task.claim", "token.", "graph.lock", "graph.unlock", "tx.")
-"""Events that cannot be undone: decisions, fences and rights are not reversed behind anybody's back."""
+NEVER_BACK = ("pipeline.", "gate.", "task.claim", "task.released", "token.", "graph.lock", "graph.unlock", "tx.")
+"""Events that cannot be undone: decisions, fences and rights are not reversed behind anybody's back. A released task
+was taken from an agent that has been told so."""
 
 
 class Store:
@@ -154,6 +155,7 @@ class Store:
                 raise NothingToUndo(
                     f"{event.kind} ({event.stream} {event.seq}) is not the last write to {event.stream} any more",
                     hint=f"{later} later events stand on it; write the correction instead",
+                    position=event.position,
                 )
             unit.expect(event.stream, head)  # exactly this head: nobody may have written in between
             back = [Change(change.table, change.key, change.before, change.after) for change in reversed(event.changes)]
@@ -179,7 +181,8 @@ def _last_standing(reader: Reader, actor: Actor) -> Event:
         elif event.kind.startswith(NEVER_BACK):
             raise NothingToUndo(
                 f"{event.kind} is not taken back: decisions, claims and rights only move forward",
-                hint="answer the gate that waits, release the task, or make what is missing anew",
+                hint="answer the gate that waits, let the task be claimed again, or make what is missing anew",
+                position=event.position,
             )
         elif not event.kind.startswith(ROUTINE) and (event.stream, event.seq) not in gone:
             return event
@@ -188,7 +191,10 @@ def _last_standing(reader: Reader, actor: Actor) -> Event:
             f"what {actor.name} wrote last is all taken back",
             hint=f"the last {LOOKED_AT} events of an actor are looked through; `handrail log` shows them",
         )
-    raise NothingToUndo(f"{actor.name} has written nothing that could be taken back")
+    raise NothingToUndo(
+        f"{actor.name} has written nothing that could be taken back",
+        hint="only your own writes can be; `handrail log` shows who wrote what",
+    )
 
 
 def _standing_on(reader: Reader, event: Event, head: Head) -> int:

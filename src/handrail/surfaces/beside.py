@@ -23,6 +23,14 @@ AGENT, CANCELLATION, IDEMPOTENCY = "agent", "cancellation", "idempotency"
 TEXT = {"type": "string"}
 IDENTITY = {AGENT_ID: TEXT, FENCE: {"type": "integer"}}
 """How the arguments that name the caller are listed."""
+IN_WORDS = {
+    AGENT_ID: {**TEXT, "description": "The agent in whose name the call is made; agent_register gives it"},
+    FENCE: {"type": "integer", "description": "Of the agent's claim on the task; task_claim gives it"},
+    AGENT_SECRET: {**TEXT, "description": "Proves that it is the agent; agent_register gives it"},
+    OP_ID: {**TEXT, "description": "An id of your choice by which the call can be cancelled"},
+    KEY: {**TEXT, "description": "A text of your choice; called again with it, nothing is done twice"},
+}
+"""All of them, as they are explained to people."""
 
 
 class Beside(NamedTuple):
@@ -41,6 +49,15 @@ def published_beside(operation: Operation[Any, Any], active: Collection[str]) ->
     if IDEMPOTENCY in active and _is_stored_write(operation):
         listed[KEY] = TEXT
     return listed
+
+
+def accepted_beside(operation: Operation[Any, Any], active: Collection[str]) -> dict[str, Any]:
+    """All that a call of an operation may carry beside its own arguments while these toolsets are on, for people: they
+    pay for no tokens."""
+    accepted = [AGENT_ID, FENCE, AGENT_SECRET] if AGENT in active and operation.stored else []
+    accepted += [OP_ID] if CANCELLATION in active and operation.stored else []
+    accepted += [KEY] if IDEMPOTENCY in active and _is_stored_write(operation) else []
+    return {name: IN_WORDS[name] for name in accepted if not _has_field(operation, name)}
 
 
 def take_beside(

@@ -197,7 +197,7 @@ def task_release(call: Call, request: ReleaseTask) -> Released:
     if stale or (lease.holder != agent.id and agent.role != "coordinator"):
         held_for = spoken_time(call.work.now_ms() - lease.since_ms)
         raise ClaimHeld(
-            f'task "{task.name}" is held by {lease.holder} for {held_for}, under fence {lease.fence}',
+            f'task "{task.name}" has been held by {lease.holder} for {held_for}, under fence {lease.fence}',
             hint="its holder can release it, or an agent whose role is coordinator",
             task_id=task.id,
             held_by=lease.holder,

@@ -49,6 +49,10 @@ def test_a_note_is_called_by_its_type(type_: str, kind: str) -> None:
     assert (found.kind, found.title, found.body) == (kind, "s", "because")
 
 
+def test_a_note_is_as_old_as_it_says_whenever_it_was_imported() -> None:
+    assert only("checkpoint", type="progress", summary="s", created_at=7).at == 7
+
+
 def test_a_review_is_a_finding_and_a_decision_of_a_person_a_gate() -> None:
     assert only("gate", kind="review", question="look?").kind == "finding"
     assert only("gate", question="plan", answer="reject", feedback="too large").body == "reject\ntoo large"

@@ -216,6 +216,36 @@ def test_a_ready_task_with_no_free_place_waits_for_one() -> None:
     assert plan.why("b").sentence == '"b" is ready, but only 1 task may run at a time and 1 is already running.'
 
 
+def test_what_waits_for_a_task_without_a_free_place_is_not_told_to_start_it() -> None:
+    plan = Plan(draft("a"), draft("b"), draft("c", "b"), at_once=1)
+    plan.move("a", "in_progress")
+    assert plan.why("c").sentence == (
+        '"c" waits for "b", which is ready, but only 1 task may run at a time and 1 is already running.'
+    )
+
+
+def test_a_failed_task_without_a_free_place_can_be_skipped_but_not_retried_yet() -> None:
+    plan = Plan(draft("a"), draft("b"), draft("c", "b"), at_once=1)
+    plan.move("b", "in_progress", "failed")
+    plan.move("a", "in_progress")
+    full = "but only 1 task may run at a time and 1 is already running"
+    then = "skip it, or retry it when a running one has ended"
+    assert plan.why("c").sentence == f'"c" waits for "b", which failed a moment ago ("it broke"), {full}: {then}.'
+    assert plan.why("b").sentence == f'"b" failed a moment ago ("it broke"), {full}: {then}.'
+
+
+def test_a_finished_task_whose_end_is_unknown_was_ended_when_it_last_changed() -> None:
+    plan = Plan(draft("a"))
+    plan.move("a", "skipped", outcome="")
+
+    def forget_the_end(unit: Unit) -> None:
+        unit.record("task.changed", msgspec.structs.replace(_task(unit, "a"), finished_at=None))
+
+    plan.store.run(ACTOR, forget_the_end)
+    plan.clock.advance(5 * MINUTE)
+    assert plan.why("a").sentence == '"a" was skipped 5 minutes ago.'
+
+
 def test_a_task_waits_for_its_open_subtasks() -> None:
     plan = Plan(draft("whole"), draft("part", parent="whole"), draft("after", "whole"))
     assert plan.why("whole").sentence == '"whole" waits for its subtask "part", which is ready: start it.'

@@ -145,6 +145,16 @@ def test_call_shows_what_a_tool_takes(project: Path) -> None:
     assert run_json(project, "call", "workflow_next", "--arguments")["required"] == ["workflowId", "completedSteps"]
 
 
+def test_call_shows_what_every_stored_write_takes_too(project: Path) -> None:
+    identity = {"agent_id", "fence", "agent_secret"}
+    listed = run(project, "call", "checkpoint_add", "--arguments").stdout.split()
+    assert identity <= set(listed)
+    assert identity <= set(run_json(project, "call", "checkpoint_add", "--arguments")["properties"])
+    without = run_json(project, "call", "checkpoint_add", "--arguments", "--toolsets", "checkpoint")
+    assert not identity & set(without["properties"]), "only where the toolset agent is on"
+    assert not identity & set(run_json(project, "call", "workflow_next", "--arguments")["properties"])
+
+
 def test_tools_lists_what_clients_are_shown(project: Path) -> None:
     listed = run_json(project, "tools")["tools"]
     assert [tool["name"] for tool in listed][:3] == ["mcp_info", "mcp_capabilities", "workflow_list"]

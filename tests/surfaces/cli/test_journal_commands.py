@@ -63,6 +63,41 @@ def test_a_tasks_journal_tells_all_of_it(project: Project) -> None:
     assert "next: Refresh tokens" in text
 
 
+def test_a_decision_that_no_longer_holds_is_marked_wherever_it_is_shown(project: Project) -> None:
+    _, task = authenticated(project)
+    decided = [line.split("◆ ")[1] for line in project.shown("journal", task).splitlines() if "◆" in line]
+    kinds = [line.split(":")[0] for line in decided]
+    assert kinds == ["decided (library choice, superseded)", "decided (library choice)"]
+    (first, second) = [one for one in project.json("journal", task)["moments"] if one["kind"] == "decision"]
+    assert (first["superseded_by"], second.get("superseded_by")) == (second["id"], None)
+    assert re.findall(r"decision.*?,", project.shown("show", task)) == ["decision,", "decision (superseded),"]
+    notes = [one for one in project.json("show", task)["checkpoints"] if one["type"] == "decision"]
+    assert [one.get("superseded_by") for one in notes] == [None, second["id"]]
+    found = project.json("search", "jose", "--kind", "decision")["found"]
+    assert [one["superseded_by"] for one in found] == [second["id"]]
+    assert "superseded, 2026-01-15" in project.shown("search", "jose")
+    assert "superseded" not in project.shown("search", "jose", "--kind", "task")
+    assert "superseded" not in project.shown("search", "pyjwt", "--kind", "decision", "--limit", "1")
+
+
+def test_an_issue_and_its_resolution_are_told_apart(project: Project) -> None:
+    task = project.task(project.workflow())
+    project.issue(task, "The docs do not say how many retries")
+    assert "The docs do not say how many retries → Read the source" in " ".join(project.shown("show", task).split())
+
+
+def test_an_imported_note_is_found_under_the_time_at_which_it_was_written(project: Project, tmp_path: Path) -> None:
+    workflow, _ = authenticated(project)
+    plan = tmp_path / "plan.jsonl"
+    project.shown("export", workflow, "--format", "jsonl", "-o", str(plan))
+    other = Project(tmp_path / "other")
+    other.shown("import", str(plan))
+    (found,) = other.json("search", "jose", "--kind", "decision")["found"]
+    assert found["written_at"] == "2026-01-15T10:08:00Z"
+    assert other.json("search", "jose", "--kind", "decision", "--since", "1d")["found"] == []
+    assert len(other.json("search", "jose", "--kind", "decision", "--since", "2026-01-15")["found"]) == 1
+
+
 def test_json_has_every_moment_with_its_time_and_parts(project: Project) -> None:
     _, task = authenticated(project)
     found = project.json("journal", task)

@@ -20,10 +20,24 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(project: Path, *argv: str) -> str:
-    home = {"HOME": str(project.parent / "home"), "LOGNAME": "ann", "COLUMNS": "80"}
-    done = click.testing.CliRunner(env=home).invoke(cli, [*argv, "--root", str(project)])
+    done = invoke(project, *argv)
     assert done.exit_code == 0, done.output
     return done.stdout
+
+
+def refused(project: Path, *argv: str) -> str:
+    done = invoke(project, *argv)
+    assert done.exit_code == 1, done.output
+    return done.stderr
+
+
+def invoke(project: Path, *argv: str) -> click.testing.Result:
+    home = {"HOME": str(project.parent / "home"), "LOGNAME": "ann", "COLUMNS": "80"}
+    return click.testing.CliRunner(env=home).invoke(cli, [*argv, "--root", str(project)])
+
+
+def kinds(project: Path, *argv: str) -> list[str]:
+    return [event["kind"] for event in msgspec.json.decode(run(project, "log", "--json", *argv))]
 
 
 def call(project: Path, tool: str, **values: Any) -> Any:
@@ -94,3 +108,62 @@ def test_the_end_of_a_workflow_is_told_in_words(project: Path) -> None:
 def test_who_registers_an_agent_is_told_with_its_name(project: Path) -> None:
     call(project, "agent_register", name="Anna", runtime="codex")
     assert run(project, "log").splitlines()[-1].endswith("registered “Anna”")
+
+
+def test_an_actor_may_be_called_by_the_name_that_the_table_shows(project: Path) -> None:
+    call(project, "agent_register", name="Ben", runtime="codex")
+    ada = call(project, "agent_register", name="Ada", runtime="codex")["id"]
+    call(project, "bb_set", key="shared:k", value=1, agent_id=ada)
+    assert kinds(project, "--actor", "Ada") == kinds(project, "--actor", ada) == ["agent.unproven", "bb.set"]
+    assert kinds(project, "--actor", "Ben") == [], "it is known, and did nothing"
+    assert kinds(project, "--actor", "ann") == ["agent.registered", "agent.registered"]
+    told = refused(project, "log", "--actor", "ada")
+    assert "nobody called ada has written here; did you mean Ada?" in told
+    assert "handrail agents --all" in told
+
+
+def test_a_stream_may_be_called_by_its_workflow_or_by_one_of_its_tasks(project: Path) -> None:
+    made = story(project)
+    whole = kinds(project, "--stream", made)
+    assert whole[0] == "workflow.created"
+    assert kinds(project, "--stream", "Import") == whole
+    own = kinds(project, "--stream", "Wrap the fetch")
+    assert own
+    assert all(kind.startswith("task.") for kind in own)
+    assert kinds(project, "--stream", "Wrap the fetch", "--limit", "1") == own[-1:]
+    assert kinds(project, "--stream", "Wrap the fetch", "--actor", "ann") == []
+    assert "did you mean Wrap the fetch?" in refused(project, "log", "--stream", "Wrap the fetsh")
+
+
+def test_where_nothing_is_stored_undo_makes_no_store_and_says_what_can_be_undone(project: Path) -> None:
+    told = refused(project, "undo")
+    assert "NOTHING_TO_UNDO" in told
+    assert "only your own writes can be; `handrail log` shows who wrote what" in told
+    assert list(project.iterdir()) == []
+
+
+def test_a_released_task_is_not_given_back_behind_the_agents_back(project: Path) -> None:
+    made = call(project, "workflow_create", name="Import", source_type="prompt", source_content="x")["id"]
+    plan = {"tasks": [{"name": "Wrap the fetch", "description": "x", "sequence": 1}], "summary": "s", "approach": "a"}
+    call(project, "workflow_set_plan", id=made, plan=plan)
+    agent = call(project, "agent_register", name="Ada", runtime="codex")["id"]
+    task = call(project, "workflow_next_tasks")["tasks"][0]["id"]
+    call(project, "task_claim", task_id=task, agent_id=agent, start=True)
+    run(project, "release", task)
+    before = kinds(project)
+    told = refused(project, "undo")
+    assert "your last write cannot be taken back: " in told
+    assert "ago you released “Wrap the fetch” (task.released, event" in told
+    assert "let the task be claimed again" in told
+    assert kinds(project) == before
+
+
+@pytest.mark.parametrize(("options", "kind"), [((), "message.read"), (("--ack",), "message.acknowledged")])
+def test_reading_a_message_is_not_what_undo_takes_back(project: Path, options: tuple[str, ...], kind: str) -> None:
+    agent = call(project, "agent_register", name="Ada", runtime="codex")["id"]
+    asked = {"sender_id": agent, "recipient_id": "human", "message_type": "query", "requires_ack": True}
+    message = call(project, "message_send", body="May I?", agent_id=agent, **asked)["id"]
+    call(project, "workflow_create", name="A mistake", source_type="prompt", source_content="x")
+    run(project, "message", "read", message, *options)
+    assert "created “A mistake”" in run(project, "undo")
+    assert kinds(project)[-2:] == [kind, "ledger.undo"]

@@ -99,6 +99,18 @@ def test_words_need_no_quotes(project: Project) -> None:
     assert (message["body"], message["requires_ack"]) == ("Chars please", True)
 
 
+def test_who_mistypes_a_name_is_asked_whether_another_was_meant(project: Project) -> None:
+    crew(project, "Ada")
+    assert "there is no agent ada; did you mean Ada?" in project.refused("message", "send", "ada", "hello")
+
+
+def test_an_empty_message_is_refused_with_the_command_that_sends_one(project: Project) -> None:
+    crew(project, "Ada")
+    said = project.refused("message", "send", "Ada", " ", code=2)
+    assert "the message is empty" in said
+    assert 'handrail message send Ada "…"' in said
+
+
 def test_who_writes_to_nobody_learns_who_is_there(project: Project) -> None:
     assert "no agent has come here yet" in project.refused("message", "send", "ada", "hello")
     crew(project, "ben")
@@ -139,7 +151,7 @@ def test_what_is_meant_must_be_plain(project: Project) -> None:
     assert "could mean several messages" in project.refused("message", "read", "msg_")
     assert "AGENT_NOT_FOUND" in project.refused("message", "send", "dan", "hello")
     assert "AGENT_NOT_FOUND" in project.refused("message", "send", "ag_", "hello")
-    assert "the body is empty" in project.refused("message", "send", "ada", "", code=2)
+    assert "the message is empty" in project.refused("message", "send", "ada", "", code=2)
     assert "there is no message msg_9" in project.refused("message", "send", "ada", "hello", "--reply-to", "msg_9")
     assert "there is no command message raed; did you mean read?" in project.refused("message", "raed", code=2)
     assert "Usage: handrail message" in project.run("message", "--help").output

@@ -128,6 +128,24 @@ def test_status_shows_how_far_everything_is(project: Path) -> None:
     assert all(width(line) <= 80 for line in after.splitlines())
 
 
+def test_every_line_about_a_task_whose_agent_is_gone_says_so(project: Path) -> None:
+    begin(project, "Import", [{"name": "parse", "description": "", "sequence": 1}])
+    crew = ("--toolsets", "agent", "--set", "heartbeat_ms=10")
+    agent = call(project, "agent_register", *crew, name="Ben", runtime="codex")["id"]
+    call(project, "task_claim", *crew, task_id=task_id(project, "parse"), agent_id=agent, start=True)
+    while not run_json(project, "status")["workflows"][0]["left"]:
+        continue  # its claim lasts for a few hundredths of a second
+    told = " ".join(shown(project, "show", "parse").split())
+    assert f"sequence 1, left by Ben ({agent})" in told
+    assert "with Ben" not in told
+    told = " ".join(shown(project, "status").split())
+    assert "0/1 done, 1 left by its agent" in told
+    assert "▶ parse in progress, left by Ben, who was last heard from" in told
+    assert "under way" not in told
+    (workflow,) = run_json(project, "status")["workflows"]
+    assert (workflow["left"], workflow["running"][0]["left"]) == (1, True)
+
+
 def test_status_as_json_is_for_programs(project: Path) -> None:
     key = begin(project)
     move(project, "wrap", "in_progress")
@@ -414,6 +432,7 @@ def test_a_workflow_with_open_tasks_is_not_done_and_they_are_named(project: Path
     said = refused(project, "done", "Retry imports")
     assert "TASKS_OPEN" in said
     assert "(deploy)" in said
+    assert f"`handrail done {task_id(project, 'Retry imports')} --abandon`" in said, "a command, not a tool's move"
     assert run_json(project, "status")["workflows"][0]["status"] == "in_progress"
 
 

@@ -31,12 +31,16 @@ def test_open_reviews_are_listed_with_what_they_are_about(project: Project) -> N
     asked(project)
     text = project.shown("review")
     assert "gate_1  open for " in text
-    assert '  Setup JWT: The docs are old\n  asked in "Setup JWT" (task_1) of "Add authentication" (wf_1)\n' in text
+    about = '  asked in "Setup JWT" (task_1) of "Add authentication" (wf_1)\n'
+    assert f"  Setup JWT: The docs are old\n  what the agent did: Read the source\n{about}" in text
+    assert f"  Setup JWT: Is the key long enough?\n{about}" in text, "that was no issue: nothing was resolved"
+    assert "what the agent did: Read the source" in project.shown("review", "gate_1")
     found = project.json("review")
     assert [one["question"] for one in found["reviews"]] == [
         "Setup JWT: The docs are old",
         "Setup JWT: Is the key long enough?",
     ]
+    assert [one["resolution"] for one in found["reviews"]] == ["Read the source", None]
     assert found["more"] == 0
 
 

@@ -131,9 +131,9 @@ def _claim_held(unit: UnitOfWork, task: Task, lease: Lease, writer: Writer, *, h
         since = f"for {spoken_time(unit.now_ms() - lease.since_ms)}"
         details |= {"held_by": lease.holder, "since": lease.since_ms, "expires_at": lease.expires_ms}
         if lease.holder == writer.agent_id:
-            message = f'task "{task.name}" is held {since} under fence {lease.fence}, not {writer.fence}'
+            message = f'task "{task.name}" has been held {since} under fence {lease.fence}, not {writer.fence}'
         else:
-            message = f'task "{task.name}" is held by {name} {since}, under fence {lease.fence}'
+            message = f'task "{task.name}" has been held by {name} {since}, under fence {lease.fence}'
         return ClaimHeld(message, hint="task_get_available lists what is free; message_send reaches them", **details)
     return ClaimHeld(
         f'fence {writer.fence} on task "{task.name}" is not yours, or no longer; its fence is now {lease.fence}',

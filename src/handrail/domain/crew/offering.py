@@ -79,9 +79,14 @@ def whose(unit: UnitOfWork, task: Task) -> str | None:
         return None
     agent = unit.get(Agent, task.assigned_agent_id)
     name = agent.name if agent is not None else task.assigned_agent_id
-    if agent is None or task.is_finished or holder_of(unit, task) is not None:
-        return f"with {name}"
-    return f"{left_by(unit, task)}, and free to take"
+    return f"{left_by(unit, task)}, and free to take" if is_left(unit, task) else f"with {name}"
+
+
+def is_left(unit: UnitOfWork, task: Task) -> bool:
+    """Whether the agent that had an open task has lost its claim on it."""
+    if task.assigned_agent_id is None or task.is_finished or holder_of(unit, task) is not None:
+        return False
+    return unit.get(Agent, task.assigned_agent_id) is not None
 
 
 def left_by(unit: UnitOfWork, task: Task) -> str:

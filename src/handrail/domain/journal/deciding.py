@@ -6,7 +6,7 @@ whether that may be written, is up to `outside/decision_folder.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handrail.domain.journal.markdown import code, day, inline, quoted
@@ -64,8 +64,7 @@ class Decision(NamedTuple):
 def decisions_in(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Decision]:
     """Every decision made in these workflows, oldest first."""
     known = {workflow.id: workflow for workflow in workflows}
-    notes = list(found_by(unit, Checkpoint, "workflow_id", known, more=(("type", "decision"),)))
-    notes.sort(key=lambda note: (note.created_at, note.id))
+    notes = sorted(_notes_in(unit, known), key=lambda note: (note.created_at, note.id))
     later = replaced_by(notes)
     tasks: dict[str, Task | None] = {note.task_id: unit.get(Task, note.task_id) for note in notes}
     return [
@@ -78,6 +77,15 @@ def decisions_in(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Decisi
         )
         for note in notes
     ]
+
+
+def superseded_in(unit: UnitOfWork, workflow_ids: Iterable[str]) -> dict[str, Checkpoint]:
+    """Maps each decision of these workflows that no longer holds to the latest one that replaces it."""
+    return replaced_by(_notes_in(unit, workflow_ids))
+
+
+def _notes_in(unit: UnitOfWork, workflow_ids: Iterable[str]) -> Iterable[Checkpoint]:
+    return found_by(unit, Checkpoint, "workflow_id", workflow_ids, more=(("type", "decision"),))
 
 
 def decision_page(decision: Decision, number: int, names: Mapping[str, str]) -> Iterator[str]:

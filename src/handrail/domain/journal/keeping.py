@@ -34,6 +34,8 @@ PROMISED = {"decision": 3, "error": 3, "progress": 5}
 """How many notes of a kind a task may have before the reply remarks that there are many."""
 NOTE_NAMES = {"decision": "decisions", "error": "issues", "progress": "milestones"}
 SUMMARY = 4000
+ISSUES = 200
+"""How many of a task's newest issues are searched for the one that a review is about."""
 NEIGHBOURS = 20
 """How many other tasks in the same working copy are considered."""
 SHOWN_FILES = 100
@@ -232,6 +234,18 @@ def note(
     gates = [ask_for_review(unit, task, review)] if review is not None else []
     unit.record("checkpoint.added", checkpoint, counted, *gates)
     return checkpoint, _many_notes_warning(unit, task, kind)
+
+
+def issue_asked_about(unit: UnitOfWork, review: Gate) -> Checkpoint | None:
+    """The issue that a review asks a person to look at; None if it asks about something else, as the end of a task."""
+    if review.task_id is None:
+        return None
+    of_task = (("task_id", review.task_id), ("type", "error"))
+    for issue in unit.select(Checkpoint, Query(of_task, ("-sequence", "-id"), ISSUES)):
+        told = issue.detail.get("description")
+        if issue.detail.get("requires_human_review") and told and review.question.endswith(f": {told}"):
+            return issue
+    return None
 
 
 def _many_notes_warning(unit: UnitOfWork, task: Task, kind: str) -> list[str]:

@@ -6,12 +6,13 @@ attempts in between are only in the ledger. The surfaces decide how moments are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from handrail.domain.gates.gate import Gate, gates_of
+from handrail.domain.journal.deciding import superseded_in
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES, Checkpoint
 from handrail.domain.work.task import TASK_MACHINE, Task
@@ -45,6 +46,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     progress: float | None = None
     category: str | None = None
     """The category of a decision, the type of an issue."""
+    superseded_by: str | None = None
+    """The id of the decision that replaced this one."""
     duration_ms: int | None = None
     by: str | None = None
     detail: dict[str, Any] = {}
@@ -70,6 +73,8 @@ class _Records(NamedTuple):
     entries: dict[str, JournalEntry]
     checkpoints: list[Checkpoint]
     gates: list[Gate]
+    superseded: Mapping[str, Checkpoint]
+    """By decision that no longer holds, the one that replaced it."""
 
 
 def workflow_timeline(unit: UnitOfWork, workflow: Workflow, limit: int) -> Timeline:
@@ -130,7 +135,8 @@ def _with_related(
             known[key] = task
     missing = sorted(set(known) - set(found))
     found |= {entry.id: entry for entry in found_by(unit, JournalEntry, "id", missing)}
-    return _Records(known, found, checkpoints, gates)
+    deciding = {note.workflow_id for note in checkpoints if note.type == "decision"}
+    return _Records(known, found, checkpoints, gates, superseded_in(unit, deciding))
 
 
 def _newest(moments: Iterable[Moment], limit: int) -> Timeline:
@@ -236,6 +242,7 @@ def _note(found: _Records, note: Checkpoint) -> Moment:
     elif detail.get("milestone"):
         kind = "milestone"
     progress = detail.get("progress")
+    later = found.superseded.get(note.id)
     return Moment(
         at=note.created_at,
         kind=kind,
@@ -246,6 +253,7 @@ def _note(found: _Records, note: Checkpoint) -> Moment:
         status=note.type,
         progress=float(progress) if isinstance(progress, int | float) else None,
         category=category,
+        superseded_by=later.id if later is not None else None,
         detail=detail,
     )
 

@@ -18,7 +18,7 @@ from handrail.domain.overview.rows import agent_names
 from handrail.domain.registry.envelopes import ABOUT_TASKS, KINDS, bounded, category_of, level_of, task_of
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import InvalidParams
-from handrail.kernel.ledger import Change, Event, Only
+from handrail.kernel.ledger import EVERYTHING, Change, Event, Only
 from handrail.kernel.records import UnitOfWork
 
 SHOWN = 100
@@ -126,12 +126,15 @@ def kinds_meant(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _of_task(unit: UnitOfWork, wanted: Wanted, task: Task) -> list[Event]:
-    """The events about a task among the newest of its workflow, oldest first."""
-    only = Only((task.workflow_id,), wanted.only.actors, wanted.only.kinds or ABOUT_TASKS)
     before = wanted.before if wanted.before is not None else unit.position() + 1
     after = wanted.after or 0
-    newest = unit.newest(OF_TASK, only)
-    return [event for event in newest if after < event.position < before and task_of(event) == task.id]
+    return [event for event in events_about(unit, task, wanted.only) if after < event.position < before]
+
+
+def events_about(unit: UnitOfWork, task: Task, only: Only = EVERYTHING) -> list[Event]:
+    """The events about a task among the newest of its workflow, oldest first."""
+    within = Only((task.workflow_id,), only.actors, only.kinds or ABOUT_TASKS)
+    return [event for event in unit.newest(OF_TASK, within) if task_of(event) == task.id]
 
 
 def _before(unit: UnitOfWork, position: int, count: int, only: Only) -> list[Event]:

@@ -77,7 +77,8 @@ def _checkpoint(_: str, row: Row) -> list[Document]:
     kind = _NOTES.get(row.get("type") or "", "checkpoint")
     title = row.get("summary") or ""
     told = [text for text in texts_in(row.get("detail")) if text != title]
-    return [Document(kind, title, _joined(told, row.get("files_changed")), row.get("workflow_id"), row.get("task_id"))]
+    where = (row.get("workflow_id"), row.get("task_id"))
+    return [Document(kind, title, _joined(told, row.get("files_changed")), *where, at=row.get("created_at"))]
 
 
 def _gate(_: str, row: Row) -> list[Document]:
@@ -123,7 +124,9 @@ SOURCES: Mapping[str, Source] = {
         ),
         _task,
     ),
-    "checkpoint": Source(("type", "summary", "detail", "files_changed", "workflow_id", "task_id"), _checkpoint),
+    "checkpoint": Source(
+        ("type", "summary", "detail", "files_changed", "workflow_id", "task_id", "created_at"), _checkpoint
+    ),
     "gate": Source(("kind", "question", "answer", "feedback", "workflow_id", "task_id"), _gate),
     "pipeline": Source(("findings", "friction"), _pipeline),
     "journal": Source(("plan_step", "report", "workflow_id"), _journal),

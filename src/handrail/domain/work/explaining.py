@@ -103,9 +103,8 @@ def explain_task(unit: UnitOfWork, task: Task) -> Explanation:
     workflow = workflow_of(unit, task)
     scene = _scene(unit, workflow)
     if task.is_finished:
-        return _explanation(
-            scene, task, f"was {task.status} {_ago(scene, task.finished_at)}{_after_colon(task.outcome)}"
-        )
+        ended_at = task.finished_at if task.finished_at is not None else task.updated_at  # imported ones may lack it
+        return _explanation(scene, task, f"was {task.status} {_ago(scene, ended_at)}{_after_colon(task.outcome)}")
     if workflow.status in CLOSED:
         ended = f"workflow {_quoted(workflow.name)} was {workflow.status} {_ago(scene, workflow.updated_at)}"
         return _explanation(scene, task, f"will not move: {ended}")
@@ -161,20 +160,9 @@ def _scene(unit: UnitOfWork, workflow: Workflow) -> _Scene:
 
 def _own_state_words(scene: _Scene, task: Task) -> str:
     """The words for a task that can move itself."""
-    running, most = places_taken(scene.unit, scene.workflow.id), scene.workflow.max_parallel_tasks
-    if _could_start(scene, task) and running >= most:
-        already = f"{running} {'is' if running == 1 else 'are'} already running"
-        return f"is ready, but only {most} {'task' if most == 1 else 'tasks'} may run at a time and {already}"
     if task.status == "in_progress" and task.id not in scene.questions and not _is_stuck(scene, task):
         return f"{_state(scene, task)}; nothing blocks it"
     return _state_and_move(scene, task)
-
-
-def _could_start(scene: _Scene, task: Task) -> bool:
-    """Whether a task that can move lacks nothing but a free slot."""
-    if task.status != "pending" or scene.workflow.status == "paused" or None in scene.questions:
-        return False
-    return holder_of(scene.unit, task) is None
 
 
 def _explain_waiting(scene: _Scene, task: Task) -> Explanation:
@@ -332,6 +320,9 @@ def _move(scene: _Scene, task: Task) -> str:
         return f", but its workflow {_asks(scene, question)}"
     if task.status == "pending" and holder_of(scene.unit, task) is not None:
         return ": wait until it is started, or release it"
+    if full := _no_free_place(scene, task):
+        skip = ": skip it, or retry it when a running one has ended" if task.status == "failed" else ""
+        return f", but {full}{skip}"
     if task.status in ("pending", "failed") and (wanting := _wanting(scene, task)):
         return f", but needs {wanting}, which no agent here has"
     if task.status == "failed":
@@ -339,6 +330,17 @@ def _move(scene: _Scene, task: Task) -> str:
     return {"pending": ": start it", "paused": ": resume it", "planning": ": start it when its plan is ready"}[
         task.status
     ]
+
+
+def _no_free_place(scene: _Scene, task: Task) -> str:
+    """Why a task cannot be started, retried or resumed now, if that is for want of a free slot."""
+    if task.status in AT_WORK or task.open_children:  # it has a slot, or leaves it to its parts
+        return ""
+    running, most = places_taken(scene.unit, scene.workflow.id), scene.workflow.max_parallel_tasks
+    if running < most:
+        return ""
+    already = f"{running} {'is' if running == 1 else 'are'} already running"
+    return f"only {most} {'task' if most == 1 else 'tasks'} may run at a time and {already}"
 
 
 def _wanting(scene: _Scene, task: Task) -> str:

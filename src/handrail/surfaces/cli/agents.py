@@ -14,6 +14,7 @@ from handrail.domain.crew.posting import HUMAN, post_released
 from handrail.domain.overview.deeds import told
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, NotFound
+from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
@@ -129,4 +130,5 @@ def unknown_agent(unit: UnitOfWork, unknown: AgentNotFound) -> AgentNotFound:
     newest = unit.select(Agent, Query((), ("-created_at", "-id"), NAMED))
     names = ", ".join(one_line(agent.name) for agent in newest)
     hint = f"`handrail agents` lists them; newest: {names}" if names else NOBODY
-    return AgentNotFound(unknown.message, hint=hint, **unknown.details)
+    meant = did_you_mean(str(unknown.details.get("id", "")), [agent.name for agent in newest])
+    return AgentNotFound(f"{unknown.message}{one_line(meant)}", hint=hint, **unknown.details)

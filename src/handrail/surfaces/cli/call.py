@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Operation
 from handrail.protocol.wire import encode
+from handrail.surfaces.beside import IN_WORDS, accepted_beside
 from handrail.surfaces.calling import run
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import columns, pad, widest, wrapped
@@ -52,7 +53,7 @@ def call(
     handrail = assemble(place, settings_of(place, options))
     operation = _operation(handrail, tool)
     if show_arguments:
-        _show(operation, as_json=as_json)
+        _show(operation, {toolset.name for toolset in handrail.call.toolsets.active()}, as_json=as_json)
         return
     try:
         actor = Actor(person().name, CHANNEL)
@@ -87,7 +88,7 @@ def parse_pairs(operation: Operation[Any, Any], arguments: Sequence[str]) -> dic
             ) from None
         assert isinstance(parsed, dict)
         return parsed
-    properties = request_schema(operation)["properties"]
+    properties = {**IN_WORDS, **request_schema(operation)["properties"]}
     values: dict[str, Any] = {}
     for pair in arguments:
         key, equals, text = pair.partition("=")
@@ -113,20 +114,30 @@ def _json_or_text(text: str) -> Any:
         return text
 
 
-def _show(operation: Operation[Any, Any], *, as_json: bool) -> None:
+def _show(operation: Operation[Any, Any], active: set[str], *, as_json: bool) -> None:
     schema = request_schema(operation)
+    own, beside = schema["properties"], accepted_beside(operation, active)
     if as_json:
-        echo_json(schema)
+        echo_json({**schema, "properties": {**own, **beside}})
         return
     room = columns()
+    names = widest((*own, *beside), room // 2)
     echo_lines(wrapped(f"{operation.name}: {operation.summary}", room))
     click.echo()
-    if not schema["properties"]:
-        click.echo("It takes no arguments.")
-    names = widest(schema["properties"], room // 2)
-    for name, member in schema["properties"].items():
-        needed = "needed; " if name in schema.get("required", ()) else ""
-        said = f"{needed}{kind_of(member, tick='')}"
+    if not own:
+        click.echo("It takes no arguments of its own." if beside else "It takes no arguments.")
+    echo_lines(_argument_lines(own, schema.get("required", ()), names, room))
+    if beside:
+        click.echo()
+        echo_lines(wrapped("Beside its own, like every tool that uses the store:", room))
+        echo_lines(_argument_lines(beside, (), names, room))
+
+
+def _argument_lines(
+    arguments: Mapping[str, Mapping[str, Any]], required: Sequence[str], names: int, room: int
+) -> Iterator[str]:
+    for name, member in arguments.items():
+        said = f"{'needed; ' if name in required else ''}{kind_of(member, tick='')}"
         about = f". {member['description']}" if member.get("description") else ""
         lines = wrapped(said + about, room, " " * (names + 2))
-        echo_lines(f"{pad(name, names)}  {line.lstrip()}" if at == 0 else line for at, line in enumerate(lines))
+        yield from (f"{pad(name, names)}  {line.lstrip()}" if at == 0 else line for at, line in enumerate(lines))

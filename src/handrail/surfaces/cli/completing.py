@@ -202,8 +202,8 @@ def _tokens(call: Call, _: str) -> Iterator[Offer]:
     return ((one.id, one.name) for one in listed(call.work) if one.revoked_at is None)
 
 
-def _streams(call: Call, _: str) -> Iterator[Offer]:
-    yield from _workflows(call, "wf_")
+def _streams(call: Call, incomplete: str) -> Iterator[Offer]:
+    yield from _things(call, incomplete)
     yield from _agents(call, "ag_")
 
 

@@ -9,6 +9,7 @@ import click
 
 from handrail.catalog import operation_named
 from handrail.domain.work.editing import tally_of
+from handrail.kernel.errors import TasksOpen
 from handrail.operation import Call
 from handrail.surfaces.arguments import parse_arguments
 from handrail.surfaces.cli import completing
@@ -43,6 +44,11 @@ def end(call: Call, workflow: str, *, abandon: bool, reason: str | None) -> dict
     status = "abandoned" if abandon else "completed"
     operation = operation_named("workflow_update_status")
     assert operation is not None, "the catalog has it"
-    operation.handler(call, parse_arguments(operation, {"id": meant.id, "status": status, "reason": reason}))
+    request = parse_arguments(operation, {"id": meant.id, "status": status, "reason": reason})
+    try:
+        operation.handler(call, request)
+    except TasksOpen as still_open:  # the tool's hint names a move of the tool
+        instead = f"finish or skip them first, or leave them open: `handrail done {meant.id} --abandon`"
+        raise TasksOpen(still_open.message, hint=instead, **still_open.details) from None
     left = tally_of(call.work, meant.id).unfinished
     return {"id": meant.id, "name": meant.name, "status": status, "open_tasks": left, "reason": reason}

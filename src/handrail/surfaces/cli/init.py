@@ -67,6 +67,8 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
         asks = not (yes or only_print or as_json)
         todo = plan(steps_for(_wanted(files, known, chosen, options, asks=asks)), files.read)
     if not as_json:
+        if not (chosen or remove):
+            click.echo(f"No client was found here. Name one with --client ({', '.join(NAMES)}), or take --all.")
         _show(todo, place.project, remove=remove)
     has_work = bool(todo.changes or (remove and known.files))
     writes = has_work and not only_print
@@ -161,8 +163,6 @@ def _show(todo: Plan, project: Path, *, remove: bool) -> None:
 
 
 def _tell_next(chosen: list[Client], *, wrote: bool) -> None:
-    if not chosen:
-        click.echo(f"No client was found here. Name one with --client ({', '.join(NAMES)}), or take --all.")
     if not wrote:
         return
     for client in chosen:

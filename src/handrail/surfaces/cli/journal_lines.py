@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from handrail.domain.journal.file_changes import LETTERS, lines_in_words, totals, totals_in_words
 from handrail.domain.journal.scope import areas_warned_of
@@ -119,8 +119,7 @@ def _text(moment: Moment) -> str:
     if moment.kind == "decision":
         return f"decided{_category(moment)}: {text}"
     if moment.kind == "issue":
-        parts = [str(detail[name]) for name in ("description", "resolution") if detail.get(name)]
-        return f"issue{_category(moment)}: {' → '.join(parts) or text}"
+        return f"issue{_category(moment)}: {issue_words(detail) or text}"
     if moment.kind == "ended":
         took = f" after {spoken_time(moment.duration_ms)}" if moment.duration_ms is not None else ""
         return f"{as_words(moment.status or '')}{took}{f': {text}' if text else ''}"
@@ -133,8 +132,15 @@ def _text(moment: Moment) -> str:
     return f"{moment.status}: {text}"
 
 
+def issue_words(detail: Mapping[str, Any]) -> str:
+    """An issue and what was done about it; empty for a note that is not a journal's issue."""
+    return " → ".join(str(detail[name]) for name in ("description", "resolution") if detail.get(name))
+
+
 def _category(moment: Moment) -> str:
-    return f" ({as_words(moment.category)})" if moment.category else ""
+    told = [as_words(moment.category)] if moment.category else []
+    told += ["superseded"] if moment.superseded_by is not None else []
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _ending_lines(moment: Moment, room: int, *, whole: bool) -> Iterator[str]:

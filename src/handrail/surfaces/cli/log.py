@@ -8,18 +8,31 @@ from typing import Any
 
 import click
 
+from handrail.domain.crew.agent import Agent
 from handrail.domain.overview.deeds import told
+from handrail.domain.overview.events import events_about
 from handrail.domain.overview.rows import agent_names
-from handrail.kernel.ledger import Event
-from handrail.store.unit import Unit
+from handrail.domain.work.task import Task
+from handrail.kernel.errors import AgentNotFound, NothingToUndo
+from handrail.kernel.ledger import Event, Only
+from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
+from handrail.operation import Call
+from handrail.store.store import Store
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.columns import columns, moment, wrapped
-from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
+from handrail.surfaces.cli.columns import columns, moment, one_line, wrapped
+from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, typed_text
+from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table
-from handrail.wiring import assemble, looking_ledger
+from handrail.wiring import looking_ledger
 
 HOUR_MS = 3_600_000
 """Beyond this, many events would show the same number of hours."""
+NAMESAKES = 100
+"""How many agents of one name count as one actor."""
+KNOWN = 500
+"""How many of the newest events, and of the newest agents, are searched for a name that may have been meant."""
 NOTHING = "Nothing has been written here yet. Ask your agent to plan its work with Handrail, or begin: handrail init"
 
 
@@ -27,14 +40,14 @@ NOTHING = "Nothing has been written here yet. Ask your agent to plan its work wi
 @click.option(
     "--stream",
     shell_complete=completing.streams,
-    metavar="ID",
-    help="Only events of one thing, such as a workflow's id.",
+    metavar="THING",
+    help="Only events of one thing: a task or workflow by id or name, or any stream that --json shows.",
 )
 @click.option(
     "--actor",
     metavar="WHO",
-    shell_complete=completing.agent_ids,
-    help="Only what one actor did: an agent's id, or a person's name.",
+    shell_complete=completing.agents,
+    help="Only what one actor did: an agent by name or id, or a person by login name.",
 )
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), metavar="N", default=50, show_default=True, help="Show the newest N."
@@ -45,9 +58,7 @@ def log(stream: str | None, actor: str | None, limit: int, root: Path | None, as
 
     With --json: every event with its number, its exact time and each row that it changed.
     """
-    place = place_of(root)
-    store = looking_ledger(place, settings_of(place, options)).open()  # reading creates no store
-    events = store.newest(limit, stream=stream, actor=actor)
+    events, rows = in_one_look(root, options, lambda call: _look(call, stream, actor, limit))
     if as_json:
         echo_json([_document(event) for event in events])
         return
@@ -55,7 +66,7 @@ def log(stream: str | None, actor: str | None, limit: int, root: Path | None, as
         asked = stream is not None or actor is not None
         echo_lines(wrapped("No event is like that; `handrail log` shows all." if asked else NOTHING, columns()))
         return
-    echo_table(("when", "who (through)", "what"), store.run(person(), lambda unit: _rows(unit, events)))
+    echo_table(("when", "who (through)", "what"), rows)
 
 
 @click.command()
@@ -63,12 +74,15 @@ def log(stream: str | None, actor: str | None, limit: int, root: Path | None, as
 def undo(root: Path | None, as_json: bool, **options: Any) -> None:
     """Undo your last write, unless something depends on it.
 
-    Run it again to go one step further back. Answers to gates, claims and tokens cannot be undone, nor anything before
-    them.
+    Run it again to go one step further back. Answers to gates, claims, released tasks and tokens cannot be undone, nor
+    anything before them. Reading a message is not a write.
     """
     place = place_of(root)
-    store = assemble(place, settings_of(place, options)).ledger.open()
-    event = store.undo(person())
+    store = looking_ledger(place, settings_of(place, options)).open()  # where nothing is, nothing is made to undo it
+    try:
+        event = store.undo(person())
+    except NothingToUndo as refused:
+        raise _told_in_words(store, refused) from None
     if as_json:
         echo_json({"undone": _document(event)})
         return
@@ -76,7 +90,53 @@ def undo(root: Path | None, as_json: bool, **options: Any) -> None:
     echo_lines(wrapped(f"Took back what you did {when}: {what} ({event.kind}, event {event.position}).", columns()))
 
 
-def _rows(unit: Unit, events: Sequence[Event]) -> list[tuple[str, str, str]]:
+def _look(
+    call: Call, stream: str | None, actor: str | None, limit: int
+) -> tuple[list[Event], list[tuple[str, str, str]]]:
+    """The newest events that are meant, oldest first, and what the table says about them."""
+    actors = _actors_meant(call.work, typed_text(actor)) if actor is not None else ()
+    thing = _stream_meant(call, typed_text(stream)) if stream is not None else None
+    if isinstance(thing, Task):
+        events = events_about(call.work, thing, Only(actors=actors))[-limit:]
+    else:
+        events = call.work.newest(limit, Only((thing,) if thing is not None else (), actors))
+    return events, _rows(call.work, events)
+
+
+def _stream_meant(call: Call, text: str) -> str | Task:
+    """The stream that has this very name, or that of the workflow meant; a task, whose events are in its workflow's."""
+    if call.work.head_seq(text):
+        return text
+    thing = thing_meant(call, text)
+    return thing if isinstance(thing, Task) else thing.id
+
+
+def _actors_meant(unit: UnitOfWork, text: str) -> tuple[str, ...]:
+    """The names in the ledger of whoever is meant: a person's own, an agent's id, the ids of the agents so called."""
+    named = unit.select(Agent, Query((("name", text),), ("-created_at", "-id"), NAMESAKES))
+    exact = [text] if unit.last_event(text) is not None or unit.get(Agent, text) is not None else []
+    if found := (*exact, *(agent.id for agent in named)):
+        return found
+    wrote = agent_names(unit, (event.actor for event in unit.newest(KNOWN)))
+    known = [agent.name for agent in unit.select(Agent, Query((), ("-created_at", "-id"), KNOWN))]
+    raise AgentNotFound(
+        f"nobody called {one_line(text)} has written here{did_you_mean(text, [*known, *wrote.values()])}",
+        hint="`handrail log` shows all, `handrail agents --all` lists the agents",
+    )
+
+
+def _told_in_words(store: Store, refused: NothingToUndo) -> NothingToUndo:
+    """The refusal with the write that it is about in words, as the log has it."""
+    position = refused.details.get("position")
+    if position is None:
+        return refused
+    (event,) = store.feed(after=position - 1, limit=1)
+    when, _, what = store.run(person(), lambda unit: _rows(unit, [event]))[0]
+    last = f"your last write cannot be taken back: {when} you {what} ({event.kind}, event {position})"
+    return NothingToUndo(last, hint=refused.hint, **refused.details)
+
+
+def _rows(unit: UnitOfWork, events: Sequence[Event]) -> list[tuple[str, str, str]]:
     names, words = agent_names(unit, (event.actor for event in events)), told(unit, events)
     now = unit.now_ms()
     return [

@@ -14,7 +14,7 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.message import PRIORITIES, Message
 from handrail.domain.crew.posting import HUMAN, SYSTEM
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.errors import AgentNotFound, MessageNotFound, SeveralOpen
+from handrail.kernel.errors import AgentNotFound, InvalidParams, MessageNotFound, SeveralOpen
 from handrail.kernel.limits import WAIT_MS
 from handrail.kernel.query import LAST, Query
 from handrail.operation import Call, Operation
@@ -70,6 +70,9 @@ def send(
 
     AGENT is an id, the beginning of one, or a name.
     """
+    if not " ".join(text).strip():
+        command = f'handrail message send {typed_text(agent)} "…"'
+        raise InvalidParams("the message is empty", hint=f"write it after the name: {command}")
 
     def post(call: Call) -> tuple[dict[str, Any], str]:
         answered = _message_meant(call, reply_to) if reply_to is not None else None

@@ -14,6 +14,7 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.journal.keeping import issue_asked_about
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
@@ -38,6 +39,8 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     status: str
     question: str
+    resolution: str | None
+    """For an issue, what the agent did about it."""
     workflow_id: str
     workflow_name: str
     task_id: str | None
@@ -148,10 +151,12 @@ def _review_meant(call: Call, text: str) -> Gate:
 def _shown(call: Call, gate: Gate) -> Review:
     workflow = call.work.get(Workflow, gate.workflow_id)
     task = call.work.get(Task, gate.task_id) if gate.task_id is not None else None
+    issue = issue_asked_about(call.work, gate)
     return Review(
         id=gate.id,
         status=gate.status,
         question=gate.question,
+        resolution=str(issue.detail.get("resolution") or "") or None if issue is not None else None,
         workflow_id=gate.workflow_id,
         workflow_name=workflow.name if workflow is not None else "",
         task_id=gate.task_id,
@@ -194,5 +199,7 @@ def _heading_lines(one: Review, room: int) -> Iterator[str]:
     since = f" for {spoken_time(one.for_ms)}" if one.answered_at is None else ""
     yield from packed((bold(one.id), dim(one.status + since)), room)
     yield from wrapped(one.question, room, "  ")
+    if one.resolution is not None:
+        yield from wrapped(f"what the agent did: {one.resolution}", room, "  ")
     task = f'"{one.task_name}" ({one.task_id}) of ' if one.task_id is not None else ""
     yield from wrapped(f'asked in {task}"{one.workflow_name}" ({one.workflow_id})', room, "  ")

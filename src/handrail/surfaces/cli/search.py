@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
+from handrail.domain.journal.deciding import superseded_in
 from handrail.domain.search.documents import KINDS
 from handrail.domain.search.question import Question, understood
 from handrail.domain.search.snippets import found_in, snippet
@@ -55,6 +56,8 @@ class Shown(NamedTuple):
     task: str
     show: str
     """The id to pass to `handrail show`; for messages `handrail message read`, for reviews `handrail review`."""
+    superseded_by: str | None = None
+    """The decision that replaced it, if it is one that no longer holds."""
 
 
 class WordsCommand(click.Command):
@@ -159,13 +162,17 @@ def since_ms(text: str, now_ms: int) -> int:
 def named(unit: UnitOfWork, found: Found) -> list[Shown]:
     """What was found, with the names of its workflow and its task."""
     shown: list[Shown] = []
+    decided = [hit.document.workflow_id for hit in found.hits if hit.document.kind == "decision"]
+    superseded = superseded_in(unit, {workflow_id for workflow_id in decided if workflow_id is not None})
     for hit in found.hits:
         about = hit.document
         workflow = unit.get(Workflow, about.workflow_id) if about.workflow_id is not None else None
         task = unit.get(Task, about.task_id) if about.task_id is not None else None
         own = hit.source == "message" or (hit.source == "gate" and about.kind == "finding")
         show = hit.key if own else about.task_id or about.workflow_id or hit.key
-        shown.append(Shown(hit, workflow.name if workflow else "", task.name if task else "", show))
+        names = (workflow.name if workflow else "", task.name if task else "")
+        later = superseded.get(hit.key) if about.kind == "decision" else None
+        shown.append(Shown(hit, *names, show, later.id if later is not None else None))
     return shown
 
 
@@ -193,7 +200,7 @@ def _hit_lines(one: Shown, question: Question, now: int, room: int) -> Iterator[
     about = one.hit.document
     indent = " " * KIND_COLUMNS if room >= NARROW else "  "
     inner = room - len(indent)
-    ago = moment(one.hit.at, now)
+    ago = f"{'superseded, ' if one.superseded_by is not None else ''}{moment(one.hit.at, now)}"
     title, body = one_line(about.title), one_line(about.body)
     if not title:
         title, body = body, ""
@@ -248,6 +255,7 @@ def _document(found: Found, shown: list[Shown], question: Question) -> dict[str,
                 "workflow_name": one.workflow or None,
                 "task_id": one.hit.document.task_id,
                 "task_name": one.task or None,
+                "superseded_by": one.superseded_by,
                 "written_at": iso_time(one.hit.at),
                 "score": round(one.hit.score, 9),
             }

@@ -11,6 +11,8 @@ from typing import Any
 import click
 
 from handrail.domain.crew.agent import Agent
+from handrail.domain.crew.offering import is_left
+from handrail.domain.journal.deciding import superseded_in
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
 from handrail.domain.work.explaining import explain_task
@@ -82,10 +84,12 @@ def look(call: Call, thing: str, *, limit: int, checkpoints: int) -> TaskShown |
         workflow=workflow_of(unit, meant),
         parent=unit.get(Task, meant.parent_task_id) if meant.parent_task_id is not None else None,
         agent=unit.get(Agent, meant.assigned_agent_id) if meant.assigned_agent_id is not None else None,
+        is_left=is_left(unit, meant),
         why=explain_task(unit, meant).sentence,
         needs=sorted(needed_tasks(unit, meant), key=lambda need: (need.is_finished, need.sequence, need.id)),
         subtasks=_tree(unit, _parts(unit, [meant.id], limit), limit),
         checkpoints=newest[:checkpoints],
+        superseded=superseded_in(unit, {note.workflow_id for note in newest[:checkpoints] if note.type == "decision"}),
         files_changed=sorted({path for checkpoint in newest for path in checkpoint.files_changed}),
         now=unit.now_ms(),
     )
@@ -125,9 +129,14 @@ def _task_document(found: TaskShown) -> dict[str, Any]:
         "why": found.why,
         "needs": [brief_task(need) for need in found.needs],
         "subtasks": [brief_task(part) for part in found.subtasks],
-        "checkpoints": [shown_checkpoint(checkpoint, full=True) for checkpoint in found.checkpoints],
+        "checkpoints": [_checkpoint_document(found, checkpoint) for checkpoint in found.checkpoints],
         "files_changed": found.files_changed,
     }
+
+
+def _checkpoint_document(found: TaskShown, checkpoint: Checkpoint) -> dict[str, Any]:
+    later = found.superseded.get(checkpoint.id)
+    return shown_checkpoint(checkpoint, full=True) | ({"superseded_by": later.id} if later is not None else {})
 
 
 def _workflow_document(found: WorkflowShown) -> dict[str, Any]:

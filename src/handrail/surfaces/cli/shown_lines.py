@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -30,6 +30,7 @@ from handrail.surfaces.cli.columns import (
     width,
     wrapped,
 )
+from handrail.surfaces.cli.journal_lines import issue_words
 
 SHOWN_FILES = 50
 SHOWN_NEEDS = 20
@@ -44,6 +45,8 @@ class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
     parent: Task | None
     agent: Agent | None
     """The agent that has it, or had it."""
+    is_left: bool
+    """Whether that agent has lost its claim on it, and anybody may take it."""
     why: str
     needs: list[Task]
     """What it waits for or waited for, unfinished ones first."""
@@ -51,6 +54,8 @@ class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
     """In tree order, each after the one it is part of."""
     checkpoints: list[Checkpoint]
     """The newest, newest first."""
+    superseded: Mapping[str, Checkpoint]
+    """By decision that no longer holds, the one that replaced it."""
     files_changed: list[str]
     now: int
 
@@ -138,7 +143,7 @@ def _place(found: TaskShown) -> str:
         words.append(f"attempt {task.attempts}")
     if task.assigned_agent_id:
         name = f"{found.agent.name} ({found.agent.id})" if found.agent is not None else task.assigned_agent_id
-        words.append(f"with {name}")
+        words.append(f"{'left by' if found.is_left else 'with'} {name}")
     return ", ".join(words)
 
 
@@ -161,7 +166,9 @@ def _checkpoint_lines(found: TaskShown, room: int) -> Iterator[str]:
     yield bold(f"Checkpoints, the newest {shown} of {total}" if total > shown else "Checkpoints, newest first")
     for checkpoint in found.checkpoints:
         ago = spoken_time(found.now - checkpoint.created_at)
-        yield from hanging(f"{checkpoint.type}, {ago} ago: ", checkpoint.summary, room, INDENT)
+        kind = f"{checkpoint.type}{' (superseded)' if checkpoint.id in found.superseded else ''}"
+        text = issue_words(checkpoint.detail) if checkpoint.type == "error" else ""
+        yield from hanging(f"{kind}, {ago} ago: ", text or checkpoint.summary, room, INDENT)
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.crew.offering import whose
+from handrail.domain.crew.offering import deserted_tasks, is_left, whose
 from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
@@ -76,6 +76,8 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
     assigned_agent_id: str | None
     whose: str | None
     """The same in words, and whether that agent is still present."""
+    left: bool
+    """Whether that agent has lost its claim on it."""
     error: str | None
     last_checkpoint: Said | None
 
@@ -93,6 +95,8 @@ class OpenWorkflow(msgspec.Struct, frozen=True, kw_only=True):
     ready_tasks: int
     max_parallel_tasks: int
     by_status: dict[str, int]
+    left: int
+    """How many of those under way were left by their agents."""
     running: tuple[Active, ...]
     failed: tuple[Active, ...]
     why: str
@@ -183,6 +187,7 @@ def _open_workflow(unit: UnitOfWork, workflow: Workflow, most: int) -> OpenWorkf
         ready_tasks=unit.count(Task, Query(ready)),
         max_parallel_tasks=workflow.max_parallel_tasks,
         by_status={state: tally.counts[state] for state in SHOWN_STATES},
+        left=sum(task.status in AT_WORK for task in deserted_tasks(unit, workflow.id)),
         running=tuple(_active(unit, task) for task in running[:most]),
         failed=tuple(_active(unit, task) for task in _newest(unit, workflow, "failed", most)),
         why=how_it_stands(unit, workflow),
@@ -206,6 +211,7 @@ def _active(unit: UnitOfWork, task: Task) -> Active:
         for_ms=max(0, unit.now_ms() - since),
         assigned_agent_id=task.assigned_agent_id,
         whose=whose(unit, task),
+        left=is_left(unit, task),
         error=task.error,
         last_checkpoint=Said(last[0].type, last[0].summary, last[0].created_at) if last else None,
     )
@@ -322,7 +328,8 @@ def _progress(workflow: OpenWorkflow, room: int) -> Iterator[str]:
 def _counts(workflow: OpenWorkflow) -> str:
     counts = workflow.by_status
     found = [
-        (sum(counts[state] for state in AT_WORK), "under way"),
+        (sum(counts[state] for state in AT_WORK) - workflow.left, "under way"),
+        (workflow.left, "left by its agent" if workflow.left == 1 else "left by their agents"),
         (counts["paused"], "paused"),
         (counts["failed"], "failed"),
         (workflow.ready_tasks, "ready"),
@@ -338,7 +345,7 @@ def _state_words(task: Active) -> str:
         return f"failed {since} ago: {task.error or 'without a reason'}"
     words = f"for {since}" if task.status == "in_progress" else f"{as_words(task.status)} for {since}"
     if task.whose:
-        words += f" {task.whose}"
+        words = f"{as_words(task.status)}, {task.whose}" if task.left else f"{words} {task.whose}"
     if task.last_checkpoint is None:
         return f"{words}; no checkpoint yet"
     ago = spoken_time(task.since + task.for_ms - task.last_checkpoint.created_at)

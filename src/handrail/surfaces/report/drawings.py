@@ -22,6 +22,15 @@ ROWS = 300
 ROW, NAMES, CHART, BESIDE = 20.0, 250.0, 680.0, 80.0
 """The height of a row, and the room for names, for bars, and for the last moment's name beside them."""
 TICKS = 6
+"""The most steps of a timeline's axis."""
+_SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
+STEPS = (
+    *(count * _SECOND for count in (1, 2, 5, 10, 15, 30)),
+    *(count * _MINUTE for count in (1, 2, 5, 10, 15, 30)),
+    *(count * _HOUR for count in (1, 2, 3, 6, 12)),
+    *(count * _DAY for count in (1, 2, 7, 14)),
+)
+"""Steps that people count in. Beyond the last one, months of 30 days."""
 LEAST = 2.0
 """Pixels of the shortest bar, so that it can be seen."""
 APART = 1.5
@@ -117,7 +126,7 @@ def timeline(line: Timeline) -> Html | None:
     return tag(
         "svg",
         tag("title", "Who worked on what, and when"),
-        [_tick(line.since, span * number // TICKS, place, height) for number in range(TICKS + 1)],
+        [_tick(line.since, after, place, height) for after in tick_marks(span)],
         [_row(name, bars, number, line, place) for number, (name, bars) in enumerate(rows)],
         role="img",
         width=NAMES + CHART + BESIDE,
@@ -161,18 +170,26 @@ def _tick(since: int, after: int, place: Callable[[int], float], height: float) 
     return tag(
         "g",
         tag("line", class_="grid", x1=x, y1=ROW - 4, x2=x, y2=height),
-        tag("text", f"+{_brief(after)}", class_="small", x=x + 2, y=ROW - 8),
+        tag("text", f"+{brief_span(after)}", class_="small", x=x + 2, y=ROW - 8),
     )
 
 
-def _brief(ms: int) -> str:
-    minutes = ms // 60_000
-    if minutes < 1:
-        return f"{ms // 1000} s"
-    hours, rest = divmod(minutes, 60)
-    if hours >= 48:
-        return f"{hours // 24} d {hours % 24} h"
-    return f"{hours} h {rest} min" if hours else f"{rest} min"
+def tick_marks(span: int) -> list[int]:
+    """Where the axis of a span has marks, in milliseconds from its beginning: at every step, as few as are round."""
+    month = 30 * _DAY
+    step = next((step for step in STEPS if span <= step * TICKS), month * -(-span // (month * TICKS)))
+    return list(range(0, span + 1, step))
+
+
+def brief_span(ms: int) -> str:
+    """A span in its two largest units, without those that are zero: `1 min 30 s`, `2 h`."""
+    seconds = ms // _SECOND
+    parts = []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, seconds = divmod(seconds, size)
+        parts.append((count, unit))
+    first = next((number for number, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count) or "0 s"
 
 
 def _row(name: str, bars: Sequence[Bar], number: int, line: Timeline, place: Callable[[int], float]) -> Html:
