@@ -18,7 +18,7 @@ LONGEST = 64
 """How many characters of a word count. Anything longer is not a word but a key, a hash, an encoded file."""
 _PLAIN = re.compile(r"[A-Za-z0-9]+")
 _HUMPS = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[0-9]+|[A-Z]")
-_SEVERAL = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|[A-Z][a-z])")
+_SEVERAL = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|[A-Z][a-z]|[0-9]+[a-z])")
 """Matches in every text that contains a camelCase name, and in a few others."""
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u064b-\u065f]")
 _MARKED = range(0x300, 0x3100)

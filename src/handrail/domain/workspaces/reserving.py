@@ -67,8 +67,9 @@ class Kept(NamedTuple):
 
 
 def tidy_paths(paths: Iterable[str]) -> list[str]:
-    """The paths in stored form, each once; refused if they reserve nothing or leave the repository."""
-    kept = list(dict.fromkeys(path.strip() for path in paths))
+    """The paths in stored form, each once, where it stood last: a later path overrules those before it. Refused if they
+    reserve nothing or leave the repository."""
+    kept = list(dict.fromkeys(path.strip() for path in reversed(list(paths))))[::-1]
     for path in kept:
         if ".." in path.replace("\\", "/").split("/"):
             raise InvalidParams(f"{path} leaves the repository", hint="paths begin at the repository's root")
@@ -143,10 +144,11 @@ def _post_lost(unit: UnitOfWork, loser_id: str, taker: Agent, lost: Sequence[Res
 
 
 def release(unit: UnitOfWork, kept: Iterable[Reservation], paths: Sequence[str] | None = None) -> int:
-    """Releases these reservations, or only some of their paths; returns how many paths that were."""
+    """Releases these reservations, or only some of their paths; returns how many paths that were. A path that takes back
+    (`!…`) reserves nothing, so it cannot be released: without it more would be reserved, perhaps somebody else's."""
     now, given = unit.now_ms(), 0
     for reservation in kept:
-        left = [] if paths is None else [path for path in reservation.paths if path not in paths]
+        left = [path for path in reservation.paths if paths is not None and (path.startswith("!") or path not in paths)]
         if len(left) == len(reservation.paths):
             continue
         given += len(reservation.paths) - len(left)
