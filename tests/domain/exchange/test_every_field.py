@@ -10,11 +10,11 @@ import pytest
 
 from handrail.domain.exchange import plan_lines
 from handrail.domain.exchange.fitting import fitted
-from handrail.domain.exchange.plan_document import BEGUN, KEPT, Note, PlanDocument, PlannedTask, status_there
+from handrail.domain.exchange.plan_document import KEPT, Note, PlanDocument, PlannedTask, status_there
 from handrail.domain.recovery.standing import SUPERSEDES, replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import places_taken
-from handrail.domain.work.moving import move_task
+from handrail.domain.work.moving import BEGUN, move_task
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidPlan
@@ -303,3 +303,14 @@ def test_what_is_under_way_elsewhere_takes_nobodys_place_and_travels_as_it_was()
     row = rows_of(store, Task, key)[0]
     store.run(TESTER, lambda unit: move_task(unit, move_task(unit, row, "in_progress"), "completed", outcome="done"))
     assert (take(store, key).tasks[0].status, take(store, key).tasks[0].context) == ("completed", {})
+
+
+@pytest.mark.parametrize("told", [{}, {"context": {"goal": "g", BEGUN: "in_progress"}}])
+def test_what_was_taken_up_here_is_exported_as_it_is_here(told: dict[str, Any]) -> None:
+    store = new_store()
+    key = lay(store, PlanDocument(name="p", tasks=[PlannedTask(name="a", status="in_progress")])).workflow.id
+    (row,) = rows_of(store, Task, key)
+    began = store.run(TESTER, lambda unit: move_task(unit, row, "in_progress", **told))
+    store.run(TESTER, lambda unit: move_task(unit, began, "paused"))
+    (task,) = take(store, key).tasks
+    assert (task.status, task.context) == ("paused", {"goal": "g"} if told else {})
