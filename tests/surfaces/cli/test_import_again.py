@@ -102,6 +102,8 @@ def test_oddities_beside_what_is_there_are_said(project: Path) -> None:
     for argv in (("--dry-run",), ()):
         told = run_json(project, "import", more, "--into", first["workflow"], *argv)
         assert told["remarks"] == [
+            "taken for the tasks of that name that are here, so what the file says about them was left out: whole, open",
+            "in another state in the file, and left as they are here (1 task): whole",
             "completed before something they depend on: early",
             "finished, but with open parts: whole",
         ]

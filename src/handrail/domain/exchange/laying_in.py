@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from handrail.domain.exchange.batching import first_batch
-from handrail.domain.exchange.foreign_record import several
+from handrail.domain.exchange.foreign_record import counted, remark_on, several
 from handrail.domain.exchange.known_again import KnownTasks, another_name
 from handrail.domain.exchange.plan_document import (
     PlanDocument,
@@ -21,6 +21,7 @@ from handrail.domain.exchange.plan_document import (
     attempts_assumed,
     context_with,
     status_here,
+    status_there,
 )
 from handrail.domain.exchange.soundness import check_ends, check_references, oddities
 from handrail.domain.exchange.taking_out import with_superseded
@@ -74,12 +75,12 @@ class New(NamedTuple):
 
     tasks: list[PlannedTask]
     known: dict[str, Task]
-    """The stored tasks that the document refers to, by their names here."""
+    """The stored tasks that the document refers to, by their names in the document."""
     renamed: list[str]
     """New names of tasks whose own name belongs to a different task here."""
     stored: list[Task]
     remarks: list[str]
-    """Tasks that were matched to one here but might be a different one."""
+    """Tasks that were matched to one here but might be a different one, or that have another state in the file."""
 
 
 def check_document(document: PlanDocument) -> None:
@@ -105,7 +106,7 @@ def same_source(unit: UnitOfWork, document: PlanDocument, repository: str | None
 def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) -> New:
     """Which tasks to add to a workflow. `known_again.py` decides which ones already exist."""
     stored = unit.select(Task, where(workflow_id=workflow.id))
-    there = KnownTasks(stored)
+    there = KnownTasks(stored, same_source=_is_from(workflow, document))
     taken = {*(task.name for task in stored), *(task.name for task in document.tasks)}
     names: dict[str, str] = {}
     known: dict[str, Task] = {}
@@ -114,7 +115,7 @@ def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) ->
     for task in document.tasks:
         same = there.find(task)
         if same is not None:
-            known[same.name] = same
+            known[task.name] = same
             names[task.name] = same.name
             continue
         if there.has(task.name) and task.origin is not None:
@@ -122,7 +123,19 @@ def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) ->
             taken.add(names[task.name])
             renamed.append(names[task.name])
         fresh.append(task)
-    return New([_renamed(task, names) for task in fresh], known, renamed, stored, there.remarks())
+    remarks = [*there.remarks(), *_other_states(document, known)]
+    return New([_renamed(task, names) for task in fresh], known, renamed, stored, remarks)
+
+
+def _other_states(document: PlanDocument, known: Mapping[str, Task]) -> list[str]:
+    """A remark on the tasks whose state in the file is not the one here."""
+    differing = [
+        task.name
+        for task in document.tasks
+        if (here := known.get(task.name)) is not None and status_there(here.status, here.context) != task.status
+    ]
+    number = counted(len(differing), "task")
+    return remark_on(f"in another state in the file, and left as they are here ({number})", differing)
 
 
 def _renamed(task: PlannedTask, names: Mapping[str, str]) -> PlannedTask:
@@ -235,6 +248,11 @@ def _was_interrupted(workflow: Workflow, document: PlanDocument, new: New) -> bo
     has_others = len(new.stored) + len(new.tasks) > len(document.tasks)
     if workflow.status != WORKFLOW_MACHINE.initial or has_others or not new.stored:
         return False
+    return _is_from(workflow, document)
+
+
+def _is_from(workflow: Workflow, document: PlanDocument) -> bool:
+    """Whether a workflow was made from this document, or from an earlier state of the same source."""
     is_same = (workflow.source_type, workflow.source_ref) == (document.source_type, document.source_ref)
     is_named = (workflow.name, workflow.created_at) == (document.name, document.created_at)
     return is_same and (document.source_ref is not None or is_named)

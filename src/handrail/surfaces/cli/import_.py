@@ -319,7 +319,7 @@ def _lines(summary: Summary) -> list[str]:
 def _outcome(summary: Summary) -> str:
     """The result, or what it would be, in a sentence."""
     if summary.extended and not summary.added:
-        return f'Nothing is new: "{summary.name}" has all of it.'
+        return f'Nothing is new: "{summary.name}" has all of its tasks.'
     if not summary.extended:
         called = f" ({summary.workflow})" if summary.workflow is not None else ""
         would = ("would be", "It would be") if summary.dry_run else ("was", "It is")
