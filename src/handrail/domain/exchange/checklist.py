@@ -15,7 +15,7 @@ import msgspec
 
 from handrail.domain.exchange.fitting import DONE, by_its_tasks
 from handrail.domain.exchange.foreign_record import several
-from handrail.domain.exchange.markdown_lines import Line, lines_of, shielded, unshielded, without_indent
+from handrail.domain.exchange.markdown_lines import DEEPER, Line, as_heading, lines_of, shielded, unshielded, without_indent
 from handrail.domain.exchange.naming import Names, plain_title
 from handrail.domain.exchange.plan_document import Origin, PlanDocument, PlannedTask
 from handrail.domain.work.task import FINISHED
@@ -34,8 +34,6 @@ MARKS = {
     "planning": "/",
     "paused": " ",  # nobody works on it
 }
-DEEPER = 2
-"""Minimum indentation of a part, in columns."""
 _ID = re.compile(r"(T[0-9]{1,9})[ \t]+(?=\S)")
 _TOGETHER = re.compile(r"\[[Pp]\](?:[ \t]+|$)")
 _MARKED = re.compile(r"(\\*)(?:T[0-9]{1,9}[ \t]+\S|\[[Pp]\](?:[ \t]|$))")
@@ -117,12 +115,13 @@ def _sections(text: str) -> Iterator[_Section]:
         elif not line.text.strip():
             blanks += 1
         else:
-            while blanks and open_items and line.indent < open_items[-1].line.indent + DEEPER:
+            ends_items = blanks or line.kind == "bullet"  # other text right below an item belongs to it
+            while ends_items and open_items and line.indent < open_items[-1].line.indent + DEEPER:
                 open_items.pop()
             rows = open_items[-1].rows if open_items else section.rows
             columns = open_items[-1].line.content if open_items else 0
             row = without_indent(line.text, columns)
-            rows += [""] * blanks + [unshielded(row) if line.kind == "text" else row]
+            rows += [""] * blanks + [unshielded(row) if line.kind != "code" else row]
             blanks = 0
     yield section
 
@@ -313,7 +312,7 @@ def _state_of_heading(heading: _Item) -> str:
 
 def write(document: PlanDocument) -> str:
     """The document as a check list, as far as that can express it."""
-    lines = [f"# {plain_title(document.name)}", ""]
+    lines = [as_heading(plain_title(document.name)), ""]
     if document.description.strip():
         lines += [*_rows(document.description, ""), ""]
     known = {task.name for task in document.tasks}
@@ -335,8 +334,8 @@ def _rows(text: str, before: str) -> Iterator[str]:
     """The lines of a text, indented, without blank lines around it."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     rows = ["" if not row.strip() else row for row in text.split("\n")]
-    for row in shielded("\n".join(rows).strip("\n")) if any(rows) else ():
-        yield before + row if row else ""
+    if any(rows):
+        yield from shielded("\n".join(rows).strip("\n"), before)
 
 
 def _plain_names(document: PlanDocument) -> dict[str, str]:
