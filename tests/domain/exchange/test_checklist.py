@@ -222,6 +222,22 @@ def test_what_cannot_be_is_remarked() -> None:
     assert any("ghost" in remark for remark in document.remarks)
 
 
+def test_a_title_that_is_cut_to_have_room_for_a_number_is_kept() -> None:
+    long = "x" * 199
+    again = checklist.read(f"- [ ] {long}\n- [ ] {long}\n", "n").tasks[1]
+    assert again.name == "x" * 195 + "… (2)"
+    assert again.origin == Origin(system="markdown", fields={"title": long})
+
+
+def test_a_name_that_lost_signs_is_said_and_kept() -> None:
+    document = checklist.read("- [ ] a\u202eb\n- [ ] c\u200dd\n", "n")
+    assert [(task.name, task.origin) for task in document.tasks] == [
+        ("a b", Origin(system="markdown", fields={"title": "a\u202eb"})),
+        ("c\u200dd", None),
+    ]
+    assert document.remarks == ["names without the signs in them that cannot be seen; the whole is kept: a b"]
+
+
 def test_a_file_without_items_is_refused() -> None:
     with pytest.raises(InvalidParams, match="no check list"):
         checklist.read("# Notes\n\n- plain\n", "n")

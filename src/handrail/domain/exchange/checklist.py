@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from handrail.domain.exchange.fitting import DONE, by_its_tasks
-from handrail.domain.exchange.foreign_record import several
+from handrail.domain.exchange.foreign_record import remark_on, several
 from handrail.domain.exchange.markdown_lines import DEEPER, Line, as_heading, lines_of, shielded, unshielded, without_indent
 from handrail.domain.exchange.naming import Names, plain_title
 from handrail.domain.exchange.plan_document import Origin, PlanDocument, PlannedTask
@@ -242,7 +242,8 @@ def _tasks(items: Sequence[_Item], remarks: list[str]) -> list[PlannedTask]:
             title = f"item {len(parsed) + 1}"
         times[title] += 1
         item.named = names.name(title, words.id or str(times[title]))
-        parsed.append((item, words, {"title": words.title} if len(title) > len(item.named) else {}))
+        is_whole = item.named.startswith(title) and not _lost_signs(words.title)
+        parsed.append((item, words, {} if is_whole else {"title": words.title}))
     if empty:
         remarks.append(f"items without a name were given one: {empty}")
     meant = _Meanings(parsed)
@@ -250,9 +251,15 @@ def _tasks(items: Sequence[_Item], remarks: list[str]) -> list[PlannedTask]:
     if meant.unknown:
         remarks.append(f"dependencies on something that is not in the file were left out: {several(meant.unknown)}")
     changed = [item.named for item, words, _ in parsed if item.named != plain_title(words.title)]
-    if changed:
-        remarks.append(f"names that were taken, missing or too long were changed: {several(changed)}")
+    remarks += remark_on("names that were taken, missing or too long were changed", changed)
+    unprinted = [item.named for item, words, _ in parsed if _lost_signs(words.title)]
+    remarks += remark_on("names without the signs in them that cannot be seen; the whole is kept", unprinted)
     return tasks
+
+
+def _lost_signs(title: str) -> bool:
+    """Whether a name made from this title lacks more than blanks."""
+    return plain_title(title) != " ".join(title.split())
 
 
 class _Meanings:
