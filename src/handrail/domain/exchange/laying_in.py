@@ -55,8 +55,8 @@ class _Telling(NamedTuple):
     """What a unit of work needs to know besides its own tasks."""
 
     source: Source
-    words: Names
-    """The texts of notes that others replace, by their keys."""
+    replaced: Names
+    """What notes laid before are called here, by their keys in the document: their ids, or their texts."""
 
 
 class Laid(NamedTuple):
@@ -175,7 +175,7 @@ def lay_new(
     batch = first_batch(document.tasks, most)
     left = len(document.tasks) - len(batch)
     status = document.status if not left else None
-    return Laid(_lay(unit, workflow, batch, {}, status, _Telling(source, _words(document))), len(batch), 0, left)
+    return Laid(_lay(unit, workflow, batch, {}, status, _Telling(source, {})), len(batch), 0, left)
 
 
 def lay_into(
@@ -192,7 +192,8 @@ def lay_into(
     if batch or status is not None:
         named = {name for task in batch for name in (*task.depends_on, task.parent or "")}
         known = {task.name: task for task in new.stored if task.name in named}
-        workflow = _lay(unit, workflow, batch, known, status, _Telling(source, _words(document)))
+        replaced = _notes_here(unit, document, new.known)
+        workflow = _lay(unit, workflow, batch, known, status, _Telling(source, replaced))
     return Laid(workflow, len(batch), len(document.tasks) - len(new.tasks), left)
 
 
@@ -270,7 +271,7 @@ def _lay(
     laid = lay_checked(unit, edit, [_draft(task) for task in tasks], known)
     for task, row in zip(tasks, laid, strict=True):
         edit.change(row, **_fields_beside_plan(task, edit.now))
-    notes = _checkpoints(unit, tasks, laid, telling.words)
+    notes = _checkpoints(unit, tasks, laid, telling.replaced)
     data = {"file": telling.source.file, "format": telling.source.format, "tasks": len(tasks)}
     edit.record(IMPORTED, *notes, data=data, **({"status": status} if status is not None else {}))
     return edit.workflow
@@ -312,12 +313,11 @@ def _fields_beside_plan(task: PlannedTask, now: int) -> dict[str, Any]:
 
 
 def _checkpoints(
-    unit: UnitOfWork, tasks: Sequence[PlannedTask], rows: Sequence[Task], words: Names
+    unit: UnitOfWork, tasks: Sequence[PlannedTask], rows: Sequence[Task], before: Names
 ) -> list[Checkpoint]:
-    """The notes of these tasks. A note refers to one it replaces by its new id, or by its text if that one is laid in
-    another unit of work."""
+    """The notes of these tasks. A note refers to one it replaces by the id that one has here."""
     ids = {note.key: unit.new_id("cp") for task in tasks for note in task.notes if note.key is not None}
-    replaced = {**words, **ids}
+    replaced = {**before, **ids}
     return [
         Checkpoint(
             id=ids.pop(note.key) if note.key in ids else unit.new_id("cp"),
@@ -335,5 +335,15 @@ def _checkpoints(
     ]
 
 
-def _words(document: PlanDocument) -> Names:
-    return {note.key: note.summary for task in document.tasks for note in task.notes if note.key is not None}
+def _notes_here(unit: UnitOfWork, document: PlanDocument, known: Mapping[str, Task]) -> dict[str, str]:
+    """The notes on known tasks that others replace, by their keys: their ids, or their texts if the task here has other
+    notes than in the document."""
+    found: dict[str, str] = {}
+    for task in document.tasks:
+        keyed = [(number, note) for number, note in enumerate(task.notes, 1) if note.key is not None]
+        if not keyed or task.name not in known:
+            continue
+        stored = unit.select(Checkpoint, where(task_id=known[task.name].id))
+        here = {(row.sequence, row.summary): row.id for row in stored}
+        found |= {note.key: here.get((number, note.summary), note.summary) for number, note in keyed if note.key}
+    return found
