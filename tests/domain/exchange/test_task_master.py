@@ -79,7 +79,7 @@ def test_a_long_description_of_the_whole_is_left_to_the_one_who_says_that_it_is_
     text = json.dumps({"tasks": [{"id": 1, "title": "T"}], "metadata": {"description": "x" * 200_001}})
     cut = fitted(read(text, "plan"), 1_790_000_000_000)
     assert len(cut.description) == 200_000
-    assert cut.remarks == ["texts that are too long were cut: the description of the whole"]
+    assert cut.remarks == ["texts that are too long were cut: the description of the whole, which is kept nowhere else"]
 
 
 def test_a_task_has_its_texts_where_they_belong() -> None:
