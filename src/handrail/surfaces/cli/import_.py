@@ -275,7 +275,7 @@ def _nobodys(tasks: Sequence[PlannedTask]) -> list[str]:
     begun = [task.name for task in tasks if task.status in HELD_THERE]
     if not begun:
         return []
-    going_on = "to resume one, set it to in_progress (task_update_status)"
+    going_on = "to resume one, once nothing it waits for is open, set it to in_progress (task_update_status)"
     return [f"in progress at the source, but nobody works on it here, so paused: {several(begun)}; {going_on}"]
 
 
