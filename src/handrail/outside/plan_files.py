@@ -15,7 +15,7 @@ LARGEST = 64 * 1024 * 1024
 OWN_BEGIN = b'{"handrail":'
 """How a file begins that Handrail exported."""
 OWN_TIMES = 4
-"""How many times larger such a file may be: it holds more than the file that was imported, and must be readable again."""
+"""How many times larger such a file may be: it says more than the file that was imported, and must be readable too."""
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 """Byte order marks and the encodings they stand for: PowerShell's `>` writes UTF-16."""
 

@@ -156,13 +156,21 @@ def test_a_fence_that_is_never_closed_swallows_nothing() -> None:
 
 @pytest.mark.parametrize("fence", ["```", "~~~ sh", "<!-- a comment"])
 def test_code_that_begins_in_an_item_ends_with_it(fence: str) -> None:
-    opened = fence.split(" ")[0]
+    opened = fence.partition(" ")[0]
     closing = {"<!--": "-->"}.get(opened, opened)
     tasks = by_name(f"- [ ] a\n  {fence}\n  - [ ] code\n\n- [ ] b\n  {closing}\n- [ ] c\n")
     assert list(tasks) == ["a", "b", "c"]
     assert tasks["a"].description == f"{fence}\n- [ ] code"
-    tasks = by_name(f"1. [ ] a\n  {fence}\n2. [ ] b\n   - [ ] b1\n\n     {fence}\n   - [ ] b2\n- plain\n  {fence}\n- [ ] c")
-    assert {name: task.parent for name, task in tasks.items()} == {"a": None, "b": None, "b1": "b", "b2": "b", "c": None}
+    tasks = by_name(
+        f"1. [ ] a\n  {fence}\n2. [ ] b\n   - [ ] b1\n\n     {fence}\n   - [ ] b2\n- plain\n  {fence}\n- [ ] c"
+    )
+    assert {name: task.parent for name, task in tasks.items()} == {
+        "a": None,
+        "b": None,
+        "b1": "b",
+        "b2": "b",
+        "c": None,
+    }
 
 
 def test_code_outside_of_items_ends_where_it_is_closed() -> None:

@@ -282,7 +282,10 @@ def test_a_decision_on_a_task_that_has_other_notes_here_is_replaced_by_its_words
     store = new_store()
     key = lay(store, PlanDocument(name="p", tasks=[PlannedTask(name="a", notes=[Note(summary="other")])])).workflow.id
     more(store, key, PlanDocument(name="p", tasks=[replaced, later]))
-    assert {row.summary: row.detail for row in rows_of(store, Checkpoint, key)} == {"other": {}, "no": {SUPERSEDES: "so"}}
+    assert {row.summary: row.detail for row in rows_of(store, Checkpoint, key)} == {
+        "other": {},
+        "no": {SUPERSEDES: "so"},
+    }
 
 
 def test_a_key_given_twice_makes_two_notes() -> None:

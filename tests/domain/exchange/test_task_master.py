@@ -55,8 +55,10 @@ def test_what_stands_beside_the_tasks_is_told() -> None:
     said = "left out of what is said about all tasks: "
     tag = {"tasks": [], "metadata": {"v": 2}, "owner": "ada", "empty": []}
     data = {"master": tag, "other": {"tasks": []}, "$schema": "x", "owner": "ben"}
-    assert read(json.dumps(data), "plan").remarks == ['the tag "master" was read; not read: "other" (0 tasks)', f"{said}v, owner, $schema"]
-    assert read(json.dumps({"tasks": [], "version": 3, "metadata": "x"}), "plan").remarks == [f"{said}metadata, version"]
+    others = 'the tag "master" was read; not read: "other" (0 tasks)'
+    assert read(json.dumps(data), "plan").remarks == [others, f"{said}v, owner, $schema"]
+    old = {"tasks": [], "version": 3, "metadata": "x"}
+    assert read(json.dumps(old), "plan").remarks == [f"{said}metadata, version"]
 
 
 @pytest.mark.parametrize(

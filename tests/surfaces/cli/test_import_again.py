@@ -89,7 +89,9 @@ def test_a_locked_plan_takes_nothing(project: Path) -> None:
 def test_what_is_under_way_elsewhere_blocks_nothing(project: Path) -> None:
     told = run_json(project, "import", write(project / "tasks.json", TASKS % ("master", "Docs", "in-progress")))
     assert told["tasks"] == {"pending": 1, "in_progress": 1}
-    assert any("so paused: Docs; to resume one, once nothing it waits for is open" in remark for remark in told["remarks"])
+    assert any(
+        "so paused: Docs; to resume one, once nothing it waits for is open" in remark for remark in told["remarks"]
+    )
     asked = msgspec.json.encode({"workflow_id": told["workflow"]}).decode()
     offered = run_json(project, "call", "workflow_next_tasks", asked)
     assert (offered["recommended_count"], [task["name"] for task in offered["tasks"]]) == (1, ["Next"])
@@ -98,12 +100,13 @@ def test_what_is_under_way_elsewhere_blocks_nothing(project: Path) -> None:
 
 
 def test_oddities_beside_what_is_there_are_said(project: Path) -> None:
+    by_name = "taken for the tasks of that name that are here, so what the file says about them was left out"
     first = run_json(project, "import", write(project / "a.md", "- [x] whole\n- [ ] open\n"))
     more = write(project / "b.md", "- [ ] whole\n  - [ ] part\n- [ ] open\n- [x] early (needs: open)\n")
     for argv in (("--dry-run",), ()):
         told = run_json(project, "import", more, "--into", first["workflow"], *argv)
         assert told["remarks"] == [
-            "taken for the tasks of that name that are here, so what the file says about them was left out: whole, open",
+            f"{by_name}: whole, open",
             "in another state in the file, and left as they are here (1 task): whole",
             "completed before something they depend on: early",
             "finished, but with open parts: whole",

@@ -15,7 +15,15 @@ import msgspec
 
 from handrail.domain.exchange.fitting import DONE, by_its_tasks
 from handrail.domain.exchange.foreign_record import remark_on, several
-from handrail.domain.exchange.markdown_lines import DEEPER, Line, as_heading, lines_of, shielded, unshielded, without_indent
+from handrail.domain.exchange.markdown_lines import (
+    DEEPER,
+    Line,
+    as_heading,
+    lines_of,
+    shielded,
+    unshielded,
+    without_indent,
+)
 from handrail.domain.exchange.naming import Names, plain_title
 from handrail.domain.exchange.plan_document import Origin, PlanDocument, PlannedTask
 from handrail.domain.work.task import FINISHED

@@ -39,6 +39,7 @@ AT_ONCE_MAX = 100
 MOST_NOTES = 10_000
 """Notes of one task: beyond this they are not notes."""
 MOST_ATTEMPTS = 1_000_000
+_NAME_CUT = "the name of the whole, kept in its description"
 _BEFORE_WORK = ("planning", "ready")
 _UNTOUCHED = ("pending", "skipped")
 """Task states a workflow may contain while no work has begun."""
@@ -82,7 +83,7 @@ def fitted(document: PlanDocument, now: int) -> PlanDocument:
     reference = _storable(document.source_ref) if document.source_ref is not None else None
     return msgspec.structs.replace(
         document,
-        name=fitting.cut(_storable(document.name), "the name of the whole, kept in its description", NAME_MAX) or "Imported plan",
+        name=fitting.cut(_storable(document.name), _NAME_CUT, NAME_MAX) or "Imported plan",
         source_type=document.source_type if document.source_type in SOURCE_TYPES else "custom",
         source_ref=fitting.cut(reference, "the reference to the source", REF_MAX) if reference is not None else None,
         description=fitting.cut(_description(document), "the description of the whole, which is kept nowhere else"),

@@ -1,8 +1,8 @@
 """Splits Markdown into lines, as far as check lists need it: headings, items with a box, plain items, and text.
 
 Boxes within fenced code and comments are text. Code and comments that begin inside a list item end with it, closed or
-not; anywhere else, those that are never closed are text. Text that would be read as something else is escaped with a backslash;
-the same rule adds and removes it, so that whatever is written can be read back.
+not; anywhere else, those that are never closed are text. Text that would be read as something else is escaped with a
+backslash; the same rule adds and removes it, so that whatever is written can be read back.
 """
 
 from __future__ import annotations
@@ -219,9 +219,9 @@ def _is_special(text: str) -> bool:
 
 
 def shielded(text: str, before: str) -> Iterator[str]:
-    """The lines of a text as written into a check list, each after `before`, the indentation of the item it is in: those
-    that would be read as items, headings or the start of code get a backslash. Code that is closed within the text stays
-    as it is."""
+    """The lines of a text as written into a check list, each after `before`, the indentation of the item it is in.
+    Those that would be read as items, headings or the start of code get a backslash. Code that is closed within the
+    text stays as it is."""
     said = text.split("\n")
     rows = [before + row if row else "" for row in said]
     places = _Places(rows)

@@ -88,7 +88,7 @@ _KINDS_IN_A_STEP: dict[str, type | tuple[type, ...]] = {
     "loop": dict,
 }
 """What is read of a field if it is of this kind. Anything else is kept as a field that nobody knows."""
-_NOTHING = (None, "", [], {})
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 class GuideTaken(msgspec.Struct, frozen=True):
@@ -305,7 +305,9 @@ class _Taking:
         for reference in _list(raw.get("assessmentRefs")):
             known = self._assessments.get(reference) if isinstance(reference, str) else None
             self._judged |= {reference} if known else set()
-            found.append(assessment(known) if known else f"Before you go on, judge: {_text(reference) or json_text(reference)}")
+            found.append(
+                assessment(known) if known else f"Before you go on, judge: {_text(reference) or json_text(reference)}"
+            )
         if raw.get("assessmentConsequences"):
             found += consequences(raw["assessmentConsequences"])
         contract = raw.get("outputContract")
