@@ -12,6 +12,10 @@ from handrail.outside.whole_files import write_new, write_whole
 
 LARGEST = 64 * 1024 * 1024
 """The most bytes read from a file. A plan of 10,000 tasks, each with a page of text, is a third of it."""
+OWN_BEGIN = b'{"handrail":'
+"""How a file begins that Handrail exported."""
+OWN_TIMES = 4
+"""How many times larger such a file may be: it says more than the file that was imported, and must be readable too."""
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 """Byte order marks and the encodings they stand for: PowerShell's `>` writes UTF-16."""
 
@@ -30,6 +34,9 @@ def read_text(file: Path, largest: int = LARGEST) -> str:
 def text_of(stream: BinaryIO, name: str, largest: int = LARGEST) -> str:
     """The text of a stream."""
     raw = stream.read(largest + 1)
+    if len(raw) > largest and raw.startswith(OWN_BEGIN):
+        largest *= OWN_TIMES
+        raw += stream.read(largest + 1 - len(raw))
     if len(raw) > largest:
         raise InvalidParams(
             f"{name} is larger than {largest // (1024 * 1024)} MB, the most that is read",

@@ -161,7 +161,7 @@ def test_of_several_parents_the_first_counts() -> None:
     assert document.remarks == ["a task has one parent here; others are only kept: bd-3 (bd-2)"]
 
 
-@pytest.mark.parametrize(("said", "priority"), [*PRIORITIES.items(), (7, 0), ("1", 0), (True, 0), (None, 0)])
+@pytest.mark.parametrize(("said", "priority"), [*PRIORITIES.items(), (7, 0), (True, 0), (None, 0)])
 def test_priorities_go_from_the_most_urgent(said: Any, priority: int) -> None:
     assert read(lines(issue("bd-1", priority=said)), "plan").tasks[0].priority == priority
 
@@ -303,3 +303,30 @@ def test_whatever_is_in_the_file_it_is_read_or_refused(values: list[Any], as_arr
         assert refusal.hint  # noqa: PT017 - either answer is right
     else:
         check_document(document)
+
+
+def one(**fields: Any) -> PlannedTask:
+    return read(lines(issue("bd-1", **fields)), "plan").tasks[0]
+
+
+def test_when_it_was_closed_is_kept_if_it_is_open_again() -> None:
+    task = one(status="open", closed_at="2026-01-02T10:00:00Z")
+    assert (task.finished_at, kept(task)["closed_at"]) == (None, "2026-01-02T10:00:00Z")
+
+
+def test_all_comments_are_kept_if_one_is_none() -> None:
+    comments = [{"text": "first"}, "second"]
+    task = one(comments=comments)
+    assert [note.summary for note in task.notes] == ["first"]
+    assert kept(task)["comments"] == comments
+
+
+@pytest.mark.parametrize(("said", "priority"), [("1", 100), ("P0", 200), (" p4 ", -200), ("5", 0), ("high", 0)])
+def test_a_priority_in_words_counts(said: str, priority: int) -> None:
+    assert one(priority=said).priority == priority
+
+
+def test_bullets_within_a_criterion_stay_with_it() -> None:
+    task = one(acceptance_criteria="- It works\n  - offline\n    - for an hour\n\t- online\n- It is fast\n")
+    assert task.acceptance == ["It works\n- offline\n  - for an hour\n  - online", "It is fast"]
+    assert one(acceptance_criteria="- a\n    - [x] b\n").acceptance == [], "ticked: it stays text"

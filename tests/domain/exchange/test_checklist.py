@@ -154,6 +154,49 @@ def test_a_fence_that_is_never_closed_swallows_nothing() -> None:
     assert list(by_name("```\n- [ ] a\n````x\n- [ ] b\n")) == ["a", "b"]
 
 
+@pytest.mark.parametrize("fence", ["```", "~~~ sh", "<!-- a comment"])
+def test_code_that_begins_in_an_item_ends_with_it(fence: str) -> None:
+    opened = fence.partition(" ")[0]
+    closing = {"<!--": "-->"}.get(opened, opened)
+    tasks = by_name(f"- [ ] a\n  {fence}\n  - [ ] code\n\n- [ ] b\n  {closing}\n- [ ] c\n")
+    assert list(tasks) == ["a", "b", "c"]
+    assert tasks["a"].description == f"{fence}\n- [ ] code"
+    tasks = by_name(
+        f"1. [ ] a\n  {fence}\n2. [ ] b\n   - [ ] b1\n\n     {fence}\n   - [ ] b2\n- plain\n  {fence}\n- [ ] c"
+    )
+    assert {name: task.parent for name, task in tasks.items()} == {
+        "a": None,
+        "b": None,
+        "b1": "b",
+        "b2": "b",
+        "c": None,
+    }
+
+
+def test_code_outside_of_items_ends_where_it_is_closed() -> None:
+    assert list(by_name("- [ ] a\n```\n- [ ] code\n  - [ ] code\n```\n- [ ] b\n")) == ["a", "b"]
+    assert list(by_name("- [ ] a\n\ntext\n  ```\n- [ ] code\n  ```\n- [ ] b\n")) == ["a", "b"]
+
+
+def test_a_plain_bullet_ends_the_item_above() -> None:
+    document = checklist.read("- [x] Ship\n- Docs\n  about them\n  - [ ] Write the guide\n\n- [ ] Tell\n", "n")
+    tasks = {task.name: task for task in document.tasks}
+    assert {name: task.parent for name, task in tasks.items()} == {"Ship": None, "Write the guide": None, "Tell": None}
+    assert tasks["Ship"].description == ""
+    assert document.description == "- Docs\n  about them"
+    deep = by_name("- [ ] a\n  - [ ] a1\n  * Docs\n    - [ ] a2\n")
+    assert {name: (task.parent, task.description) for name, task in deep.items()} == {
+        "a": (None, "* Docs"),
+        "a1": ("a", ""),
+        "a2": ("a", ""),
+    }
+
+
+def test_signs_that_close_a_heading_are_no_part_of_it() -> None:
+    assert checklist.read("# Title ##\n\n- [ ] a\n", "n").name == "Title"
+    assert checklist.read("# C#\n\n- [ ] a\n", "n").name == "C#"
+
+
 def test_one_heading_is_no_task_and_several_are() -> None:
     assert list(by_name("# T\n\n## Tasks\n\n- [ ] a\n\n## Notes\n\ntext\n")) == ["a"]
     tasks = by_name("## One\n- [x] a\n- [-] b\n## Two\nabout two\n- [ ] c\n### Deep\n- [x] d\n## Three\n- [-] e\n")
@@ -187,6 +230,22 @@ def test_what_cannot_be_is_remarked() -> None:
     assert any("ghost" in remark for remark in document.remarks)
 
 
+def test_a_title_that_is_cut_to_have_room_for_a_number_is_kept() -> None:
+    long = "x" * 199
+    again = checklist.read(f"- [ ] {long}\n- [ ] {long}\n", "n").tasks[1]
+    assert again.name == "x" * 195 + "… (2)"
+    assert again.origin == Origin(system="markdown", fields={"title": long})
+
+
+def test_a_name_that_lost_signs_is_said_and_kept() -> None:
+    document = checklist.read("- [ ] a\u202eb\n- [ ] c\u200dd\n", "n")
+    assert [(task.name, task.origin) for task in document.tasks] == [
+        ("a b", Origin(system="markdown", fields={"title": "a\u202eb"})),
+        ("c\u200dd", None),
+    ]
+    assert document.remarks == ["names without the signs in them that cannot be seen; the whole is kept: a b"]
+
+
 def test_a_file_without_items_is_refused() -> None:
     with pytest.raises(InvalidParams, match="no check list"):
         checklist.read("# Notes\n\n- plain\n", "n")
@@ -198,12 +257,16 @@ def test_hostile_lists_take_no_longer_than_their_length() -> None:
         "- [ ] " + '(needs:"' * 30_000 + ")",
         "- [ ] a\n" + "````x\n" * 20_000 + "```\n" * 20_000,
         "- [ ] a\n" + "<!--\n" * 40_000,
+        "- [ ] a\n" + "  ```x\n" * 40_000 + "b\n",
+        "- [ ] a\n" + "  ```x\n- [ ] b\n" * 20_000 + "  ```\n",
+        "".join(f"{'  ' * number}- [ ] t{number}\n" for number in range(600)) + "```x\n" * 4_000,
         "- [ ] a\n" + " " * 1_000_000 + "x",
         "".join(f"{'  ' * number}- [ ] t{number}\n" for number in range(600)),
     ]
     for text in hostile:  # looking for each end from each beginning would take minutes
         began = time.process_time()
-        assert checklist.read(text, "n").tasks
+        document = checklist.read(text, "n")
+        assert checklist.write(document)
         assert time.process_time() - began < 5
 
 

@@ -10,18 +10,18 @@ import pytest
 
 from handrail.domain.exchange import plan_lines
 from handrail.domain.exchange.fitting import fitted
-from handrail.domain.exchange.plan_document import BEGUN, KEPT, Note, PlanDocument, PlannedTask, status_there
+from handrail.domain.exchange.plan_document import KEPT, Note, PlanDocument, PlannedTask, status_there
 from handrail.domain.recovery.standing import SUPERSEDES, replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import places_taken
-from handrail.domain.work.moving import move_task
+from handrail.domain.work.moving import BEGUN, move_task
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidPlan
 from handrail.kernel.query import where
 from handrail.store.store import Store
 from tests.domain.exchange.documents import NOW
-from tests.domain.exchange.laid import TESTER, lay, take
+from tests.domain.exchange.laid import TESTER, lay, more, take
 from tests.domain.exchange.test_laying_in import new_store
 
 AN_ID = "another store gives its own; names are the keys"
@@ -264,12 +264,28 @@ def test_what_a_decision_replaces_is_replaced_in_the_other_store_too(made: Store
     assert replaced_by(notes.values()) == {notes["first"].id: notes["second"]}
 
 
-def test_a_decision_laid_in_another_unit_of_work_is_replaced_by_its_words() -> None:
-    first = PlannedTask(name="a", notes=[Note(type="decision", summary="so", key="note:1")])
+@pytest.mark.parametrize("most", [1, 2, 10])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_decision_is_replaced_whichever_unit_of_work_it_was_laid_in(most: int, is_first: bool) -> None:
+    replaced = PlannedTask(name="a", notes=[Note(summary="x"), Note(type="decision", summary="so", key="note:1")])
+    later = PlannedTask(name="b", notes=[Note(type="decision", summary="no", detail={SUPERSEDES: "note:1"})])
+    tasks = [replaced, later] if is_first else [later, replaced]
+    store = new_store()
+    key = lay(store, PlanDocument(name="p", tasks=tasks), most).workflow.id
+    notes = {row.summary: row for row in rows_of(store, Checkpoint, key)}
+    assert notes["no"].detail == {SUPERSEDES: notes["so"].id}
+
+
+def test_a_decision_on_a_task_that_has_other_notes_here_is_replaced_by_its_words() -> None:
+    replaced = PlannedTask(name="a", notes=[Note(type="decision", summary="so", key="note:1")])
     later = PlannedTask(name="b", notes=[Note(type="decision", summary="no", detail={SUPERSEDES: "note:1"})])
     store = new_store()
-    key = lay(store, PlanDocument(name="p", tasks=[first, later]), 1).workflow.id
-    assert {row.summary: row.detail for row in rows_of(store, Checkpoint, key)} == {"so": {}, "no": {SUPERSEDES: "so"}}
+    key = lay(store, PlanDocument(name="p", tasks=[PlannedTask(name="a", notes=[Note(summary="other")])])).workflow.id
+    more(store, key, PlanDocument(name="p", tasks=[replaced, later]))
+    assert {row.summary: row.detail for row in rows_of(store, Checkpoint, key)} == {
+        "other": {},
+        "no": {SUPERSEDES: "so"},
+    }
 
 
 def test_a_key_given_twice_makes_two_notes() -> None:
@@ -303,3 +319,14 @@ def test_what_is_under_way_elsewhere_takes_nobodys_place_and_travels_as_it_was()
     row = rows_of(store, Task, key)[0]
     store.run(TESTER, lambda unit: move_task(unit, move_task(unit, row, "in_progress"), "completed", outcome="done"))
     assert (take(store, key).tasks[0].status, take(store, key).tasks[0].context) == ("completed", {})
+
+
+@pytest.mark.parametrize("told", [{}, {"context": {"goal": "g", BEGUN: "in_progress"}}])
+def test_what_was_taken_up_here_is_exported_as_it_is_here(told: dict[str, Any]) -> None:
+    store = new_store()
+    key = lay(store, PlanDocument(name="p", tasks=[PlannedTask(name="a", status="in_progress")])).workflow.id
+    (row,) = rows_of(store, Task, key)
+    began = store.run(TESTER, lambda unit: move_task(unit, row, "in_progress", **told))
+    store.run(TESTER, lambda unit: move_task(unit, began, "paused"))
+    (task,) = take(store, key).tasks
+    assert (task.status, task.context) == ("paused", {"goal": "g"} if told else {})

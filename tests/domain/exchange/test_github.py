@@ -273,3 +273,18 @@ def test_whatever_is_in_the_file_it_is_read_or_refused(value: Any) -> None:
         assert refusal.hint  # noqa: PT017 - either answer is right
     else:
         check_document(document)
+
+
+def test_all_comments_are_kept_if_one_is_none() -> None:
+    comments = [{"body": "first"}, 7]
+    task = one(comments=comments)
+    assert [note.summary for note in task.notes] == ["first"]
+    assert kept(task)["comments"] == comments
+
+
+def test_links_out_of_the_file_are_said_in_both_directions() -> None:
+    far = {"number": 9, "url": "https://github.com/acme/shop/issues/9"}
+    issue = samples.gh_issue(1, "T", blocking=[far], subIssues=[far], blockedBy=[far])
+    document = read(json.dumps([issue]), "plan")
+    assert "links to issues that are not in this file are only kept: #1 blocks #9, #9 is part of #1" in document.remarks
+    assert kept(document.tasks[0])["subIssues"] == [far]

@@ -80,6 +80,26 @@ def test_what_could_be_another_task_is_said() -> None:
     assert new.remarks == ["matched to tasks here that come from another source: Build"]
 
 
+def test_what_is_dropped_because_of_its_name_alone_is_said() -> None:
+    store = new_store()
+    key = lay(store, md("- [ ] Deploy\n- [ ] Build\n", "base.md")).workflow.id
+    said = "taken for the tasks of that name that are here, so what the file says about them was left out: "
+    issue = ISSUE.format(title="Deploy", repository="x/a")
+    new = new_of(store, key, read_plan("github", issue, name="p", source_ref="g.json"))
+    assert (new.tasks, new.remarks) == ([], [f"{said}Deploy (#1)"])
+    assert new_of(store, key, md("- [ ] Build\n", "other.md")).remarks == [f"{said}Build"]
+    assert new_of(store, key, md("- [ ] Build\n", "base.md")).remarks == [], "the same file means the same task"
+
+
+def test_states_that_differ_in_the_file_are_said() -> None:
+    store = new_store()
+    key = lay(store, md("- [ ] a\n- [/] b\n- [ ] c\n", "base.md")).workflow.id
+    assert new_of(store, key, md("- [ ] a\n- [/] b\n- [ ] c\n", "base.md")).remarks == []
+    assert new_of(store, key, md("- [x] a\n- [/] b\n- [-] c\n- [x] d\n", "base.md")).remarks == [
+        "in another state in the file, and left as they are here (2 tasks): a, c"
+    ]
+
+
 def test_an_origin_without_a_source_is_known_by_id_and_name() -> None:
     def from_nowhere(name: str, key: str) -> PlannedTask:
         return task(name, origin=Origin(system="beads", id=key))

@@ -168,6 +168,24 @@ def test_texts_that_are_too_long_are_cut_and_kept_beside() -> None:
     assert fitted(fit, NOW) == fit, "and it is then as it is kept"
 
 
+def test_whatever_is_cut_of_a_task_is_kept_whole() -> None:
+    long = "x" * 200_001
+    texts = {"description": long, "outcome": f"{long}y", "error": f"{long}z"}
+    taken = Origin(system="beads", id="bd-1", fields={"outcome": "another", "body": long})
+    fit = fitted(plan(task("a", "failed", **texts), task("b", "failed", **texts, origin=taken)), NOW)
+    first, second = (one.origin.fields for one in fit.tasks if one.origin is not None)
+    assert first == texts
+    assert second == {"outcome": "another", "body": long, "text": f"{long}y", "error": f"{long}z"}
+    assert fitted(fit, NOW) == fit
+
+
+def test_a_long_name_of_the_whole_is_kept_in_its_description() -> None:
+    fit = fitted(plan(task("a"), name="n" * 201, description="about it"), NOW)
+    assert (fit.name, fit.description) == ("n" * 199 + "…", "n" * 201 + "\n\nabout it")
+    assert fit.remarks == ["texts that are too long were cut: the name of the whole, kept in its description"]
+    assert fitted(fit, NOW) == fit
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

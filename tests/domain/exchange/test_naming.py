@@ -14,6 +14,10 @@ from handrail.domain.exchange.naming import NAME_MAX, Names
     [
         ("  Fix   the\tlogin \n", "Fix the login"),
         ("\x1b[31mred\u202e", "[31mred"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"),
+        ("a \U0001f468\u200d\U0001f469\u200d\U0001f467", "a \U0001f468\u200d\U0001f469\u200d\U0001f467"),
+        ("\u200da\u200b \u200c b\u200d", "a b"),
+        ("\u200c\u200d", "#7"),
         ("", "#7"),
         (" \n ", "#7"),
         ("x" * 200, "x" * 200),

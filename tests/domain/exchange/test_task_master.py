@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handrail.domain.exchange.fitting import fitted
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
 from handrail.domain.exchange.task_master import STATUSES, read
 from handrail.kernel.errors import InvalidParams
@@ -48,6 +49,39 @@ def test_what_a_plan_has_no_place_for_is_told() -> None:
     about = {"created": "2025-04-01T10:00:00Z", "updated": "2025-05-02T10:00:00Z", "taskCount": 0, "owner": "x", "v": 2}
     document = read(json.dumps({"tasks": [], "metadata": about}), "plan")
     assert document.remarks == ["left out of what is said about all tasks: owner, v"]
+
+
+def test_what_stands_beside_the_tasks_is_told() -> None:
+    said = "left out of what is said about all tasks: "
+    tag = {"tasks": [], "metadata": {"v": 2}, "owner": "ada", "empty": []}
+    data = {"master": tag, "other": {"tasks": []}, "$schema": "x", "owner": "ben"}
+    others = 'the tag "master" was read; not read: "other" (0 tasks)'
+    assert read(json.dumps(data), "plan").remarks == [others, f"{said}v, owner, $schema"]
+    old = {"tasks": [], "version": 3, "metadata": "x"}
+    assert read(json.dumps(old), "plan").remarks == [f"{said}metadata, version"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "text", "kept_text"),
+    [
+        ("master", "Tasks for master context", ""),
+        ("master", "Tasks live here by default", ""),
+        ("shop", "Tasks for shop context.", ""),
+        ("shop", "Tasks for master context", "Tasks for master context"),
+        ("master", "Tasks for the move to the new payment provider", "Tasks for the move to the new payment provider"),
+        ("master", "Task for Ada: tasks for master context", "Task for Ada: tasks for master context"),
+    ],
+)
+def test_only_what_the_tool_itself_says_of_a_tag_is_dropped(tag: str, text: str, kept_text: str) -> None:
+    data = {tag: {"tasks": [{"id": 1, "title": "T"}], "metadata": {"description": text}}}
+    assert read(json.dumps(data), "plan").description == kept_text
+
+
+def test_a_long_description_of_the_whole_is_left_to_the_one_who_says_that_it_is_cut() -> None:
+    text = json.dumps({"tasks": [{"id": 1, "title": "T"}], "metadata": {"description": "x" * 200_001}})
+    cut = fitted(read(text, "plan"), 1_790_000_000_000)
+    assert len(cut.description) == 200_000
+    assert cut.remarks == ["texts that are too long were cut: the description of the whole, which is kept nowhere else"]
 
 
 def test_a_task_has_its_texts_where_they_belong() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from handrail.outside import plan_files
 from handrail.surfaces.cli import export as export_command
 from tests.surfaces.cli.test_import_export import GUIDE, LIST, imported, project, refused, run, run_json, shown
 
@@ -88,7 +89,9 @@ def test_a_locked_plan_takes_nothing(project: Path) -> None:
 def test_what_is_under_way_elsewhere_blocks_nothing(project: Path) -> None:
     told = run_json(project, "import", write(project / "tasks.json", TASKS % ("master", "Docs", "in-progress")))
     assert told["tasks"] == {"pending": 1, "in_progress": 1}
-    assert any("so paused: Docs; to resume one" in remark for remark in told["remarks"])
+    assert any(
+        "so paused: Docs; to resume one, once nothing it waits for is open" in remark for remark in told["remarks"]
+    )
     asked = msgspec.json.encode({"workflow_id": told["workflow"]}).decode()
     offered = run_json(project, "call", "workflow_next_tasks", asked)
     assert (offered["recommended_count"], [task["name"] for task in offered["tasks"]]) == (1, ["Next"])
@@ -97,11 +100,14 @@ def test_what_is_under_way_elsewhere_blocks_nothing(project: Path) -> None:
 
 
 def test_oddities_beside_what_is_there_are_said(project: Path) -> None:
+    by_name = "taken for the tasks of that name that are here, so what the file says about them was left out"
     first = run_json(project, "import", write(project / "a.md", "- [x] whole\n- [ ] open\n"))
     more = write(project / "b.md", "- [ ] whole\n  - [ ] part\n- [ ] open\n- [x] early (needs: open)\n")
     for argv in (("--dry-run",), ()):
         told = run_json(project, "import", more, "--into", first["workflow"], *argv)
         assert told["remarks"] == [
+            f"{by_name}: whole, open",
+            "in another state in the file, and left as they are here (1 task): whole",
             "completed before something they depend on: early",
             "finished, but with open parts: whole",
         ]
@@ -191,3 +197,33 @@ def test_looking_ahead_needs_no_store_and_makes_none(project: Path) -> None:
     told = run(project, "import", "-", "--dry-run", "--name", "Later", given="- [ ] one\n", db=str(db))
     assert told.exit_code == 0, told.output
     assert not db.exists()
+
+
+def test_a_report_is_no_plan_and_the_refusal_says_what_is(project: Path) -> None:
+    imported(project)
+    shown(project, "export", "-o", str(project / "report.json"))
+    said = refused(project, "import", str(project / "report.json"))
+    assert "a report that Handrail wrote" in said
+    assert "--format jsonl" in said
+
+
+def test_what_was_imported_can_be_exported_and_imported_however_deep_and_large(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = '{"a": ' * 60 + "1" + "}" * 60
+    issue = f'{{"id": "bd-1", "title": "A", "issue_type": "task", "metadata": {deep}}}\n'
+    run_json(project, "import", write(project / "issues.jsonl", issue))
+    lines = shown(project, "export", "--format", "jsonl")
+    assert len(lines) > len(issue)
+    monkeypatch.setattr(plan_files.text_of, "__defaults__", (len(issue),))
+    monkeypatch.setattr(plan_files.read_text, "__defaults__", (len(issue),))
+    run_json(project, "import", write(project / "plan.jsonl", lines), db="other.db")
+    assert shown(project, "export", "--format", "jsonl", db="other.db") == lines
+    monkeypatch.setattr(plan_files.read_text, "__defaults__", (len(lines) // 8,))
+    assert "larger than" in refused(project, "import", str(project / "plan.jsonl"), db="third.db")
+
+
+def test_an_export_that_is_too_large_to_be_read_says_so(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    imported(project)
+    monkeypatch.setattr(export_command, "LARGEST", 10)
+    assert "the most that `handrail import` reads" in run(project, "export", "--format", "jsonl").stderr

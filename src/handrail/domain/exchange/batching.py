@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from handrail.domain.exchange.plan_document import PlannedTask
+from handrail.domain.exchange.taking_out import superseded
 
 
 def first_batch(tasks: Sequence[PlannedTask], most: int) -> list[PlannedTask]:
@@ -14,13 +15,22 @@ def first_batch(tasks: Sequence[PlannedTask], most: int) -> list[PlannedTask]:
     if len(tasks) <= most:
         return list(tasks)
     by_name = {task.name: task for task in tasks}
-    names = {task.name: [name for name in (*task.depends_on, task.parent or "") if name in by_name] for task in tasks}
+    noted = {note.key: task.name for task in tasks for note in task.notes if note.key is not None}
+    names = {task.name: [name for name in _named_by(task, noted) if name in by_name] for task in tasks}
     chosen: list[str] = []
     for together in _components(names):
         if chosen and len(chosen) + len(together) > most:
             break
         chosen += together
     return [by_name[name] for name in chosen]
+
+
+def _named_by(task: PlannedTask, noted: Mapping[str, str]) -> Iterator[str]:
+    """The tasks that a task names, and those with notes that one of its own replaces."""
+    yield from task.depends_on
+    yield task.parent or ""
+    for note in task.notes:
+        yield from (noted[key] for key in superseded(note.detail) if key in noted and noted[key] != task.name)
 
 
 def _components(edges: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:

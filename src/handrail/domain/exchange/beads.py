@@ -28,6 +28,7 @@ from handrail.domain.exchange.foreign_record import (
     with_sections,
 )
 from handrail.domain.exchange.plan_document import Note, PlanDocument
+from handrail.domain.work.task import FINISHED
 
 SYSTEM = "beads"
 STATUSES = {
@@ -170,7 +171,7 @@ def _draft(key: str, record: ForeignRecord, reading: _Reading) -> Draft:
             outcome=reason or None,
             created_at=record.time("created_at"),
             started_at=record.time("started_at"),
-            finished_at=record.time("closed_at"),
+            finished_at=record.time("closed_at") if status in FINISHED else None,
             notes=[*notes, *([working] if working is not None else [])],
         ),
         fields=record.left,
@@ -191,6 +192,10 @@ def _status(key: str, record: ForeignRecord, reading: _Reading) -> str:
 
 
 def _priority(value: Any) -> int:
+    """P0 to P4, as a number or in words: `1`, `"1"`, `"P1"`."""
+    if isinstance(value, str):
+        digit = value.strip().lower().removeprefix("p")
+        value = int(digit) if digit in ("0", "1", "2", "3", "4") else None
     return PRIORITIES.get(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
@@ -224,16 +229,16 @@ def _edges(key: str, record: ForeignRecord, reading: _Reading) -> tuple[list[str
 
 def _comments(record: ForeignRecord) -> list[Note]:
     """The comments as notes, oldest first. They are taken only if all of them are well-formed."""
-    comments = record.records("comments")
     found = []
-    for comment in comments:
+    for comment in record.records("comments"):
         inner = ForeignRecord(comment)
         inner.take("issue_id")
         text, at = inner.text("text"), inner.time("created_at")
         said = note(text, at=at, **{key: value for key, value in inner.left.items() if key not in ("at", "text")})
         if said is not None:
             found.append(said)
-    if len(found) == len(comments) and isinstance(record.get("comments"), list):
+    listed = record.get("comments")
+    if isinstance(listed, list) and len(found) == len(listed):
         record.take("comments")
     return sorted(found, key=lambda one: one.at or 0)
 

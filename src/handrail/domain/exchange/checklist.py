@@ -14,8 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from handrail.domain.exchange.fitting import DONE, by_its_tasks
-from handrail.domain.exchange.foreign_record import several
-from handrail.domain.exchange.markdown_lines import Line, lines_of, shielded, unshielded, without_indent
+from handrail.domain.exchange.foreign_record import remark_on, several
+from handrail.domain.exchange.markdown_lines import (
+    DEEPER,
+    Line,
+    as_heading,
+    lines_of,
+    shielded,
+    unshielded,
+    without_indent,
+)
 from handrail.domain.exchange.naming import Names, plain_title
 from handrail.domain.exchange.plan_document import Origin, PlanDocument, PlannedTask
 from handrail.domain.work.task import FINISHED
@@ -34,8 +42,6 @@ MARKS = {
     "planning": "/",
     "paused": " ",  # nobody works on it
 }
-DEEPER = 2
-"""Minimum indentation of a part, in columns."""
 _ID = re.compile(r"(T[0-9]{1,9})[ \t]+(?=\S)")
 _TOGETHER = re.compile(r"\[[Pp]\](?:[ \t]+|$)")
 _MARKED = re.compile(r"(\\*)(?:T[0-9]{1,9}[ \t]+\S|\[[Pp]\](?:[ \t]|$))")
@@ -117,12 +123,13 @@ def _sections(text: str) -> Iterator[_Section]:
         elif not line.text.strip():
             blanks += 1
         else:
-            while blanks and open_items and line.indent < open_items[-1].line.indent + DEEPER:
+            ends_items = blanks or line.kind == "bullet"  # other text right below an item belongs to it
+            while ends_items and open_items and line.indent < open_items[-1].line.indent + DEEPER:
                 open_items.pop()
             rows = open_items[-1].rows if open_items else section.rows
             columns = open_items[-1].line.content if open_items else 0
             row = without_indent(line.text, columns)
-            rows += [""] * blanks + [unshielded(row) if line.kind == "text" else row]
+            rows += [""] * blanks + [unshielded(row) if line.kind != "code" else row]
             blanks = 0
     yield section
 
@@ -243,7 +250,8 @@ def _tasks(items: Sequence[_Item], remarks: list[str]) -> list[PlannedTask]:
             title = f"item {len(parsed) + 1}"
         times[title] += 1
         item.named = names.name(title, words.id or str(times[title]))
-        parsed.append((item, words, {"title": words.title} if len(title) > len(item.named) else {}))
+        is_whole = item.named.startswith(title) and not _lost_signs(words.title)
+        parsed.append((item, words, {} if is_whole else {"title": words.title}))
     if empty:
         remarks.append(f"items without a name were given one: {empty}")
     meant = _Meanings(parsed)
@@ -251,9 +259,15 @@ def _tasks(items: Sequence[_Item], remarks: list[str]) -> list[PlannedTask]:
     if meant.unknown:
         remarks.append(f"dependencies on something that is not in the file were left out: {several(meant.unknown)}")
     changed = [item.named for item, words, _ in parsed if item.named != plain_title(words.title)]
-    if changed:
-        remarks.append(f"names that were taken, missing or too long were changed: {several(changed)}")
+    remarks += remark_on("names that were taken, missing or too long were changed", changed)
+    unprinted = [item.named for item, words, _ in parsed if _lost_signs(words.title)]
+    remarks += remark_on("names without the signs in them that cannot be seen; the whole is kept", unprinted)
     return tasks
+
+
+def _lost_signs(title: str) -> bool:
+    """Whether a name made from this title lacks more than blanks."""
+    return plain_title(title) != " ".join(title.split())
 
 
 class _Meanings:
@@ -313,7 +327,7 @@ def _state_of_heading(heading: _Item) -> str:
 
 def write(document: PlanDocument) -> str:
     """The document as a check list, as far as that can express it."""
-    lines = [f"# {plain_title(document.name)}", ""]
+    lines = [as_heading(plain_title(document.name)), ""]
     if document.description.strip():
         lines += [*_rows(document.description, ""), ""]
     known = {task.name for task in document.tasks}
@@ -335,8 +349,8 @@ def _rows(text: str, before: str) -> Iterator[str]:
     """The lines of a text, indented, without blank lines around it."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     rows = ["" if not row.strip() else row for row in text.split("\n")]
-    for row in shielded("\n".join(rows).strip("\n")) if any(rows) else ():
-        yield before + row if row else ""
+    if any(rows):
+        yield from shielded("\n".join(rows).strip("\n"), before)
 
 
 def _plain_names(document: PlanDocument) -> dict[str, str]:

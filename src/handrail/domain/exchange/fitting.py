@@ -7,7 +7,7 @@ Does not check whether the tasks can ever end (`soundness.py`) and does not crea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import msgspec
@@ -39,6 +39,7 @@ AT_ONCE_MAX = 100
 MOST_NOTES = 10_000
 """Notes of one task: beyond this they are not notes."""
 MOST_ATTEMPTS = 1_000_000
+_NAME_CUT = "the name of the whole, kept in its description"
 _BEFORE_WORK = ("planning", "ready")
 _UNTOUCHED = ("pending", "skipped")
 """Task states a workflow may contain while no work has begun."""
@@ -82,16 +83,22 @@ def fitted(document: PlanDocument, now: int) -> PlanDocument:
     reference = _storable(document.source_ref) if document.source_ref is not None else None
     return msgspec.structs.replace(
         document,
-        name=fitting.cut(_storable(document.name), "the name of the whole", NAME_MAX) or "Imported plan",
+        name=fitting.cut(_storable(document.name), _NAME_CUT, NAME_MAX) or "Imported plan",
         source_type=document.source_type if document.source_type in SOURCE_TYPES else "custom",
         source_ref=fitting.cut(reference, "the reference to the source", REF_MAX) if reference is not None else None,
-        description=fitting.cut(_storable(document.description), "the description of the whole"),
+        description=fitting.cut(_description(document), "the description of the whole, which is kept nowhere else"),
         status=status,
         max_parallel_tasks=at_once,
         created_at=created if created is not None else now,
         tasks=tasks,
         remarks=[*document.remarks, *fitting.remarks()],
     )
+
+
+def _description(document: PlanDocument) -> str:
+    """What the whole is about, after its full name if that has to be cut."""
+    texts = [document.name] if len(document.name) > NAME_MAX else []
+    return _storable("\n\n".join(text for text in [*texts, document.description] if text))
 
 
 def by_its_tasks(tasks: list[PlannedTask]) -> str:
@@ -199,12 +206,18 @@ class _Fitting:
         return msgspec.structs.replace(note, summary=summary, detail=detail, at=at if at is not None else self._now)
 
     def _origin(self, task: PlannedTask) -> Origin | None:
-        """What is kept of the source, including the full description if it has to be cut."""
+        """What is kept of the source, including the full texts of those that have to be cut."""
         found = task.origin or origin_in(task.context)
-        if len(task.description) <= TEXT_MAX:
+        texts = {"description": task.description, "outcome": task.outcome, "error": task.error}
+        long = {key: text for key, text in texts.items() if text is not None and len(text) > TEXT_MAX}
+        if not long:
             return found
         origin = found or Origin(system="handrail")
-        return msgspec.structs.replace(origin, fields={"description": task.description, **origin.fields})
+        fields = dict(origin.fields)
+        for key, text in long.items():
+            if text not in fields.values():
+                fields[next(free for free in chain([key], _whole_text_keys()) if free not in fields)] = text
+        return msgspec.structs.replace(origin, fields=fields)
 
 
 def _whole_text_keys() -> Iterator[str]:

@@ -29,8 +29,9 @@ class _Twice(Exception):  # noqa: N818 - it describes the file
 class ForeignJson:
     """A text being turned into plain data, and what was changed in it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most_levels: int = MOST_LEVELS) -> None:
         self._text = text.removeprefix(_MARK)
+        self._most_levels = most_levels
         self._replaced = 0
         self._spelled = 0
         self._decoder = json.JSONDecoder(
@@ -94,7 +95,7 @@ class ForeignJson:
             said = f'{where}one object has the key "{error}" twice, with different values'
             raise unreadable(said, hint="keep the one that is meant") from None
         except RecursionError:
-            raise unreadable(f"{where}{_TOO_DEEP}", hint=_DEEP_HINT) from None
+            raise self._too_deep(where) from None
         except ValueError as error:
             raise unreadable(f"{where}this is not JSON: {error}", hint="export it again") from None
 
@@ -117,22 +118,22 @@ class ForeignJson:
             kept, times = _UNKEEPABLE.subn(_PUT_INSTEAD, value)
             self._replaced += times
             return kept
-        if isinstance(value, list | dict) and level >= MOST_LEVELS:
-            raise unreadable(_TOO_DEEP, hint=_DEEP_HINT)
+        if isinstance(value, list | dict) and level >= self._most_levels:
+            raise self._too_deep()
         if isinstance(value, list):
             return [self._storable(entry, level + 1) for entry in value]
         if isinstance(value, dict):
             return {self._storable(key, level): self._storable(entry, level + 1) for key, entry in value.items()}
         return value
 
+    def _too_deep(self, where: str = "") -> InvalidParams:
+        said = f"{where}it is nested more than {self._most_levels} levels deep"
+        return unreadable(said, hint="no tool writes such a file; look at where it comes from")
+
     def _check_not_empty(self, found: list[Any]) -> list[Any]:
         if not found:
             raise unreadable("the file is empty", hint="export it again, and look whether the tool said why")
         return found
-
-
-_TOO_DEEP = f"it is nested more than {MOST_LEVELS} levels deep"
-_DEEP_HINT = "no tool writes such a file; look at where it comes from"
 
 
 def unreadable(what: str, *, hint: str, **details: Any) -> InvalidParams:

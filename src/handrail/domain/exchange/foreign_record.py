@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from handrail.domain.exchange.markdown_lines import DEEPER, indent_of, without_indent
 from handrail.domain.exchange.plan_document import Note
 
 TEXT_MAX = 200_000
@@ -20,7 +21,7 @@ NAMED_MAX = 5
 UNKNOWN_STATUSES = "unknown statuses count as pending"
 CUT_DESCRIPTIONS = "long descriptions were cut; the whole text is kept"
 SHOWN_MAX = 100
-_MARKED = re.compile(r"\s{0,3}(?:[-*+•]|[0-9]{1,3}[.)])\s+(\[[ xX]\]\s+)?")
+_MARKED = re.compile(r"[ \t]*(?:[-*+•]|[0-9]{1,3}[.)])\s+(\[[ xX]\]\s+)?")
 
 
 class ForeignRecord:
@@ -117,15 +118,19 @@ def fitted(text: str, record: ForeignRecord, key: str, cut: list[str], name: str
 
 
 def entries(text: str) -> list[str] | None:
-    """A text as a list: one entry per bullet, or the whole text as one. None if that exceeds our limits or would lose
-    ticked boxes."""
+    """A text as a list: one entry per bullet, with what is nested in it, or the whole text as one. None if that exceeds
+    our limits or would lose ticked boxes."""
     found: list[str] = []
-    listed = True
+    listed, begin = True, 0
     for line in text.splitlines():
         mark = _MARKED.match(line)
+        indent = indent_of(line)
         if mark is not None and "x" in (mark.group(1) or "").lower():
             return None
-        if mark is not None:
+        if mark is not None and found and indent >= begin + DEEPER:
+            found[-1] += "\n" + without_indent(line, begin + DEEPER).rstrip()
+        elif mark is not None:
+            begin = min(begin, indent) if found else indent
             found.append(line[mark.end() :].strip())
         elif line.strip() and found and line.startswith((" ", "\t")):
             found[-1] += "\n" + line.strip()

@@ -10,7 +10,7 @@ import msgspec
 
 from handrail.domain.exchange.foreign_json import ForeignJson, unreadable
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
-from handrail.domain.exchange.recognising import recognise
+from handrail.domain.exchange.recognising import REPORT, recognise
 from handrail.kernel.errors import InvalidParams
 
 OURS = "handrail"
@@ -35,6 +35,11 @@ def format_of(text: str, file_name: str) -> str:
     """The format of a file, judged by its content. Raises a refusal that says what is wrong with the file or lists the
     known formats."""
     found = recognise(text, file_name)
+    if found == REPORT:
+        raise InvalidParams(
+            "This is a report that Handrail wrote, not a plan.",
+            hint="handrail export --format jsonl writes the plan, which can be imported again",
+        )
     if found is not None:
         return found
     said = text.removeprefix("\ufeff")

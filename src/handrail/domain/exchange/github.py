@@ -57,6 +57,8 @@ class _Links(msgspec.Struct):
     parents: dict[str, str] = {}
     guessed: list[str] = []
     shortened: list[str] = []
+    outside: list[str] = []
+    """Issues that are not in the file, though one in it says that it blocks or contains them."""
 
 
 def read(text: str, name: str) -> PlanDocument:
@@ -75,6 +77,7 @@ def read(text: str, name: str) -> PlanDocument:
     drafts = [_draft(key, issue, links, cut) for key, issue in order]
     remarks += remark_on("read from the words of an issue's body", links.guessed)
     remarks += remark_on("gh listed only some of the issues linked to these", links.shortened)
+    remarks += remark_on("links to issues that are not in this file are only kept", links.outside)
     remarks += remark_on(CUT_DESCRIPTIONS, cut)
     repository = issues[0].repository if issues and not several_repositories else ""
     return PlanDocument(
@@ -135,8 +138,10 @@ def _links(issues: dict[str, _Issue], several_repositories: bool) -> _Links:
             links.needs.setdefault(key, []).append(other)
         for other in _related(issue, "blocking", key, links, several_repositories):
             links.needs.setdefault(other, []).append(key)
+            links.outside += [f"{key} blocks {other}"] if other not in issues else []
         for other in _related(issue, "subIssues", key, links, several_repositories):
             links.parents.setdefault(other, key)
+            links.outside += [f"{other} is part of {key}"] if other not in issues else []
         for field in ("parent", "parent_issue_url"):
             for other in _related(issue, field, key, links, several_repositories):
                 links.parents[key] = other
@@ -267,14 +272,14 @@ def _priority(record: ForeignRecord) -> int:
 
 def _comments(record: ForeignRecord) -> list[Note]:
     """The comments as notes. Comments that GitHub hides are only kept, and so are all of them if one is malformed."""
-    comments = record.records("comments")
     found: list[Note] = []
-    for comment in comments:
+    for comment in record.records("comments"):
         inner = ForeignRecord(comment)
         text, at = inner.text("body").replace("\r\n", "\n"), inner.time("createdAt", "created_at")
         said = note(text, at=at, **{key: value for key, value in inner.left.items() if key not in ("at", "text")})
         if said is not None and comment.get("isMinimized") is not True:
             found.append(said)
-    if comments and len(found) == len(comments):
+    listed = record.get("comments")
+    if isinstance(listed, list) and len(found) == len(listed):
         record.take("comments")
     return sorted(found, key=lambda one: one.at or 0)

@@ -19,7 +19,10 @@ _ID_SHOWN = 80
 class KnownTasks:
     """The tasks of a workflow, searchable for those a document means."""
 
-    def __init__(self, stored: Sequence[Task]) -> None:
+    def __init__(self, stored: Sequence[Task], *, same_source: bool) -> None:
+        """`same_source` is true if the workflow was made from the source of the document: then the name alone says
+        enough."""
+        self._same_source = same_source
         self._by_name = {task.name: task for task in stored}
         self._origins = {task.name: origin_in(task.context) for task in stored}
         self._by_key: dict[tuple[str, str, str], Task] = {}
@@ -32,6 +35,7 @@ class KnownTasks:
                 self._by_id[origin.system, origin.id] = task
         self._called_otherwise: list[str] = []
         self._from_elsewhere: list[str] = []
+        self._by_name_alone: list[str] = []
 
     def has(self, name: str) -> bool:
         return name in self._by_name
@@ -40,7 +44,10 @@ class KnownTasks:
         """The existing task that is meant; None if it is new."""
         origin = task.origin
         if origin is None or not origin.id:
-            return self._by_name.get(task.name)
+            found = self._by_name.get(task.name)
+            if found is not None and not self._same_source:
+                self._by_name_alone.append(task.name)
+            return found
         same = self._by_key.get(origin.key) if origin.key is not None else None
         if same is not None:
             if not _is_called(same.name, task.name, origin.id):
@@ -54,7 +61,10 @@ class KnownTasks:
     def _namesake(self, task: PlannedTask, origin: Origin) -> Task | None:
         same = self._by_name.get(task.name)
         other = self._origins.get(task.name)
-        if same is None or other is None or not other.id:
+        if same is None:
+            return None
+        if other is None or not other.id:
+            self._by_name_alone.append(f"{task.name} ({origin.id})")
             return same
         if (other.system, _own_id(other)) != (origin.system, _own_id(origin)):
             return None
@@ -68,6 +78,11 @@ class KnownTasks:
             found.append(f"recognised by id, under another name here: {several(self._called_otherwise)}")
         if self._from_elsewhere:
             found.append(f"matched to tasks here that come from another source: {several(self._from_elsewhere)}")
+        if self._by_name_alone:
+            found.append(
+                "taken for the tasks of that name that are here, so what the file says about them was left out: "
+                + several(self._by_name_alone)
+            )
         return found
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from handrail.domain.exchange.batching import first_batch
-from handrail.domain.exchange.foreign_record import several
+from handrail.domain.exchange.foreign_record import counted, remark_on, several
 from handrail.domain.exchange.known_again import KnownTasks, another_name
 from handrail.domain.exchange.plan_document import (
     PlanDocument,
@@ -21,6 +21,7 @@ from handrail.domain.exchange.plan_document import (
     attempts_assumed,
     context_with,
     status_here,
+    status_there,
 )
 from handrail.domain.exchange.soundness import check_ends, check_references, oddities
 from handrail.domain.exchange.taking_out import with_superseded
@@ -54,8 +55,8 @@ class _Telling(NamedTuple):
     """What a unit of work needs to know besides its own tasks."""
 
     source: Source
-    words: Names
-    """The texts of notes that others replace, by their keys."""
+    replaced: Names
+    """What notes laid before are called here, by their keys in the document: their ids, or their texts."""
 
 
 class Laid(NamedTuple):
@@ -74,12 +75,12 @@ class New(NamedTuple):
 
     tasks: list[PlannedTask]
     known: dict[str, Task]
-    """The stored tasks that the document refers to, by their names here."""
+    """The stored tasks that the document refers to, by their names in the document."""
     renamed: list[str]
     """New names of tasks whose own name belongs to a different task here."""
     stored: list[Task]
     remarks: list[str]
-    """Tasks that were matched to one here but might be a different one."""
+    """Tasks that were matched to one here but might be a different one, or that have another state in the file."""
 
 
 def check_document(document: PlanDocument) -> None:
@@ -105,7 +106,7 @@ def same_source(unit: UnitOfWork, document: PlanDocument, repository: str | None
 def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) -> New:
     """Which tasks to add to a workflow. `known_again.py` decides which ones already exist."""
     stored = unit.select(Task, where(workflow_id=workflow.id))
-    there = KnownTasks(stored)
+    there = KnownTasks(stored, same_source=_is_from(workflow, document))
     taken = {*(task.name for task in stored), *(task.name for task in document.tasks)}
     names: dict[str, str] = {}
     known: dict[str, Task] = {}
@@ -114,7 +115,7 @@ def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) ->
     for task in document.tasks:
         same = there.find(task)
         if same is not None:
-            known[same.name] = same
+            known[task.name] = same
             names[task.name] = same.name
             continue
         if there.has(task.name) and task.origin is not None:
@@ -122,7 +123,19 @@ def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) ->
             taken.add(names[task.name])
             renamed.append(names[task.name])
         fresh.append(task)
-    return New([_renamed(task, names) for task in fresh], known, renamed, stored, there.remarks())
+    remarks = [*there.remarks(), *_other_states(document, known)]
+    return New([_renamed(task, names) for task in fresh], known, renamed, stored, remarks)
+
+
+def _other_states(document: PlanDocument, known: Mapping[str, Task]) -> list[str]:
+    """A remark on the tasks whose state in the file is not the one here."""
+    differing = [
+        task.name
+        for task in document.tasks
+        if (here := known.get(task.name)) is not None and status_there(here.status, here.context) != task.status
+    ]
+    number = counted(len(differing), "task")
+    return remark_on(f"in another state in the file, and left as they are here ({number})", differing)
 
 
 def _renamed(task: PlannedTask, names: Mapping[str, str]) -> PlannedTask:
@@ -162,7 +175,7 @@ def lay_new(
     batch = first_batch(document.tasks, most)
     left = len(document.tasks) - len(batch)
     status = document.status if not left else None
-    return Laid(_lay(unit, workflow, batch, {}, status, _Telling(source, _words(document))), len(batch), 0, left)
+    return Laid(_lay(unit, workflow, batch, {}, status, _Telling(source, {})), len(batch), 0, left)
 
 
 def lay_into(
@@ -179,7 +192,8 @@ def lay_into(
     if batch or status is not None:
         named = {name for task in batch for name in (*task.depends_on, task.parent or "")}
         known = {task.name: task for task in new.stored if task.name in named}
-        workflow = _lay(unit, workflow, batch, known, status, _Telling(source, _words(document)))
+        replaced = _notes_here(unit, document, new.known)
+        workflow = _lay(unit, workflow, batch, known, status, _Telling(source, replaced))
     return Laid(workflow, len(batch), len(document.tasks) - len(new.tasks), left)
 
 
@@ -235,6 +249,11 @@ def _was_interrupted(workflow: Workflow, document: PlanDocument, new: New) -> bo
     has_others = len(new.stored) + len(new.tasks) > len(document.tasks)
     if workflow.status != WORKFLOW_MACHINE.initial or has_others or not new.stored:
         return False
+    return _is_from(workflow, document)
+
+
+def _is_from(workflow: Workflow, document: PlanDocument) -> bool:
+    """Whether a workflow was made from this document, or from an earlier state of the same source."""
     is_same = (workflow.source_type, workflow.source_ref) == (document.source_type, document.source_ref)
     is_named = (workflow.name, workflow.created_at) == (document.name, document.created_at)
     return is_same and (document.source_ref is not None or is_named)
@@ -252,7 +271,7 @@ def _lay(
     laid = lay_checked(unit, edit, [_draft(task) for task in tasks], known)
     for task, row in zip(tasks, laid, strict=True):
         edit.change(row, **_fields_beside_plan(task, edit.now))
-    notes = _checkpoints(unit, tasks, laid, telling.words)
+    notes = _checkpoints(unit, tasks, laid, telling.replaced)
     data = {"file": telling.source.file, "format": telling.source.format, "tasks": len(tasks)}
     edit.record(IMPORTED, *notes, data=data, **({"status": status} if status is not None else {}))
     return edit.workflow
@@ -294,12 +313,11 @@ def _fields_beside_plan(task: PlannedTask, now: int) -> dict[str, Any]:
 
 
 def _checkpoints(
-    unit: UnitOfWork, tasks: Sequence[PlannedTask], rows: Sequence[Task], words: Names
+    unit: UnitOfWork, tasks: Sequence[PlannedTask], rows: Sequence[Task], before: Names
 ) -> list[Checkpoint]:
-    """The notes of these tasks. A note refers to one it replaces by its new id, or by its text if that one is laid in
-    another unit of work."""
+    """The notes of these tasks. A note refers to one it replaces by the id that one has here."""
     ids = {note.key: unit.new_id("cp") for task in tasks for note in task.notes if note.key is not None}
-    replaced = {**words, **ids}
+    replaced = {**before, **ids}
     return [
         Checkpoint(
             id=ids.pop(note.key) if note.key in ids else unit.new_id("cp"),
@@ -317,5 +335,15 @@ def _checkpoints(
     ]
 
 
-def _words(document: PlanDocument) -> Names:
-    return {note.key: note.summary for task in document.tasks for note in task.notes if note.key is not None}
+def _notes_here(unit: UnitOfWork, document: PlanDocument, known: Mapping[str, Task]) -> dict[str, str]:
+    """The notes on known tasks that others replace, by their keys: their ids, or their texts if the task here has other
+    notes than in the document."""
+    found: dict[str, str] = {}
+    for task in document.tasks:
+        keyed = [(number, note) for number, note in enumerate(task.notes, 1) if note.key is not None]
+        if not keyed or task.name not in known:
+            continue
+        stored = unit.select(Checkpoint, where(task_id=known[task.name].id))
+        here = {(row.sequence, row.summary): row.id for row in stored}
+        found |= {note.key: here.get((number, note.summary), note.summary) for number, note in keyed if note.key}
+    return found

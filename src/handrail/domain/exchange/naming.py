@@ -6,8 +6,11 @@ import re
 
 NAME_MAX = 200
 """Characters of a task's name (`PlanTask`)."""
-_UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+_UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 """Control characters, and those that reorder or hide text on a screen."""
+_JOINERS = "\u200c\u200d"
+"""Zero-width characters that Persian words and families of emoji consist of. They are kept inside a word; anywhere else
+they say nothing, and would make two names that look the same."""
 
 
 class Names:
@@ -32,8 +35,9 @@ class Names:
 
 
 def plain_title(title: str) -> str:
-    """A title on one line: no control characters, single spaces, none at the ends."""
-    return " ".join(_UNPRINTED.sub(" ", title).split())
+    """A title on one line: no control characters, single spaces, none at the ends, nothing invisible around words."""
+    words = (word.strip(_JOINERS) for word in _UNPRINTED.sub(" ", title).split())
+    return " ".join(word for word in words if word)
 
 
 def _cut(plain: str, behind: str) -> str:

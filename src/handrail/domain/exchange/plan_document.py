@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.work.moving import BEGUN
+
 KEPT = "imported"
 """The key in a task's context that keeps what another tool said about it, verbatim."""
-BEGUN = "begun_elsewhere"
-"""The key in a task's context that keeps its state if it was under way where it comes from. Nobody works on it here, so
-it is laid as paused: it uses no slot until someone takes it up."""
 HELD_THERE = ("in_progress", "planning")
+"""States in which someone works on a task. Nobody here does, so it is laid as paused, with its state under `BEGUN` in
+its context: it uses no slot until someone takes it up."""
 _UNDER_WAY = ("in_progress", "paused")
 
 

@@ -16,11 +16,15 @@ import msgspec
 from handrail.domain.exchange.foreign_json import ForeignJson, unreadable
 from handrail.domain.exchange.foreign_record import several
 from handrail.domain.exchange.plan_document import Note, PlanDocument, PlannedTask
+from handrail.kernel.limits import MESSAGE_DEPTH
 
 VERSION = 1
 HEAD = "handrail"
 TASK = "task"
 NOTE = "note"
+MOST_LEVELS = MESSAGE_DEPTH + 32
+"""Nesting depth of a line. What came in a message or from another tool's file has some levels more around it here, and
+whatever is exported can be imported again."""
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -76,7 +80,7 @@ def _line(fields: dict[str, Any]) -> str:
 
 def read(text: str, name: str) -> PlanDocument:
     """The document in these lines. `name` is used if it has none."""
-    source = ForeignJson(text)
+    source = ForeignJson(text, MOST_LEVELS)
     lines = source.lines()
     number, head = next(lines)
     reading = _Reading()

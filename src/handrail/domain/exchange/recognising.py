@@ -10,6 +10,8 @@ import re
 from typing import Any
 
 _BOX = re.compile(r"^[ \t]{0,40}(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[[ xX~/-]\][ \t]", re.MULTILINE)
+REPORT = "report"
+"""What `handrail export --format json` writes. It has tasks, but is for people and cannot be imported."""
 _MARKDOWN_NAMES = (".md", ".markdown", ".mdown", ".mdx")
 _NAMES = (
     (re.compile(r"(?:^|[/\\])tasks\.json$"), "task-master"),
@@ -19,7 +21,8 @@ _NAMES = (
 
 
 def recognise(text: str, file_name: str) -> str | None:
-    """`task-master`, `beads`, `github`, `workrail`, `handrail` or `markdown`; None if it is none of them."""
+    """`task-master`, `beads`, `github`, `workrail`, `handrail` or `markdown`; `REPORT` for a report of ours; None if it
+    is none of them."""
     said = text.removeprefix("\ufeff").lstrip(" \t\r\n")
     found = _format_of(_first_value(said)) if said[:1] in ("{", "[") else None
     if found is not None:
@@ -48,6 +51,8 @@ def _format_of(value: Any) -> str | None:
         return None
     if "handrail" in value:
         return "handrail"
+    if isinstance(value.get("workflow"), dict) and {"tasks", "tasks_more", "totals", "timeline"} <= value.keys():
+        return REPORT
     if isinstance(value.get("steps"), list) and {"id", "name"} <= value.keys():
         return "workrail"
     if isinstance(value.get("tasks"), list) or any(

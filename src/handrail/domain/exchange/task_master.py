@@ -16,7 +16,6 @@ from handrail.domain.exchange.foreign_record import (
     CUT_DESCRIPTIONS,
     ENTRIES_MAX,
     ENTRY_MAX,
-    TEXT_MAX,
     UNKNOWN_STATUSES,
     ForeignRecord,
     counted,
@@ -53,7 +52,8 @@ LOW_SCORE, MEDIUM_SCORE = 3, 6
 _ADDED = re.compile(r"<info added on ([^>\n]{1,40})>")
 _DERIVED = ("updated", "taskCount", "completedCount", "totalTasks")
 """What a tag's metadata says that follows from its tasks."""
-_BOILERPLATE = re.compile(r"Tasks? (?:for|live here)\b.{0,80}", re.IGNORECASE)
+_SAID_OF_EVERY_TAG = ("Tasks for {tag} context", "Tasks live here by default")
+"""What Task Master itself writes as the description of a tag. It says nothing about the work."""
 
 
 class _Reading(msgspec.Struct):
@@ -80,7 +80,9 @@ def read(text: str, name: str, part: str | None = None) -> PlanDocument:
     tasks = unpaused(tasks, reading.blocked)
     reading.remarks += remark_on(UNKNOWN_STATUSES, reading.unknown)
     reading.remarks += remark_on(CUT_DESCRIPTIONS, reading.cut)
-    description, created = _description_and_time(holder, reading.remarks)
+    description, created, unplaced = _about_the_tag(tag or USUAL_TAG, holder)
+    unplaced += [key for key in _said_beside(holder, data) if key not in unplaced]
+    reading.remarks += remark_on("left out of what is said about all tasks", unplaced)
     is_usual = tag in ("", USUAL_TAG)
     return PlanDocument(
         name=name if is_usual else plain_title(tag) or name,
@@ -121,16 +123,29 @@ def _lists_tasks(value: dict[str, Any]) -> bool:
     return isinstance(value.get("tasks"), list)
 
 
-def _description_and_time(holder: dict[str, Any], remarks: list[str]) -> tuple[str, int | None]:
-    """What the tag says about itself, and when it was made. A plan has no place for anything else it says."""
+def _about_the_tag(tag: str, holder: dict[str, Any]) -> tuple[str, int | None, list[str]]:
+    """What the tag's metadata says about it, when it was made, and the keys of what a plan has no place for."""
     metadata = holder.get("metadata")
-    record = ForeignRecord(metadata if isinstance(metadata, dict) else {})
-    said = [text for text in (record.text("projectName"), record.text("description")) if text]
-    about = "\n\n".join(text for text in said if not _BOILERPLATE.fullmatch(text))
+    if not isinstance(metadata, dict):
+        return "", None, ["metadata"] if metadata else []
+    record = ForeignRecord(metadata)
+    said = [record.text("projectName"), record.text("description")]
+    usual = [sentence.format(tag=tag) for sentence in _SAID_OF_EVERY_TAG]
+    about = "\n\n".join(text for text in said if text and text.strip().removesuffix(".") not in usual)
     created = record.time("created", "createdAt")
-    unplaced = [key for key in record.left if key not in _DERIVED]
-    remarks += remark_on("left out of what is said about all tasks", unplaced)
-    return about[:TEXT_MAX], created
+    return about, created, [key for key in record.left if key not in _DERIVED]
+
+
+def _said_beside(holder: dict[str, Any], data: dict[str, Any]) -> list[str]:
+    """The keys of what stands beside the tasks, and beside the tags: a plan has no place for it."""
+    beside = {key: value for key, value in holder.items() if key not in ("tasks", "metadata")}
+    if holder is not data:
+        beside |= {key: value for key, value in data.items() if value is not holder}
+    return [
+        key
+        for key, value in beside.items()
+        if value not in (None, "", [], {}) and not (isinstance(value, dict) and _lists_tasks(value))
+    ]
 
 
 def _collect(value: Any, where: str, parent: str | None, reading: _Reading) -> None:

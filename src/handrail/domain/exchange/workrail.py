@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
-from handrail.domain.exchange.foreign_record import counted, several
+from handrail.domain.exchange.foreign_record import counted, remark_on, several
 from handrail.domain.exchange.naming import plain_title
 from handrail.domain.exchange.workrail_rules import condition, criteria, in_words, joined, json_text
 from handrail.domain.exchange.workrail_texts import (
@@ -30,6 +30,7 @@ from handrail.domain.exchange.workrail_texts import (
     rounds,
 )
 from handrail.domain.guides.definition import (
+    CATEGORY_MAX,
     DESCRIPTION_MAX,
     ID_MAX,
     ID_MIN,
@@ -65,6 +66,29 @@ _OF_A_STEP = (
     *("promptFragments", "outputContract", "assessmentRefs", "assessmentConsequences", "loop", "body"),
     *("hasValidation", "notesOptional"),  # about WorkRail's own bookkeeping
 )
+_NOT_OF_A_LOOP = ("askForFiles", "validationCriteria")
+"""Fields that only a step can follow. On a loop they become guidance, word for word."""
+_KINDS_IN_A_GUIDE: dict[str, type] = {
+    "name": str,
+    "description": str,
+    "category": str,
+    "references": list,
+    "extensionPoints": list,
+    "assessments": list,
+}
+_KINDS_IN_A_STEP: dict[str, type | tuple[type, ...]] = {
+    "title": str,
+    "prompt": str,
+    "promptBlocks": dict,
+    "templateCall": dict,
+    "agentRole": str,
+    "askForFiles": bool,
+    "requireConfirmation": (bool, dict),
+    "assessmentRefs": list,
+    "loop": dict,
+}
+"""What is read of a field if it is of this kind. Anything else is kept as a field that nobody knows."""
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 class GuideTaken(msgspec.Struct, frozen=True):
@@ -128,6 +152,8 @@ class _Taking:
             if isinstance(step, dict) and isinstance(step.get("body"), str) and step["body"] in self._by_id
         }
         self._missing: list[str] = []
+        self._judged: set[str] = set()
+        """Assessments that a step refers to."""
 
     def guide(self, name: str) -> dict[str, Any]:
         """The guide as in one of our files."""
@@ -135,8 +161,8 @@ class _Taking:
         steps = self._steps([step for step in data["steps"] if _id_of(step) not in self._bodies], [], "steps", 0)
         if not steps:
             raise unreadable("it has no step that can be done", hint="look at its loops: their bodies are empty")
-        meta = [entry for entry in _list(data.get("metaGuidance")) if isinstance(entry, str)]
-        meta += self._functions(steps) + self._references() + self._slots()
+        meta = _texts(data.get("metaGuidance"))
+        meta += self._functions(steps) + self._references() + self._slots() + self._unused_assessments()
         title = plain_title(data["name"]) if isinstance(data.get("name"), str) else ""
         guide: dict[str, Any] = {
             "id": _slug(data.get("id"), plain_title(name) or "guide", set()),
@@ -146,10 +172,10 @@ class _Taking:
             ),
             "version": self._version(),
         }
-        if isinstance(data.get("category"), str) and 0 < len(data["category"]) <= 64:
-            guide["category"] = data["category"]
+        if category := _text(data.get("category")):
+            guide["category"] = self._within(category, CATEGORY_MAX, "category")
         for key in ("preconditions", "clarificationPrompts"):
-            guide[key] = self._notes(key, [entry for entry in _list(data.get(key)) if isinstance(entry, str)])
+            guide[key] = self._notes(key, _texts(data.get(key)))
         guide["metaGuidance"] = self._notes("metaGuidance", meta)
         guide["steps"] = steps
         self._add_remarks(guide)
@@ -180,7 +206,7 @@ class _Taking:
             body = [self._by_id.get(body, {"id": body, "title": title, "prompt": body})]
         if not isinstance(body, list):
             raise unreadable(f"{where}.body is {kind_in_words(body)}", hint="a loop's body is a list of steps")
-        guidance = list(functions(raw["functionDefinitions"]).values()) if raw.get("functionDefinitions") else []
+        guidance = self._loop_guidance(raw)
         own = self._condition(raw, guidance)
         around = [*held, own] if own else held
         laid = self._steps(body, around, f"{where}.body", depth + 1)
@@ -198,7 +224,6 @@ class _Taking:
             f'When a round of the loop "{title}" is done: to go round again, take {ids} out of completedSteps and ask '
             f"for the next step. Go on when {ended}."
         )
-        guidance += self._unknown_fields(raw)
         first, last = _ends(laid, joined(around))
         for step in first:
             step["guidance"] = [opening, *guidance, *step.get("guidance", ())]
@@ -240,25 +265,37 @@ class _Taking:
         return found
 
     def _prompt(self, raw: dict[str, Any], step_id: str) -> str:
+        prompt = self._prompt_text(raw)
+        if not prompt:
+            self.remarks.append(f"step {step_id} has no prompt; its title stands in")
+        return prompt
+
+    def _prompt_text(self, raw: dict[str, Any]) -> str:
+        """Everything that a step or a loop says to do."""
         prompt = _text(raw.get("prompt"))
-        if not prompt.strip() and isinstance(raw.get("promptBlocks"), dict):
-            prompt = prompt_of_blocks(raw["promptBlocks"], self._missing)
+        if isinstance(raw.get("promptBlocks"), dict):
+            blocks = prompt_of_blocks(raw["promptBlocks"], self._missing)
+            prompt = "\n\n".join(part for part in (prompt, blocks) if part.strip())
         call = raw.get("templateCall")
         if isinstance(call, dict):
             template = _text(call.get("templateId")) or json_text(call)
             self._missing.append(template)
             with_what = f" with {json_text(call['args'])}" if call.get("args") else ""
             prompt = "\n\n".join(part for part in (prompt, f"Carry out {template}{with_what}.") if part.strip())
-        if not prompt.strip():
-            self.remarks.append(f"step {step_id} has no prompt; its title stands in")
         return prompt.strip()
+
+    def _loop_guidance(self, raw: dict[str, Any]) -> list[str]:
+        """What a loop says besides its steps and how often they are done."""
+        prompt = self._prompt_text(raw)
+        kept = [f"{key}: {json_text(raw[key])}" for key in _NOT_OF_A_LOOP if raw.get(key) not in (*_NOTHING, False)]
+        return [*([prompt] if prompt else []), *self._guidance(raw), *kept]
 
     def _guidance(self, raw: dict[str, Any]) -> list[str]:
         """Everything a step says besides its prompt."""
         found = []
         if role := _text(raw.get("agentRole")):
             found.append(f"Role: {role}")
-        found += [entry if isinstance(entry, str) else json_text(entry) for entry in _list(raw.get("guidance"))]
+        found += _texts(raw.get("guidance"))
         if raw.get("promptFragments"):
             found += fragments(raw["promptFragments"])
         if raw.get("functionDefinitions"):
@@ -267,7 +304,10 @@ class _Taking:
             found += calls(raw[key]) if raw.get(key) else []
         for reference in _list(raw.get("assessmentRefs")):
             known = self._assessments.get(reference) if isinstance(reference, str) else None
-            found.append(assessment(known) if known else f"Before you go on, judge: {_text(reference)}")
+            self._judged |= {reference} if known else set()
+            found.append(
+                assessment(known) if known else f"Before you go on, judge: {_text(reference) or json_text(reference)}"
+            )
         if raw.get("assessmentConsequences"):
             found += consequences(raw["assessmentConsequences"])
         contract = raw.get("outputContract")
@@ -279,8 +319,18 @@ class _Taking:
         return found + self._unknown_fields(raw)
 
     def _unknown_fields(self, raw: dict[str, Any]) -> list[str]:
-        """Fields that no known version of the format has."""
-        left = {key: value for key, value in raw.items() if key not in _OF_A_STEP and value not in (None, "", [], {})}
+        """Fields that no known version of the format has, or not like this."""
+        is_loop = raw.get("type") == "loop" or "body" in raw
+        left = {
+            key: value
+            for key, value in raw.items()
+            if value not in _NOTHING
+            and (
+                key not in _OF_A_STEP
+                or not isinstance(value, _KINDS_IN_A_STEP.get(key, object))
+                or (key == "loop" and not is_loop)
+            )
+        }
         if left:
             self.remarks.append(f"step {_text(raw.get('id'))}: {several(list(left))} became guidance, word for word")
         return [f"{key}: {value if isinstance(value, str) else json_text(value)}" for key, value in left.items()]
@@ -338,14 +388,28 @@ class _Taking:
                 strictly = ". Follow it strictly." if entry.get("authoritative") is True else ""
                 title, purpose = _text(entry.get("title")), _text(entry.get("purpose"))
                 found.append(f"Read {_text(entry.get('source'))} ({title}): {purpose.rstrip('.')}{strictly}")
+            else:
+                found += [f"Read {text}" for text in _texts([entry])]
         return found
+
+    def _unused_assessments(self) -> list[str]:
+        """The workflow's assessments that no step refers to, in words."""
+        entries = _list(self._data.get("assessments"))
+        known = [entry for key, entry in self._assessments.items() if key in self._judged]
+        unused = [entry for entry in entries if entry not in known]
+        self.remarks += remark_on(
+            "no step refers to these assessments; the notes about the whole have them",
+            [_id_of(entry) or json_text(entry) for entry in unused],
+        )
+        return [assessment(entry) if isinstance(entry, dict) else json_text(entry) for entry in unused]
 
     def _slots(self) -> list[str]:
         return [
             f"{{{{wr.bindings.{_text(entry.get('slotId'))}}}}} stands for {_text(entry.get('default'))}: "
             f"{_text(entry.get('purpose'))}"
-            for entry in _list(self._data.get("extensionPoints"))
             if isinstance(entry, dict)
+            else json_text(entry)
+            for entry in _list(self._data.get("extensionPoints"))
         ]
 
     def _notes(self, key: str, texts: list[str]) -> list[str]:
@@ -376,7 +440,12 @@ class _Taking:
         if self._missing:
             names = several(list(dict.fromkeys(self._missing)))
             self.remarks.append(f"the file does not contain these texts, which belong to WorkRail itself: {names}")
-        left = [key for key, value in data.items() if key not in _OF_THE_GUIDE and value not in (None, "", [], {})]
+        left = [
+            key
+            for key, value in data.items()
+            if value not in _NOTHING
+            and (key not in _OF_THE_GUIDE or not isinstance(value, _KINDS_IN_A_GUIDE.get(key, object)))
+        ]
         if left:
             self.remarks.append(f"a guide here has no place for: {several(left)}")
 
@@ -392,6 +461,12 @@ def _ends(
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    """Entries of a list that should be texts; one that stands alone is taken for a list, anything else as JSON."""
+    entries = value if isinstance(value, list) else [value]
+    return [entry if isinstance(entry, str) else json_text(entry) for entry in entries if entry not in _NOTHING]
 
 
 def _text(value: Any) -> str:

@@ -22,6 +22,9 @@ SHOWN = 10
 """Tasks named in a refusal."""
 ENDS_CLAIM = (*TASK_MACHINE.terminal, "failed", "pending")
 """States in which nobody works on a task."""
+BEGUN = "begun_elsewhere"
+"""The key in a task's context that keeps its state if it was under way where it was imported from (`exchange`). It is
+true until the task first moves here."""
 
 
 def workflow_of(unit: UnitOfWork, task: Task) -> Workflow:
@@ -59,6 +62,9 @@ def move_task(
 
         check_task(unit, task, status)
         check_parts(unit, task)
+    context = fields.get("context", task.context)
+    if BEGUN in context:
+        fields["context"] = {key: value for key, value in context.items() if key != BEGUN}
     edit = PlanEdit(unit, workflow)
     moved = edit.change(task, **_values(task, status, edit.now, outcome, outcome_detail, error), **fields)
     started: dict[str, Any] = {"status": "in_progress"} if _starts(workflow, status) else {}

@@ -21,7 +21,7 @@ from handrail.domain.exchange.taking_out import document_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
 from handrail.operation import Call
-from handrail.outside.plan_files import write_text
+from handrail.outside.plan_files import LARGEST, OWN_TIMES, write_text
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import common_options, typed_text
@@ -144,7 +144,10 @@ def _export_as(call: Call, workflow: str | None, form: str, *, whole: bool) -> M
         return Made(meant.name, chart.text, remark if chart.drawn < len(plan.tasks) else "")
     left_out = checklist.left_out(plan) if form == "checklist" else []
     remark = f"A check list leaves out: {', '.join(left_out)}. --format jsonl has everything." if left_out else ""
-    return Made(meant.name, PLANS[form](plan), remark)
+    text = PLANS[form](plan)
+    if form == "jsonl" and len(text.encode()) > OWN_TIMES * LARGEST:
+        remark = f"It is larger than {OWN_TIMES * LARGEST // (1024 * 1024)} MB, the most that `handrail import` reads."
+    return Made(meant.name, text, remark)
 
 
 def _file_name(name: str) -> str:

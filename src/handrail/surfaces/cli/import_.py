@@ -275,7 +275,7 @@ def _nobodys(tasks: Sequence[PlannedTask]) -> list[str]:
     begun = [task.name for task in tasks if task.status in HELD_THERE]
     if not begun:
         return []
-    going_on = "to resume one, set it to in_progress (task_update_status)"
+    going_on = "to resume one, once nothing it waits for is open, set it to in_progress (task_update_status)"
     return [f"in progress at the source, but nobody works on it here, so paused: {several(begun)}; {going_on}"]
 
 
@@ -319,7 +319,7 @@ def _lines(summary: Summary) -> list[str]:
 def _outcome(summary: Summary) -> str:
     """The result, or what it would be, in a sentence."""
     if summary.extended and not summary.added:
-        return f'Nothing is new: "{summary.name}" has all of it.'
+        return f'Nothing is new: "{summary.name}" has all of its tasks.'
     if not summary.extended:
         called = f" ({summary.workflow})" if summary.workflow is not None else ""
         would = ("would be", "It would be") if summary.dry_run else ("was", "It is")
