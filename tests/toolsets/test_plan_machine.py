@@ -295,7 +295,8 @@ class PlanMachine(RuleBasedStateMachine):
             if entry.status in ("pending", "failed") and not self.is_blocked(name) and not self.open_parts(name)
         ]
         ready.sort(key=lambda n: (-self.model[n].priority, self.model[n].sequence, -tasks[n].unblocks, tasks[n].id))
-        running = sum(entry.status in ("planning", "in_progress") for entry in self.model.values())
+        at_work = [name for name, entry in self.model.items() if entry.status in ("planning", "in_progress")]
+        running = sum(not self.open_parts(name) for name in at_work)  # a whole waits while its parts run
         answer = self.desk.call("workflow_next_tasks", limit=50)
         assert [task["name"] for task in answer["tasks"]] == ready
         assert answer["recommended_count"] == max(0, min(len(ready), 3 - running))

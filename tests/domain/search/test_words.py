@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.domain.search.words import LONGEST, forms_in, words_in
@@ -67,6 +67,7 @@ def test_every_letter_of_a_plain_text_is_in_a_part(text: str) -> None:
     assert covered == {place for place, letter in enumerate(text) if letter.isalnum()}
 
 
+@example("A0a")
 @given(st.text(st.characters(codec="ascii"), max_size=40) | st.text(st.sampled_from("aB1_ "), max_size=12))
 def test_the_fast_way_gives_what_the_slow_way_gives(text: str) -> None:
     words = list(words_in(text))

@@ -169,6 +169,13 @@ def test_when_only_what_is_taken_back_would_be_left_nothing_is_left(ground: Grou
     assert ground.live() == []
 
 
+def test_what_takes_back_stays_while_something_is_kept(ground: Ground) -> None:
+    granted(ground.ask("anna", "src/", "!src/generated/"))
+    granted(ground.ask("ben", "src/generated/"))
+    assert ground.give_back("anna", "!src/generated/") == 0
+    assert [one.paths for one in ground.live()] == [["src/", "!src/generated/"], ["src/generated/"]]
+
+
 def test_what_a_reservation_takes_back_is_free_for_others(ground: Ground) -> None:
     granted(ground.ask("anna", "src/**", "!src/generated/**"))
     granted(ground.ask("ben", "src/generated/api.ts"))
@@ -237,6 +244,7 @@ def test_paths_that_reserve_nothing_or_leave_the_repository_are_refused(paths: l
 
 def test_paths_are_kept_tidy() -> None:
     assert tidy_paths([" src/ ", "src/", "a..b/c"]) == ["src/", "a..b/c"]
+    assert tidy_paths(["src/", "!src/a.py", "src/"]) == ["!src/a.py", "src/"], "the last word counts"
 
 
 def test_one_agent_has_so_many_reservations_and_no_more(ground: Ground) -> None:
@@ -287,7 +295,8 @@ class Reserving(RuleBasedStateMachine):
     def give_back(self, name: str, paths: list[str]) -> None:
         self.ground.comes(name)
         self.ground.give_back(name, *paths)
-        assert not [one for one in self.ground.live() if one.agent_id == name and set(one.paths) & set(paths)]
+        given = {path for path in paths if not path.startswith("!")}
+        assert not [one for one in self.ground.live() if one.agent_id == name and given & set(one.paths)]
 
     @rule(name=AGENTS)
     def comes(self, name: str) -> None:

@@ -144,8 +144,10 @@ def _post_lost(unit: UnitOfWork, loser_id: str, taker: Agent, lost: Sequence[Res
 
 
 def release(unit: UnitOfWork, kept: Iterable[Reservation], paths: Sequence[str] | None = None) -> int:
-    """Releases these reservations, or only some of their paths; returns how many paths that were. A path that takes back
-    (`!…`) reserves nothing, so it cannot be released: without it more would be reserved, perhaps somebody else's."""
+    """Releases these reservations, or only some of their paths; returns how many paths that were.
+
+    A path that takes back (`!…`) cannot be released: without it more would be reserved, perhaps somebody else's.
+    """
     now, given = unit.now_ms(), 0
     for reservation in kept:
         left = [path for path in reservation.paths if paths is not None and (path.startswith("!") or path not in paths)]
