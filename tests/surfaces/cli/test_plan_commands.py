@@ -364,6 +364,9 @@ def test_what_changes_a_thing_guesses_nothing(project: Path) -> None:
     for command in (("done", "", "--abandon"), ("done", " "), ("release", ""), ("show", ""), ("status", "")):
         done = run(project, *command)
         assert (done.exit_code, "The name is empty." in done.stderr) == (2, True), command
+    (project / "more.md").write_text("# More\n- [ ] one\n", encoding="utf-8")
+    assert "did you mean" in refused(project, "import", str(project / "more.md"), "--into", "Retry")
+    assert "there is no task or workflow wra" in refused(project, "release", "wra")
     assert shown(project, "done", "retry  imports", "--abandon").startswith('"Retry imports" is abandoned')
 
 
