@@ -88,7 +88,7 @@ def test_a_bar_tells_its_facts_and_opens_the_inspector(page: Any, rich: Facts) -
 
 def test_arrow_keys_go_from_bar_to_bar_and_only_one_is_a_stop(page: Any, rich: Facts) -> None:
     page.goto(at(rich, "timeline"))
-    page.locator(".tl-bar").first.wait_for()
+    page.locator(".tl-row .tl-bar").first.wait_for()  # the legend has some too
     assert page.locator('.tl-row .tl-bar[tabindex="0"]').count() == 1
     page.locator('.tl-row .tl-bar[tabindex="0"]').focus()
     row = "document.activeElement.closest('.tl-row').getAttribute('aria-label')"
