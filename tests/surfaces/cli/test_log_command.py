@@ -10,6 +10,12 @@ import click.testing
 import msgspec
 import pytest
 
+from handrail.kernel.clock import FixedClock
+from handrail.kernel.errors import NothingToUndo
+from handrail.kernel.ids import CountingIds
+from handrail.store.memory import MemoryEngine
+from handrail.store.store import Store
+from handrail.surfaces.cli.log import undo_refusal_in_words
 from handrail.surfaces.cli.main import cli
 
 
@@ -167,3 +173,10 @@ def test_reading_a_message_is_not_what_undo_takes_back(project: Path, options: t
     run(project, "message", "read", message, *options)
     assert "created “A mistake”" in run(project, "undo")
     assert kinds(project)[-2:] == [kind, "ledger.undo"]
+
+
+def test_a_refusal_about_what_the_feed_does_not_show_yet_stays_as_it_is() -> None:
+    """On PostgreSQL a slow writer keeps what came after it out of the feed."""
+    store = Store(MemoryEngine(), clock=FixedClock(), ids=CountingIds())
+    refusal = NothingToUndo("no", hint="wait", position=7)
+    assert undo_refusal_in_words(store, refusal) is refusal

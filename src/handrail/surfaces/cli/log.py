@@ -82,7 +82,7 @@ def undo(root: Path | None, as_json: bool, **options: Any) -> None:
     try:
         event = store.undo(person())
     except NothingToUndo as refused:
-        raise _told_in_words(store, refused) from None
+        raise undo_refusal_in_words(store, refused) from None
     if as_json:
         echo_json({"undone": _document(event)})
         return
@@ -125,14 +125,16 @@ def _actors_meant(unit: UnitOfWork, text: str) -> tuple[str, ...]:
     )
 
 
-def _told_in_words(store: Store, refused: NothingToUndo) -> NothingToUndo:
+def undo_refusal_in_words(store: Store, refused: NothingToUndo) -> NothingToUndo:
     """The refusal with the write that it is about in words, as the log has it."""
     position = refused.details.get("position")
     if position is None:
         return refused
-    (event,) = store.feed(after=position - 1, limit=1)
-    when, _, what = store.run(person(), lambda unit: _rows(unit, [event]))[0]
-    last = f"your last write cannot be taken back: {when} you {what} ({event.kind}, event {position})"
+    events = store.feed(after=position - 1, limit=1)
+    if not events or events[0].position != position:  # a slow writer elsewhere may keep it out of the feed for a while
+        return refused
+    when, _, what = store.run(person(), lambda unit: _rows(unit, events))[0]
+    last = f"your last write cannot be taken back: {when} you {what} ({events[0].kind}, event {position})"
     return NothingToUndo(last, hint=refused.hint, **refused.details)
 
 
