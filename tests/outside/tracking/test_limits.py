@@ -222,7 +222,9 @@ def test_snapshots_survive_commits_and_garbage_collection_beside_them(repo: Play
         number = 0
         while not stop.is_set():
             number += 1
-            repo.write("src/churn.py", f"{number}\n" * 50)
+            new = tmp_path / "churn.py"  # put in place at once: half written, it is rightly told as unreadable
+            new.write_text(f"{number}\n" * 50, encoding="utf-8")
+            new.replace(repo.path("src/churn.py"))
             repo.git("commit", "-qam", f"churn {number}", check=False)
             if number % 5 == 0:
                 repo.git("gc", "-q", "--prune=now", check=False)
