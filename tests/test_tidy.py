@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import PERSONAL
+
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -135,6 +137,14 @@ def test_tracked_files_name_no_machine_path() -> None:
         if path.suffix in (".py", ".md", ".toml", ".yaml", ".json", ".jsonl", ".txt", "") and path.is_file():
             found = banned.search(path.read_text(encoding="utf-8", errors="replace"))
             assert found is None, f"{name}: {found}"
+
+
+def test_what_is_read_of_the_environment_is_taken_from_the_tests() -> None:
+    """A test that passes only in its writer's shell fails on the build machine."""
+    read = re.compile(r'environ(?:\.get)?[\[(]"([A-Z_]+)"')
+    names = {name for path in SOURCES for name in read.findall(path.read_text(encoding="utf-8"))}
+    assert {name for name in names if not name.startswith("HANDRAIL_")} - {"HOME", "PATH"} <= set(PERSONAL)
+    assert "SHELL" in names
 
 
 def imported_by(code: str) -> set[str]:

@@ -113,7 +113,8 @@ def test_every_question_has_an_answer_for_programs(rich: Facts, tmp_path: Path) 
     """Nothing is asked where JSON was asked for: the refusal names the option that says yes."""
     copy = tmp_path / "copy.db"
     assert run(rich, f"db backup {copy}").exit_code == 0
-    for line in (f"db move {tmp_path / 'x.db'}", f"db restore {copy}", "init --client cursor", "completion --install"):
+    move, completion = f"db move {tmp_path / 'x.db'}", "completion bash --install"
+    for line in (move, f"db restore {copy}", "init --client cursor", completion):
         refused = run(rich, f"{line} --json")
         assert refused.exit_code == 2, (line, refused.output)
         assert "add --yes" in msgspec.json.decode(refused.stdout)["error"]["hint"], line
