@@ -211,18 +211,28 @@ def test_what_can_be_no_database_is_told_with_the_reason(tmp_path: Path, name: s
 def test_a_hint_fits_the_reason() -> None:
     assert "ulimit" in open_hint(errno.EMFILE)
     assert open_hint(errno.EACCES) == open_hint(None) == "check that its folder exists, and that both may be written"
-    assert set(OPEN_HINTS) == {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ELOOP}
+    assert set(OPEN_HINTS) == {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ELOOP, errno.EROFS}
 
 
-def test_the_reason_is_found_out_when_nobody_told_it() -> None:
-    assert why_not_opened() == open_hint(None)
+def test_the_reason_is_found_out_when_nobody_told_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    assert why_not_opened(path) == open_hint(None)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limit[1]))
     try:
-        told = why_not_opened()
+        told = why_not_opened(path)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
     assert told == open_hint(errno.EMFILE)
+
+
+def test_a_store_in_a_folder_that_only_can_be_read_is_to_be_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.db").write_bytes(b"")
+    monkeypatch.setattr(os, "access", lambda path, mode: (str(path), mode) != (str(tmp_path), os.W_OK))
+    assert "copy the file" in why_not_opened(tmp_path / "a.db")
+    assert why_not_opened(tmp_path / "none.db") == open_hint(None)
 
 
 # -- files that are whole or not there --------------------------------------------------------------------------------

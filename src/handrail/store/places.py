@@ -36,6 +36,7 @@ OPEN_HINTS: dict[int, str] = {
     errno.ENFILE: "this machine has too many files open: end something, then call again",
     errno.ENOSPC: "free some space, then call again",
     errno.ELOOP: "it is a symbolic link, which is not followed here: remove it, then call again",
+    errno.EROFS: "reading also needs a folder that may be written: copy the file to one, and name the copy with --db",
 }
 """What helps when a file cannot be opened, by errno."""
 _OPEN_HINT = "check that its folder exists, and that both may be written"
@@ -45,12 +46,15 @@ def open_hint(reason: int | None) -> str:
     return OPEN_HINTS.get(reason or 0, _OPEN_HINT)
 
 
-def why_not_opened() -> str:
+def why_not_opened(path: Path) -> str:
     """A hint for when SQLite could not open a file: it does not give the reason, but opening another file may."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
         return open_hint(error.errno)
+    # unlike Path's functions, these never raise
+    if os.path.isfile(path) and not os.access(os.path.dirname(path), os.W_OK):  # noqa: PTH113, PTH120
+        return open_hint(errno.EROFS)
     return _OPEN_HINT
 
 

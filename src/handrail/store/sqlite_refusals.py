@@ -50,7 +50,7 @@ def refusal_for(error: apsw.Error, path: Path) -> StoreRefused | None:
         case apsw.CorruptError():
             return StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT)
         case apsw.CantOpenError():
-            return StoreUnusable(f"{path} cannot be opened", hint=why_not_opened())
+            return StoreUnusable(f"{path} cannot be opened", hint=why_not_opened(path))
         case apsw.IOError() if getattr(error, "extendedresult", 0) in _NO_ROOM:
             return StoreFull(f"{path} could not be written: no room left, or the disk fails", hint=FULL_HINT)
         case apsw.SQLError():

@@ -135,6 +135,17 @@ def test_a_backup_brings_back_what_was_there(project: Path, tmp_path: Path) -> N
     assert kept.exists()
 
 
+def test_nothing_is_kept_of_a_store_that_was_empty(project: Path, tmp_path: Path) -> None:
+    """A copy brought to a new folder: there is nothing to lose, so nothing to ask and nothing to keep."""
+    create(project, "before")
+    copy, elsewhere = tmp_path / "copy.db", tmp_path / "elsewhere"
+    run(project, "db", "backup", str(copy))
+    elsewhere.mkdir()
+    assert run_json(elsewhere, "db", "restore", str(copy)) == {"restored": str(copy), "kept": None}
+    assert workflows(elsewhere) == ["before"]
+    assert not list((elsewhere / ".handrail").glob("*before-restore*"))
+
+
 def test_restore_asks_first(project: Path, tmp_path: Path) -> None:
     create(project, "now")
     copy = tmp_path / "copy.db"

@@ -48,7 +48,7 @@ def backup(target: Path, root: Path | None, as_json: bool, **options: Any) -> No
 def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
     """Replace the store with a backup.
 
-    The backup is checked first, and the current store is kept beside it.
+    The backup is checked first, and the current store, unless it is empty, is kept beside it.
     """
     place = place_of(root)
     store = store_of(root, options)
@@ -59,18 +59,20 @@ def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options
         raise InvalidParams(f"{source} is not a sound backup: {problems[0]}", hint="nothing was changed")
     beside = Path(info.location) if info.engine == "sqlite" else place.project / ".handrail" / "handrail.db"
     kept = free_name(beside.with_name(f"{beside.name}.before-restore"))
-    if not yes:
+    if not yes and not engine.is_empty():
         size = spoken_bytes(source.stat().st_size)
         confirm(f"Replace {info.location} with {source} ({size})? It is kept as {kept}.", as_json=as_json)
     store.position()  # it may have moved meanwhile: then nothing is kept either
-    kept.parent.mkdir(exist_ok=True)
+    keeps = not engine.is_empty()  # asked again: somebody may have written while the user was asked
     with telling(quiet=as_json) as tell:
-        _keep(engine, kept, tell)
+        if keeps:
+            kept.parent.mkdir(exist_ok=True)
+            _keep(engine, kept, tell)
         engine.restore(str(source.absolute()), tell)
     if as_json:
-        echo_json({"restored": str(source), "kept": str(kept)})
+        echo_json({"restored": str(source), "kept": str(kept) if keeps else None})
     else:
-        echo_wrapped(f"restored {source}; what was there before is kept as {kept}")
+        echo_wrapped(f"restored {source}" + (f"; what was there before is kept as {kept}" if keeps else ""))
 
 
 def _keep(engine: LastingEngine, target: Path, tell: Tell) -> int:
