@@ -213,14 +213,14 @@ def test_a_running_task_tells_when_it_last_gave_a_sign() -> None:
 def test_a_ready_task_with_no_free_place_waits_for_one() -> None:
     plan = Plan(draft("a"), draft("b"), at_once=1)
     plan.move("a", "in_progress")
-    assert plan.why("b").sentence == '"b" is ready, but only 1 task may run at a time and 1 is already running.'
+    assert plan.why("b").sentence == '"b" is ready, but the plan is for 1 task at a time and 1 is already running.'
 
 
 def test_what_waits_for_a_task_without_a_free_place_is_not_told_to_start_it() -> None:
     plan = Plan(draft("a"), draft("b"), draft("c", "b"), at_once=1)
     plan.move("a", "in_progress")
     assert plan.why("c").sentence == (
-        '"c" waits for "b", which is ready, but only 1 task may run at a time and 1 is already running.'
+        '"c" waits for "b", which is ready, but the plan is for 1 task at a time and 1 is already running.'
     )
 
 
@@ -228,7 +228,7 @@ def test_a_failed_task_without_a_free_place_can_be_skipped_but_not_retried_yet()
     plan = Plan(draft("a"), draft("b"), draft("c", "b"), at_once=1)
     plan.move("b", "in_progress", "failed")
     plan.move("a", "in_progress")
-    full = "but only 1 task may run at a time and 1 is already running"
+    full = "but the plan is for 1 task at a time and 1 is already running"
     then = "skip it, or retry it when a running one has ended"
     assert plan.why("c").sentence == f'"c" waits for "b", which failed a moment ago ("it broke"), {full}: {then}.'
     assert plan.why("b").sentence == f'"b" failed a moment ago ("it broke"), {full}: {then}.'

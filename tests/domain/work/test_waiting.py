@@ -177,7 +177,7 @@ def closed_workflow() -> Plan:
             left_by_somebody,
             ('"deploy" was left by Anna, who was last heard from 5 minutes ago: take it over, or release it.'),
         ),
-        (no_free_place, '"deploy" is ready, but only 1 task may run at a time and 1 is already running.'),
+        (no_free_place, '"deploy" is ready, but the plan is for 1 task at a time and 1 is already running.'),
         (
             paused_workflow,
             ('"deploy" has been paused for a moment, but workflow "Ship it" is paused: resume the workflow first.'),

@@ -6,12 +6,13 @@ began it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from handrail.domain.crew.agent import Agent, agent_name
 from handrail.domain.crew.claiming import claim_of, holder_of
+from handrail.domain.work.causes import startable
 from handrail.domain.work.task import RUNNING, Task
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
@@ -37,7 +38,7 @@ def ready_tasks(unit: UnitOfWork, workflow_id: str, limit: int, status: str = "p
     unblock."""
     found = unclaimed_tasks(unit, workflow_id, limit, status, offset)
     if offset == 0:
-        claimed = unit.select(Task, Query((*_startable(workflow_id, status), ("assigned_agent_id >", "")), ORDER))
+        claimed = unit.select(Task, Query((*startable(workflow_id, status), ("assigned_agent_id >", "")), ORDER))
         found += [task for task in claimed if holder_of(unit, task) is None]
         found.sort(key=in_order)
     return found[:limit]
@@ -47,12 +48,8 @@ def unclaimed_tasks(
     unit: UnitOfWork, workflow_id: str, limit: int, status: str = "pending", offset: int = 0
 ) -> list[Task]:
     """The same without tasks whose claim has expired: a single indexed query."""
-    unclaimed = (*_startable(workflow_id, status), ("assigned_agent_id", None))
+    unclaimed = (*startable(workflow_id, status), ("assigned_agent_id", None))
     return unit.select(Task, Query(unclaimed, ORDER, limit, offset))
-
-
-def _startable(workflow_id: str, status: str) -> tuple[tuple[str, Any], ...]:
-    return (("workflow_id", workflow_id), ("status", status), ("unmet", 0), ("open_children", 0))
 
 
 def in_order(task: Task) -> tuple[int, int, int, str]:

@@ -22,7 +22,7 @@ from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.holding import HELD_MS
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.standing import Standing, said_of, standing
-from handrail.domain.work.causes import SILENT_MS, status_or_ready
+from handrail.domain.work.causes import SILENT_MS, startable, status_or_ready
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.explaining import explain_workflow
 from handrail.domain.work.tally import Tally, empty_tally
@@ -200,8 +200,8 @@ def _tallies(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, Tally]:
 def _ready(unit: UnitOfWork, keys: Sequence[str]) -> dict[str, int]:
     counted: dict[str, int] = {}
     for chunk in chunks(keys):
-        ready = (("workflow_id", chunk), ("status", "pending"), ("unmet", 0), ("open_children", 0))
-        counted |= {key: count for (key,), count in unit.count_by(Task, Query(ready), ("workflow_id",)).items()}
+        ready = unit.count_by(Task, Query(startable(chunk)), ("workflow_id",))
+        counted |= {key: count for (key,), count in ready.items()}
     return counted
 
 

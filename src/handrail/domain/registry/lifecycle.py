@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from handrail.domain.registry.envelopes import line_of
-from handrail.domain.work.causes import can_move
+from handrail.domain.work.causes import can_move, startable
 from handrail.domain.work.editing import tally_of, tasks_in
 from handrail.domain.work.pausing import reason_of, status_event
 from handrail.domain.work.tally import Tally
@@ -90,11 +90,10 @@ def progress_of(state: State, tally: Tally) -> int:
 
 
 def _counts(unit: UnitOfWork, workflow: Workflow, tally: Tally) -> dict[str, int]:
-    startable = (("workflow_id", workflow.id), ("status", "pending"), ("unmet", 0), ("open_children", 0))
     return {
         "total": tally.total,
         "finished": tally.finished,
-        "ready": unit.count(Task, Query(startable)),
+        "ready": unit.count(Task, Query(startable(workflow.id))),
         "running": tally.counts["planning"] + tally.counts["in_progress"],
         "blocked": tally.counts["blocked"],
         "paused": tally.counts["paused"],

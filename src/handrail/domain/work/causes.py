@@ -8,7 +8,7 @@ under way. Reads only, through indexes, and at most `LOOKED_AT` tasks and depend
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.task import AT_WORK, FINISHED, TASK_MACHINE, UNFINISHED, Task
@@ -46,6 +46,12 @@ def can_move(task: Task) -> bool:
     if task.status == "pending":
         return not (task.unmet or task.open_children)
     return task.status not in AT_WORK or not task.open_children
+
+
+def startable(workflow_id: str | Sequence[str], status: str = "pending") -> tuple[tuple[str, Any], ...]:
+    """The conditions of a query for tasks with this status that neither dependencies nor subtasks hold up; of one
+    workflow, or of several."""
+    return (("workflow_id", workflow_id), ("status", status), ("unmet", 0), ("open_children", 0))
 
 
 def status_or_ready(task: Task) -> str:
@@ -90,10 +96,10 @@ def movable(unit: UnitOfWork, workflow_id: str) -> list[Task]:
     """Tasks of a workflow that can move: the first few of each kind."""
     found: list[Task] = []
     for status in URGENCY:
-        conditions: tuple[tuple[str, object], ...] = (("workflow_id", workflow_id), ("status", status))
+        conditions: tuple[tuple[str, Any], ...] = (("workflow_id", workflow_id), ("status", status))
         order: tuple[str, ...] = ("sequence",)
         if status == "pending":
-            conditions = (*conditions, ("unmet", 0), ("open_children", 0))
+            conditions = startable(workflow_id)
             order = ("-priority", "sequence", "-unblocks")
         elif status in AT_WORK:
             conditions = (*conditions, ("open_children", 0))

@@ -340,7 +340,7 @@ def _no_free_place(scene: _Scene, task: Task) -> str:
     if running < most:
         return ""
     already = f"{running} {'is' if running == 1 else 'are'} already running"
-    return f"only {most} {'task' if most == 1 else 'tasks'} may run at a time and {already}"
+    return f"the plan is for {most} {'task' if most == 1 else 'tasks'} at a time and {already}"
 
 
 def _wanting(scene: _Scene, task: Task) -> str:

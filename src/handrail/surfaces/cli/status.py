@@ -15,6 +15,7 @@ from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.work.causes import startable
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
 from handrail.domain.work.explaining import OPEN_QUESTIONS
@@ -173,7 +174,6 @@ def look(call: Call, workflow: str | None, *, everywhere: bool = False) -> Statu
 
 def _open_workflow(unit: UnitOfWork, workflow: Workflow, most: int) -> OpenWorkflow:
     tally = tally_of(unit, workflow.id)
-    ready = (("workflow_id", workflow.id), ("status", "pending"), ("unmet", 0), ("open_children", 0))
     run = unit.get(PipelineRun, workflow.id)
     running = [task for state in reversed(RUNNING) for task in _newest(unit, workflow, state, most)]
     return OpenWorkflow(
@@ -184,7 +184,7 @@ def _open_workflow(unit: UnitOfWork, workflow: Workflow, most: int) -> OpenWorkf
         updated_at=workflow.updated_at,
         total_tasks=tally.total,
         finished_tasks=tally.finished,
-        ready_tasks=unit.count(Task, Query(ready)),
+        ready_tasks=unit.count(Task, Query(startable(workflow.id))),
         max_parallel_tasks=workflow.max_parallel_tasks,
         by_status={state: tally.counts[state] for state in SHOWN_STATES},
         left=sum(task.status in AT_WORK for task in deserted_tasks(unit, workflow.id)),
