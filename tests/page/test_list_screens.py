@@ -21,7 +21,7 @@ LISTS = {
     "decisions": "Which clock orders changes?",
     "agents": "heartbeat",
     "milestones": "tasks finished",
-    "reviews": "Mark reviewed",
+    "reviews": "What the agent did: Kept until somebody says",
     "messages": "Who keeps drafts?",
     "events": "task.claimed",
     "boards": "leader",

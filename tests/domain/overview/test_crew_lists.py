@@ -126,12 +126,12 @@ def test_open_reviews_come_first(tmp_path: Path) -> None:
             task_id="task_1",
             type="other",
             description=f"Odd {number}",
-            resolution="Worked around",
+            resolution=f"Worked around {number}",
             requires_human_review=True,
         )
         desk.wait()
     gates = desk.at(plan, reviews).reviews
-    assert [row.status for row in gates] == ["open", "open"]
+    assert [(row.status, row.resolution) for row in gates] == [("open", "Worked around 0"), ("open", "Worked around 1")]
 
     def close(unit: Any) -> None:
         close_review(unit, unit.get(Gate, gates[0].id), unit.actor, "fine", "thanks")

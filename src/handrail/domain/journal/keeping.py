@@ -6,6 +6,7 @@ is recorded. The agent's claims and the evidence are kept apart, and where they 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -236,16 +237,25 @@ def note(
     return checkpoint, _many_notes_warning(unit, task, kind)
 
 
-def issue_asked_about(unit: UnitOfWork, review: Gate) -> Checkpoint | None:
-    """The issue that a review asks a person to look at; None if it asks about something else, as the end of a task."""
-    if review.task_id is None:
-        return None
-    of_task = (("task_id", review.task_id), ("type", "error"))
-    for issue in unit.select(Checkpoint, Query(of_task, ("-sequence", "-id"), ISSUES)):
-        told = issue.detail.get("description")
-        if issue.detail.get("requires_human_review") and told and review.question.endswith(f": {told}"):
-            return issue
-    return None
+def resolutions(unit: UnitOfWork, reviews: Sequence[Gate]) -> dict[str, str]:
+    """What an agent did about the issue that a review asks a person to look at, by the review's id. A review of
+    something else, as the end of a task, has none."""
+    found: dict[str, str] = {}
+    for task_id in dict.fromkeys(review.task_id for review in reviews if review.task_id is not None):
+        of_task = (("task_id", task_id), ("type", "error"))
+        issues = unit.select(Checkpoint, Query(of_task, ("-sequence", "-id"), ISSUES))
+        told = [issue.detail for issue in issues if issue.detail.get("requires_human_review")]
+        for review in reviews:
+            if review.task_id == task_id and (resolution := _resolution(review.question, told)):
+                found[review.id] = resolution
+    return found
+
+
+def _resolution(question: str, issues: Sequence[Mapping[str, Any]]) -> str:
+    for issue in issues:
+        if issue.get("description") and question.endswith(f": {issue['description']}"):
+            return str(issue.get("resolution") or "")
+    return ""
 
 
 def _many_notes_warning(unit: UnitOfWork, task: Task, kind: str) -> list[str]:

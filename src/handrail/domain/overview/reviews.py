@@ -7,6 +7,7 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.journal.keeping import resolutions
 from handrail.domain.overview.rows import agent_names, task_names
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
@@ -20,6 +21,8 @@ class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     question: str
+    resolution: str | None
+    """What the agent did about the issue, if the review is about one."""
     task_id: str | None
     task_name: str | None
     created_at: int
@@ -48,11 +51,13 @@ def reviews(unit: UnitOfWork, workflow: Workflow) -> Reviews:
         total += unit.count(Gate, Query(own))
     shown = asked[:SHOWN]
     tasks = task_names(unit, (gate.task_id for gate in shown))
+    done = resolutions(unit, shown)
     names = agent_names(unit, (gate.answered_by for gate in shown))
     rows = [
         ReviewRow(
             id=gate.id,
             question=gate.question,
+            resolution=done.get(gate.id),
             task_id=gate.task_id,
             task_name=tasks.get(gate.task_id or ""),
             created_at=gate.created_at,

@@ -14,7 +14,7 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.journal.keeping import issue_asked_about
+from handrail.domain.journal.keeping import resolutions
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
@@ -151,12 +151,11 @@ def _review_meant(call: Call, text: str) -> Gate:
 def _shown(call: Call, gate: Gate) -> Review:
     workflow = call.work.get(Workflow, gate.workflow_id)
     task = call.work.get(Task, gate.task_id) if gate.task_id is not None else None
-    issue = issue_asked_about(call.work, gate)
     return Review(
         id=gate.id,
         status=gate.status,
         question=gate.question,
-        resolution=str(issue.detail.get("resolution") or "") or None if issue is not None else None,
+        resolution=resolutions(call.work, [gate]).get(gate.id),
         workflow_id=gate.workflow_id,
         workflow_name=workflow.name if workflow is not None else "",
         task_id=gate.task_id,

@@ -43,6 +43,7 @@ function reviews(ctx) {
         taskLink(ctx, review.task_id, review.task_name)],
       [["asked ", when(review.created_at)], review.answered_at && ["closed ", when(review.answered_at)],
         review.answered_by && `by ${review.answered_by}`],
+      review.resolution && h("p", h("b", "What the agent did: "), review.resolution),
       review.remark && h("blockquote", review.remark),
       open && ctx.decides && button("Mark reviewed…", () => closeReview(review)));
   }
