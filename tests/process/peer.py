@@ -7,7 +7,7 @@ import select
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class ServerProcess(Child):
         self._stdin = self.process.stdin
         self._out = self.process.stdout.fileno()
         self._pending = b""
+        self._reader: threading.Thread | None = None
 
     def send(self, message: dict[str, Any] | bytes) -> None:
         self._stdin.write((message if isinstance(message, bytes) else msgspec.json.encode(message)) + b"\n")
@@ -53,11 +54,21 @@ class ServerProcess(Child):
         """Sends from a thread: more than the pipes hold, while the caller reads."""
         threading.Thread(target=self.send, args=(lines,), daemon=True).start()
 
-    def line(self) -> bytes | None:
+    def read_beside(self, target: Callable[[], None]) -> None:
+        """Reads in a thread from now on."""
+        self._reader = threading.Thread(target=target, daemon=True)
+        self._reader.start()
+
+    def close(self) -> None:
+        if self._reader is not None:  # it would read on from whoever gets the same descriptor next
+            self._reader.join(DEADLINE_S)
+        super().close()
+
+    def line(self, within_s: float | None = DEADLINE_S) -> bytes | None:
         """The next line of output; None at its end."""
         while b"\n" not in self._pending:
-            ready, _, _ = select.select([self._out], [], [], DEADLINE_S)
-            assert ready, f"no answer within {DEADLINE_S} s"
+            ready, _, _ = select.select([self._out], [], [], within_s)
+            assert ready, f"no answer within {within_s} s"
             chunk = os.read(self._out, 1 << 16)
             if not chunk:
                 assert self._pending == b"", "output ended in the middle of a line"

@@ -27,11 +27,11 @@ class Served:
         self._replies: dict[int, queue.Queue[dict[str, Any]]] = {}
         self.heard: queue.Queue[dict[str, Any]] = queue.Queue()
         process.initialize()
-        threading.Thread(target=self._read, daemon=True).start()
+        process.read_beside(self._read)
 
     def _read(self) -> None:
-        with contextlib.suppress(AssertionError, OSError, ValueError):  # a test that is over ends its processes
-            while (line := self._process.line()) is not None:
+        with contextlib.suppress(AssertionError):  # a process that was killed may end in the middle of a line
+            while (line := self._process.line(within_s=None)) is not None:
                 message = msgspec.json.decode(line)
                 if "id" in message and "method" not in message:
                     self._replies[message["id"]].put(message)
