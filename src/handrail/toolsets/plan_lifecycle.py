@@ -17,7 +17,7 @@ from handrail.domain.work.explaining import explain_workflow
 from handrail.domain.work.finding import find_workflow
 from handrail.domain.work.foreseeing import Foreseen, Step, foresee
 from handrail.domain.work.moving import check_open
-from handrail.domain.work.planning import PlanTask, Text
+from handrail.domain.work.planning import MOST_SEQUENCE, PlanTask, Text
 from handrail.domain.work.steps import Meetings, Plan, steps_of_graph, steps_of_tasks, steps_of_workflow
 from handrail.domain.work.workflow import WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import (
@@ -90,7 +90,7 @@ class DryTask(PlanTask, frozen=True, forbid_unknown_fields=True):
     """A task as `workflow_set_plan` takes it; only its name is needed."""
 
     description: Text = ""
-    sequence: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    sequence: Annotated[int, Meta(ge=0, le=MOST_SEQUENCE)] = 0
 
 
 class DryRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

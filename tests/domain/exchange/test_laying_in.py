@@ -310,6 +310,25 @@ def test_an_interrupted_import_is_finished_by_the_next() -> None:
     assert take(store, first.workflow.id) == msgspec.structs.replace(document, remarks=[])
 
 
+@pytest.mark.parametrize("most", [2, 100])
+def test_another_file_s_tasks_come_after_those_that_are_here(most: int) -> None:
+    here = plan(task("a"), task("b"), source_ref="here.md")
+    there = plan(task("c"), task("d", depends_on=["e"]), task("e"), source_ref="there.md")
+    store = new_store()
+    added = lay(store, here)
+    while added.left or added.known == 0:
+        added = more(store, added.workflow.id, there, most)
+    order = [(one.name, one.sequence) for one in take(store, added.workflow.id).tasks]
+    assert order == [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 5)]
+
+
+def test_what_is_new_in_the_same_file_comes_where_it_stands_there() -> None:
+    store = new_store()
+    laid = lay(store, plan(task("a"), task("c"), source_ref="here.md"))
+    more(store, laid.workflow.id, plan(task("a"), task("b"), task("c"), source_ref="here.md"))
+    assert [one.name for one in take(store, laid.workflow.id).tasks] == ["a", "b", "c"]
+
+
 def test_the_same_source_is_known_again() -> None:
     store = new_store()
     document = plan(task("a"), source_ref="todo.md")

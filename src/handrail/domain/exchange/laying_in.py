@@ -30,7 +30,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.laying import lay_checked
 from handrail.domain.work.moving import check_open
-from handrail.domain.work.planning import MOST_TASKS, PlanTask
+from handrail.domain.work.planning import MOST_SEQUENCE, MOST_TASKS, PlanTask
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import InvalidPlan
@@ -106,7 +106,8 @@ def same_source(unit: UnitOfWork, document: PlanDocument, repository: str | None
 def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) -> New:
     """Which tasks to add to a workflow. `known_again.py` decides which ones already exist."""
     stored = unit.select(Task, where(workflow_id=workflow.id))
-    there = KnownTasks(stored, same_source=_is_from(workflow, document))
+    is_same = _is_from(workflow, document)
+    there = KnownTasks(stored, same_source=is_same)
     taken = {*(task.name for task in stored), *(task.name for task in document.tasks)}
     names: dict[str, str] = {}
     known: dict[str, Task] = {}
@@ -124,7 +125,23 @@ def what_is_new(unit: UnitOfWork, workflow: Workflow, document: PlanDocument) ->
             renamed.append(names[task.name])
         fresh.append(task)
     remarks = [*there.remarks(), *_other_states(document, known)]
-    return New([_renamed(task, names) for task in fresh], known, renamed, stored, remarks)
+    tasks = [_renamed(task, names) for task in fresh]
+    if not is_same:
+        tasks = _behind_others(tasks, document, stored, known)
+    return New(tasks, known, renamed, stored, remarks)
+
+
+def _behind_others(
+    tasks: list[PlannedTask], document: PlanDocument, stored: Sequence[Task], known: Mapping[str, Task]
+) -> list[PlannedTask]:
+    """Another plan's tasks come after those here, in their own order. What an earlier batch of the same document laid
+    does not count, so every batch is moved by the same number."""
+    own = {task.id for task in known.values()}
+    others = [task.sequence for task in stored if task.id not in own]
+    if not others:
+        return tasks
+    moved = max(others) + 1 - min((task.sequence for task in document.tasks), default=0)
+    return [msgspec.structs.replace(task, sequence=min(task.sequence + moved, MOST_SEQUENCE)) for task in tasks]
 
 
 def _other_states(document: PlanDocument, known: Mapping[str, Task]) -> list[str]:

@@ -18,6 +18,7 @@ from handrail.kernel.nearest import did_you_mean
 
 MOST_TASKS = 10_000
 """Tasks in one call; further ones are added with `workflow_add_tasks`."""
+MOST_SEQUENCE = 2**53
 SHOWN_NAMES = 20
 
 Complexity = Literal["low", "medium", "high"]
@@ -33,7 +34,7 @@ class PlanTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Name
     description: Text
-    sequence: Annotated[int, Meta(ge=0, le=2**53)]
+    sequence: Annotated[int, Meta(ge=0, le=MOST_SEQUENCE)]
     parallel_group: Annotated[str, Meta(max_length=200)] | None = None
     depends_on: Annotated[Strings, Meta(description="Names of tasks that must be finished first")] = []
     estimated_complexity: Complexity | None = None
