@@ -266,6 +266,29 @@ def test_a_failed_task_with_open_subtasks_can_be_retried_but_not_skipped() -> No
     assert found.causes[0].moves == ("pending", "in_progress")
 
 
+@pytest.mark.parametrize(("status", "words"), [("paused", "is paused and waits"), ("failed", "failed and waits")])
+def test_what_was_begun_elsewhere_may_wait_as_well(status: str, words: str) -> None:
+    """An import brings a task in any state: to resume it is refused while it waits."""
+    plan = chain()
+
+    def imported(unit: Unit) -> None:
+        edit = PlanEdit(unit, _workflow(unit))
+        edit.change(_task(unit, "build"), status=status)
+        edit.record("task.imported")
+
+    plan.store.run(ACTOR, imported)
+    assert plan.why("build").sentence == f'"build" {words} for "test", which is ready: start it.'
+    assert [cause.name for cause in plan.why("deploy").causes] == ["test"]
+    assert plan.why().sentence == '"Ship it" is idle; "test" is ready: start it.'
+
+
+def test_silent_work_that_nobody_claimed_is_not_to_be_released() -> None:
+    plan = chain()
+    plan.move("test", "in_progress")
+    plan.clock.advance(60 * MINUTE)
+    assert plan.why("test").sentence.endswith(": check whether it is still being worked on, or go on with it.")
+
+
 def test_in_a_paused_workflow_resuming_comes_first() -> None:
     plan = chain()
     plan.move("test", "in_progress", "completed")

@@ -42,10 +42,11 @@ class Behind(NamedTuple):
 
 
 def can_move(task: Task) -> bool:
-    """Whether an unfinished task can make the next move itself: neither dependencies nor subtasks hold it up."""
-    if task.status == "pending":
-        return not (task.unmet or task.open_children)
-    return task.status not in AT_WORK or not task.open_children
+    """Whether an unfinished task can make the next move itself: neither dependencies nor subtasks hold it up. A failed
+    or paused one can wait too: dependencies may be added later, and an import brings any state."""
+    if task.status in AT_WORK:
+        return not task.open_children
+    return not task.unmet and (task.status != "pending" or not task.open_children)
 
 
 def startable(workflow_id: str | Sequence[str], status: str = "pending") -> tuple[tuple[str, Any], ...]:
@@ -103,6 +104,8 @@ def movable(unit: UnitOfWork, workflow_id: str) -> list[Task]:
             order = ("-priority", "sequence", "-unblocks")
         elif status in AT_WORK:
             conditions = (*conditions, ("open_children", 0))
+        else:
+            conditions = (*conditions, ("unmet", 0))
         found += unit.select(Task, Query(conditions, order, FEW))
     return found
 

@@ -46,6 +46,7 @@ AGENTS = 200
 """How many agents, newest first, are checked for what a task requires."""
 NAME, TOLD = 80, 160
 """Characters of an agent's text that a sentence quotes."""
+_BESIDES_WAITING = {"failed": "failed and ", "paused": "is paused and "}
 _DEADLOCK = "waits for tasks that cannot move either: replan what is left"
 
 
@@ -174,7 +175,7 @@ def _explain_waiting(scene: _Scene, task: Task) -> Explanation:
     while path[-1].id != task.id:
         path.append(found.waiting[path[-1].id])
     path.reverse()
-    words = f"{_chain(scene, path)} {_state_and_move(scene, causes[0])}"
+    words = f"{_BESIDES_WAITING.get(task.status, '')}{_chain(scene, path)} {_state_and_move(scene, causes[0])}"
     if len(causes) > 1:
         words += f"; it also waits for {_listed(scene, causes[1:], counted=found.whole)}"
     if not found.whole:
@@ -311,7 +312,8 @@ def _move(scene: _Scene, task: Task) -> str:
     if _is_deserted(scene, task):
         return ": take it over, or release it"
     if _is_stuck(scene, task):
-        return ": check whether it is still being worked on, or release it"
+        alone = task.assigned_agent_id is None  # then there is nothing to release
+        return f": check whether it is still being worked on, or {'go on with it' if alone else 'release it'}"
     if task.status == "in_progress":
         return "; wait for it"
     if scene.workflow.status == "paused":

@@ -117,7 +117,8 @@ def _free_task(call: Call, text: str, reason: str | None) -> dict[str, Any]:
         raise NotFound(f"{one_line(task.name)} is a workflow; agents hold tasks", hint="`handrail agents` shows whose")
     lease = claim_of(call.work, task)
     if lease.holder is None:
-        raise NotFound(f"nobody holds {one_line(task.name)}", hint="`handrail agents` shows who has what")
+        hint = "any agent can take it as it is; `handrail agents` shows who has what"
+        raise NotFound(f"nobody holds {one_line(task.name)}", hint=hint)
     freed = give_up(call.work, task, lease, reason)
     holder = call.work.get(Agent, lease.holder)
     post_released(call.work, HUMAN, lease.holder, task, reason)
