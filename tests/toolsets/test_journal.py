@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from handrail.domain.journal import keeping
 from handrail.domain.journal.entry import JournalEntry
 from handrail.kernel.ledger import Actor
 from tests.toolsets.planned import Desk
@@ -138,6 +139,44 @@ def test_two_tasks_in_one_tree_are_told_of_each_other(work: Work) -> None:
     answer = work.complete(first)
     assert answer["files_changed"]["modified"] == ["auth.py"]
     assert answer["overlaps"] == [{"path": "auth.py", "tasks": [second["task_id"]]}]
+
+
+@pytest.mark.parametrize("how", [{"status": "completed", "outcome": "done"}, {"status": "failed", "error": "broken"}])
+def test_a_task_that_ended_outside_the_journal_has_no_part_in_later_work(work: Work, how: dict[str, str]) -> None:
+    ended = work.start("tokens", areas=["auth"])
+    work.call("task_update_status", id=ended, **how)
+    second = work.call("start_task", workflow_id=work.workflow, name="docs", goal="g", areas=["auth"])
+    work.write("auth.py", "2\n")
+    assert second["warnings"] == []
+    assert "overlaps" not in work.complete(second["task_id"])
+
+
+def test_a_task_of_an_abandoned_workflow_has_no_part_in_later_work(work: Work) -> None:
+    work.start("tokens")
+    work.call("workflow_update_status", id=work.workflow, status="abandoned")
+    work.workflow = str(work.call("start_workflow", name="Next")["workflow_id"])
+    task = work.start("docs")
+    work.write("auth.py", "2\n")
+    assert "overlaps" not in work.complete(task)
+
+
+def test_a_task_that_ended_outside_the_journal_meanwhile_is_still_told_of(work: Work) -> None:
+    task, other = work.start("tokens"), work.start("docs")
+    work.write("auth.py", "2\n")
+    work.clock.advance(1)
+    work.call("task_update_status", id=other, status="completed", outcome="done")
+    assert work.complete(task)["overlaps"] == [{"path": "auth.py", "tasks": [other]}]
+
+
+def test_tasks_that_ended_outside_the_journal_do_not_crowd_out_open_ones(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "NEIGHBOURS", 2)
+    for name in ("one", "two"):
+        work.call("task_update_status", id=work.start(name), status="completed", outcome="done")
+    task, other = work.start("tokens"), work.start("docs")
+    work.write("auth.py", "2\n")
+    assert work.complete(task)["overlaps"] == [{"path": "auth.py", "tasks": [other]}]
 
 
 def test_a_task_that_no_snapshot_was_taken_for_says_so(work: Work) -> None:

@@ -23,7 +23,7 @@ from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.moving import blocked, check_open, check_parts, move_task
 from handrail.domain.work.planning import PlanTask
 from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
-from handrail.domain.work.workflow import Workflow
+from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan
 from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.query import Query, where
@@ -39,6 +39,8 @@ ISSUES = 200
 """How many of a task's newest issues are searched for the one that a review is about."""
 NEIGHBOURS = 20
 """How many other tasks in the same working copy are considered."""
+WITHOUT_END = 200
+"""How many of the newest entries without an end are searched for them."""
 SHOWN_FILES = 100
 KEPT_FILES = 500
 """How many paths a checkpoint and a task's outcome carry; the journal entry has all of them."""
@@ -207,14 +209,27 @@ def _overlap_warnings(unit: UnitOfWork, directory: str, started: Task, areas: li
     for other in _open_in(unit, directory):
         shared = list(dict.fromkeys(met.area for met in overlap(areas, other.areas)))
         task = unit.get(Task, other.id)
-        if shared and task is not None and not task.is_finished and not _is_kin(unit, started, other.id):
+        if shared and task is not None and not _is_kin(unit, started, other.id):
             found.append(f'"{task.name}" ({task.id}) is open in the same tree and touches {", ".join(shared)} too')
     return found
 
 
-def _open_in(unit: UnitOfWork, directory: str) -> list[JournalEntry]:
+def _open_in(unit: UnitOfWork, directory: str, since: int | None = None) -> list[JournalEntry]:
+    """The newest tasks at work in a working copy, and those that stopped after `since`. An entry without an end is not
+    enough: its task may have ended outside the journal, and then takes no part in what others change later."""
     conditions = (("directory", directory), ("completed_at", None))
-    return unit.select(JournalEntry, Query(conditions, ("id",), NEIGHBOURS))
+    entries = unit.select(JournalEntry, Query(conditions, ("-id",), WITHOUT_END))
+    return [entry for entry in entries if _was_at_work(unit, entry, since)][:NEIGHBOURS]
+
+
+def _was_at_work(unit: UnitOfWork, entry: JournalEntry, since: int | None) -> bool:
+    """Whether a task is at work or, as far as its last change tells, was so after `since`."""
+    task, workflow = unit.get(Task, entry.id), unit.get(Workflow, entry.workflow_id)
+    if task is None or workflow is None:
+        return False
+    if workflow.status in CLOSED:
+        return since is not None and workflow.updated_at > since
+    return task.status in RUNNING or (since is not None and (task.finished_at or task.updated_at) > since)
 
 
 # -- notes ------------------------------------------------------------------------------------------------------------
@@ -283,7 +298,8 @@ def check_ending(unit: UnitOfWork, task: Task, status: str) -> Standing:
         return Standing(None, None, [])
     ended = (("directory", entry.directory), ("completed_at >", entry.started_at))
     recent = unit.select(JournalEntry, Query(ended, ("-completed_at", "-id"), NEIGHBOURS))
-    others = [other for other in (*_open_in(unit, entry.directory), *recent) if not _is_kin(unit, task, other.id)]
+    unended = _open_in(unit, entry.directory, since=entry.started_at)
+    others = [other for other in (*unended, *recent) if not _is_kin(unit, task, other.id)]
     return Standing(entry.directory, entry, others)
 
 
