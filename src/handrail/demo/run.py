@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from handrail.demo import texts
 from handrail.demo.play import Agent, Play
+from handrail.domain.pipeline.engine import QUESTIONS
 
 MOST_TURNS = 200
 """The most turns of the loop; anyone who rejects that often has seen enough."""
-BEFORE_A_PERSON = ("checkpoint", "human_gate")
 DESIGN, REVIEW = "design.md", "review-design.md"
 VERDICT = "## Verdict: "
 
@@ -58,9 +58,9 @@ class Orchestrated:
         """Does what the engine says until it is done, or until a person is needed."""
         action = self.next()
         for _ in range(MOST_TURNS):
-            if action["type"] == "done" or (to_the_gate and action["type"] in BEFORE_A_PERSON):
+            if action["type"] == "done" or (to_the_gate and action["type"] in QUESTIONS):
                 return action
-            if action["type"] in BEFORE_A_PERSON:
+            if action["type"] in QUESTIONS:
                 action = self._wait_for_you(action)
             else:
                 self._write(action)

@@ -14,10 +14,10 @@ import msgspec
 from handrail.domain.gates.gate import Gate
 from handrail.domain.gates.reviews import REVIEW, close_review
 from handrail.domain.pipeline.answering import ABANDON, REJECT
-from handrail.domain.pipeline.engine import Action, decide
+from handrail.domain.pipeline.engine import QUESTIONS, Action, decide
 from handrail.domain.pipeline.gatekeeping import asked_gate
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import QUESTIONS, answer_gate
+from handrail.domain.pipeline.running import answer_gate
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork

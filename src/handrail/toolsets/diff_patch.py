@@ -46,13 +46,13 @@ from handrail.toolsets.graph_shapes import (
     changed_part,
     graph_in,
 )
+from handrail.toolsets.paging import LONG_REPLY
 from handrail.toolsets.tx import GRAPH
 from handrail.toolsets.vocabulary import DIFF_PATCH
 from handrail.toolsets.workflow import ABANDONED, HELD, PLANNED, STARTED
 
 REPLY = 6_000
-LONG_REPLY = 1_000_000
-"""Bytes for operations if the caller gave a limit."""
+"""Bytes for operations if the caller gave no limit."""
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

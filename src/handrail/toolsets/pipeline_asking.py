@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.domain.pipeline.engine import QUESTIONS
 from handrail.operation import Field, Question
 from handrail.toolsets.pipeline_shapes import NextAction
 
-ASKING = ("checkpoint", "human_gate")
 SHOWN = 4_000
 """How many characters of the subject are shown. A form is no place to read long texts: the whole text is among the
 run's documents."""
@@ -21,7 +21,7 @@ ANSWER, FEEDBACK = "answer", "feedback"
 def question(request: NextAction, shown: Mapping[str, Any]) -> Question | None:
     """The question of a waiting gate; None for every other action."""
     gate_id = shown.get("gate_id")
-    if shown.get("type") not in ASKING or gate_id is None:
+    if shown.get("type") not in QUESTIONS or gate_id is None:
         return None
     return Question(
         id=gate_id,

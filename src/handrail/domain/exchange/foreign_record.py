@@ -11,6 +11,7 @@ from typing import Any
 
 from handrail.domain.exchange.markdown_lines import DEEPER, indent_of, without_indent
 from handrail.domain.exchange.plan_document import Note
+from handrail.kernel.shortening import on_one_line, shortened
 
 TEXT_MAX = 200_000
 """Characters of a description (`PlanTask`)."""
@@ -149,8 +150,7 @@ def note(text: str, *, at: int | None, **detail: Any) -> Note | None:
     lines = text.strip().splitlines()
     if not lines:
         return None
-    summary = " ".join(lines[0].split())
-    summary = summary if len(summary) <= SUMMARY_MAX else summary[: SUMMARY_MAX - 1] + "…"
+    summary = shortened(on_one_line(lines[0]), SUMMARY_MAX)
     said = {key: value for key, value in detail.items() if value not in (None, "", [], {})}
     if summary != text:
         said["text"] = text
@@ -160,7 +160,7 @@ def note(text: str, *, at: int | None, **detail: Any) -> Note | None:
 def several(names: list[str]) -> str:
     """Names for a sentence: the first few, shortened if long, and how many more there are."""
     more = len(names) - NAMED_MAX
-    shown = [name if len(name) <= SHOWN_MAX else name[: SHOWN_MAX - 1] + "…" for name in names[:NAMED_MAX]]
+    shown = [shortened(name, SHOWN_MAX) for name in names[:NAMED_MAX]]
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
 from handrail.domain.work.task import FINISHED
+from handrail.kernel.shortening import on_one_line, shortened
 
 MOST_TASKS = 500
 MOST_ARROWS = 500
@@ -153,8 +154,7 @@ class _Chart:
 
 def label(name: str) -> str:
     """A name in a form that is safe between quotes."""
-    line = " ".join(name.split())
-    line = line if len(line) <= LABEL else line[: LABEL - 1] + "…"
+    line = shortened(on_one_line(name), LABEL)
     if line.lower() in _WORDS:
         return f"#{ord(line[0])};{line[1:]}"
     by_number = {found.end() - 1 for found in _MISREAD.finditer(line)}

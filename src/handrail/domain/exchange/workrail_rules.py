@@ -17,7 +17,6 @@ from handrail.domain.guides.definition import FLAGS_PATTERN, NESTING_MAX, RULE_F
 from handrail.domain.guides.matching import Matcher
 
 _NUMBERS = ("gt", "gte", "lt", "lte")
-_COMPARISONS = ("equals", "not_equals", *_NUMBERS)
 _LEVELS_OF_A_VALUE = 24
 """Maximum depth of an `equals` value or a schema; a guide has room for 64 levels including the path to it."""
 

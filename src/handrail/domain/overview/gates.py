@@ -13,11 +13,10 @@ from handrail.domain.gates.gate import GATE_MACHINE, Gate, gates_of
 from handrail.domain.overview.pipeline import phase_asked_at
 from handrail.domain.overview.rows import task_names
 from handrail.domain.pipeline.answering import meanings
-from handrail.domain.pipeline.engine import Action
+from handrail.domain.pipeline.engine import QUESTIONS, Action
 from handrail.domain.pipeline.flow import NUMBER
 from handrail.domain.pipeline.gatekeeping import DECISION, check_shown
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import QUESTIONS
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import IllegalTransition, NotFound

@@ -16,7 +16,7 @@ from handrail.domain.gates.gate import Gate
 from handrail.domain.overview.rows import agent_names
 from handrail.domain.pipeline.budget import UNITS, Spent, exceeded, spent, warning_about
 from handrail.domain.pipeline.engine import Action
-from handrail.domain.pipeline.flow import Flow, Phase
+from handrail.domain.pipeline.flow import BY_TASK, Flow, Phase
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import Rules, limits_of
@@ -259,7 +259,7 @@ def _state(phase: Phase, state: RunState, one: Standing, left_out: Collection[st
 
 
 def _tries(phase: Phase, state: RunState, turns: int) -> int:
-    if phase.kind in ("tasks", "task-reviews"):
+    if phase.kind in BY_TASK:
         return 1 + max((task.retries for task in state.tasks), default=0) if turns else 0
     return min(turns, 1) if phase.kind == "exec" else turns  # several commands count as one try
 

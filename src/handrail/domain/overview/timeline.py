@@ -17,7 +17,7 @@ from handrail.domain.gates.gate import GATE_MACHINE, Gate, gates_of
 from handrail.domain.overview.folding import Attempts, Stretch
 from handrail.domain.overview.pipeline import phase_asked_at, phase_spans
 from handrail.domain.overview.rows import agent_names
-from handrail.domain.pipeline.flow import Flow
+from handrail.domain.pipeline.flow import BY_TASK, Flow
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.task import RUNNING, Task
@@ -34,8 +34,6 @@ UNSEEN = 500
 """How many tasks that were under way before the first folded event are shown anyway."""
 FOLDED = ("task.", "workflow.", "pipeline.", "workspace.", "ledger.")
 """Prefixes of the kinds of events that can move a task."""
-_WITH_TASKS = ("tasks", "task-reviews")
-"""Kinds of phases whose work is shown by the bars of their tasks."""
 _ASKED = {"open": "waiting", "answered": "completed", "withdrawn": "skipped"}
 """How the wait for an answer is drawn."""
 _RENAMED = {"since": "from", "until": "to"}
@@ -275,7 +273,7 @@ def _phase_bars(unit: UnitOfWork, workflow_id: str, flow: Flow, end: int | None)
     names = agent_names(unit, (span.by for held in spans.values() for span in held))
     found: list[Bar] = []
     for phase in flow.phases:
-        if phase.kind == "gate" or phase.kind in _WITH_TASKS:
+        if phase.kind == "gate" or phase.kind in BY_TASK:
             continue
         for number, span in enumerate(spans.get(phase.id, ()), 1):
             until = span.until if span.until is not None else end

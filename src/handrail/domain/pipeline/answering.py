@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from handrail.domain.pipeline.engine import Action, failure_gate, is_sent_back_too_often, ready
+from handrail.domain.pipeline.engine import QUESTIONS, Action, failure_gate, is_sent_back_too_often, ready
 from handrail.domain.pipeline.flow import Flow, Phase
 from handrail.domain.pipeline.handing_out import accept_file, text_hash
 from handrail.domain.pipeline.state import RunState, all_again, finish
@@ -117,7 +117,7 @@ def _check_turn(flow: Flow, state: RunState, gate: Action) -> None:
     why = ""
     if state.ended is not None:
         why = f"the run is {state.ended}"
-    elif gate.type not in ("checkpoint", "human_gate"):
+    elif gate.type not in QUESTIONS:
         why = "this is not a question to a person"
     elif gate.phase in state.done or not {task.number for task in ready(state.tasks)}.issuperset(gate.tasks):
         why = "it was answered before, or its task is not what comes next"

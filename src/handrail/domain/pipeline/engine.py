@@ -31,6 +31,8 @@ PAUSED, UNTIL, BUDGET = "paused", "until", "budget"
 """Why a run that is not over has stopped."""
 
 ActionType = Literal["spawn_agent", "checkpoint", "exec", "write_file", "human_gate", "done"]
+QUESTIONS: tuple[ActionType, ...] = ("checkpoint", "human_gate")
+"""Actions that ask a person."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

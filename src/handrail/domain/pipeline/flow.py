@@ -233,7 +233,8 @@ _KNOWS: Mapping[Kind, frozenset[str]] = {
     "task-reviews": _BY_VERDICT,
     "exec": _ALL | {"commands"},
 }
-_BY_TASK = ("tasks", "task-reviews")
+BY_TASK: tuple[Kind, ...] = ("tasks", "task-reviews")
+"""Kinds of phases that run once for each task of the plan."""
 _SOURCE_TYPES = ("text", *(source.type for source in SOURCES))
 
 
@@ -309,7 +310,7 @@ def _check_places(phase: Phase, before: Mapping[str, Phase]) -> None:
             )
     if phase.kind == "task-reviews" and before[phase.revises or ""].kind != "tasks":
         raise _invalid_phase(phase, f"revises names {phase.revises}, which has no tasks")
-    if phase.kind in _BY_TASK and any(other.kind == phase.kind for other in before.values()):
+    if phase.kind in BY_TASK and any(other.kind == phase.kind for other in before.values()):
         raise _invalid_phase(phase, f"a flow has one phase of kind {phase.kind}")
 
 
@@ -320,9 +321,9 @@ def _check_files(phase: Phase, before: Mapping[str, Phase]) -> None:
             raise _invalid_phase(
                 phase, f"{name} is no plain name of a Markdown file in the workspace, such as design.md"
             )
-        if name is not None and NUMBER in name and phase.kind not in _BY_TASK:
+        if name is not None and NUMBER in name and phase.kind not in BY_TASK:
             raise _invalid_phase(phase, f"{name}: only phases of kind tasks and task-reviews know {{N}}")
-    if phase.kind in _BY_TASK and NUMBER not in (phase.output or ""):
+    if phase.kind in BY_TASK and NUMBER not in (phase.output or ""):
         raise _invalid_phase(phase, "output needs {N}, since every task writes its own")
     if phase.plan is not None and NUMBER in phase.plan:
         raise _invalid_phase(phase, "plan is one file for all tasks")

@@ -17,7 +17,7 @@ from msgspec import Meta
 from handrail.domain.pipeline.asking import SOURCES, Flags, slug
 from handrail.domain.pipeline.beginning import check_phase, new_workflow, own_limits
 from handrail.domain.pipeline.budget import check_limits
-from handrail.domain.pipeline.flow import Flow, Phase, read_flow
+from handrail.domain.pipeline.flow import BY_TASK, Flow, Phase, read_flow
 from handrail.domain.pipeline.handing_out import task_states, text_hash
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.state import (
@@ -315,7 +315,7 @@ def _reset_unconfirmed(
 def _changed_document(phase: Phase, flow: Flow, state: RunState, files: Mapping[str, str]) -> str | None:
     """The document of a phase that is not the one that completed it. A review passed by a person was completed by no
     document, and a task list that was accepted again after being rewritten is the one that counts."""
-    if phase.kind in ("tasks", "task-reviews") or (phase.kind == "review" and phase.id not in state.approved):
+    if phase.kind in BY_TASK or (phase.kind == "review" and phase.id not in state.approved):
         return None
     plans = [one.plan for one in flow.phases if one.kind == "tasks" and state.plan is not None]
     for name in outputs_of(phase, state):

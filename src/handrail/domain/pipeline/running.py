@@ -16,7 +16,7 @@ from handrail.domain.gates.gate import Gate
 from handrail.domain.pipeline import handing_out
 from handrail.domain.pipeline.answering import answered, split_answer
 from handrail.domain.pipeline.budget import exceeded, spent, warning_about
-from handrail.domain.pipeline.engine import PAUSED, Action, decide
+from handrail.domain.pipeline.engine import PAUSED, QUESTIONS, Action, decide
 from handrail.domain.pipeline.flow import Flow
 from handrail.domain.pipeline.gatekeeping import Answer, answer_of, asked_gate, check_shown, settle, withdraw_open
 from handrail.domain.pipeline.learning import friction_of
@@ -31,7 +31,6 @@ from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
-QUESTIONS = ("checkpoint", "human_gate")
 KEPT_FINDINGS = 200
 KEPT_LOG = 400
 """Entries in a run's log. Older ones are summed by phase and model, so totals stay correct."""

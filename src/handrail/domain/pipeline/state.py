@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.pipeline.flow import NUMBER, Flow, Phase
+from handrail.domain.pipeline.flow import BY_TASK, NUMBER, Flow, Phase
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ def all_again(flow: Flow, state: RunState, phase_id: str) -> RunState:
     What a person did stays done."""
     state = back_to(flow, state, phase_id)
     again = {phase.kind for phase in flow.phases[flow.position(phase_id) :]}
-    if again.isdisjoint(("tasks", "task-reviews")):
+    if again.isdisjoint(BY_TASK):
         return state
     anew = [
         task

@@ -18,7 +18,7 @@ ValueId = Annotated[str, Meta(min_length=1, max_length=200)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Note = Annotated[str, Meta(max_length=400)]
 
-SUPPORTS, RISKS, CONFLICTS = "supports", "risks", "conflicts"
+RISKS, CONFLICTS = "risks", "conflicts"
 _EXACT = 1e-9
 """Sums that differ by less than this are equal but for rounding."""
 

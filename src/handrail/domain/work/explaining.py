@@ -37,6 +37,7 @@ from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query, chunks
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.shortening import on_one_line, shortened
 
 NAMED_CAUSES = 10
 """Causes listed in an explanation; its sentence names fewer."""
@@ -390,8 +391,7 @@ def _since(scene: _Scene, at: int | None) -> str:
 
 def _quoted(text: str, most: int = NAME) -> str:
     """An agent's text inside a sentence: on one line and shortened."""
-    line = " ".join(text.split())
-    return f'"{line}"' if len(line) <= most else f'"{line[: most - 1]}…"'
+    return f'"{shortened(on_one_line(text), most)}"'
 
 
 def _sentence(words: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.pipeline.flow import Flow, Phase, is_flow_id, phases_kept, weakens
+from handrail.domain.pipeline.flow import BY_TASK, Flow, Phase, is_flow_id, phases_kept, weakens
 from handrail.domain.pipeline.flow_shelf import BrokenFlow, LoadedFlow
 from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
 from handrail.outside.flow_files import FOLDER, FlowFiles, refused, standard_flows
@@ -260,7 +260,7 @@ def _lines(phase: Phase) -> list[str]:
     """What is worth saying about a phase, one line each."""
     lines: list[str] = []
     if phase.agent is not None:
-        many = "for each task " if phase.kind in ("tasks", "task-reviews") else ""
+        many = "for each task " if phase.kind in BY_TASK else ""
         given = [*phase.inputs, *(f"{name} if there" for name in phase.if_there)]
         reads = f"{', '.join(given)} → " if given else ""
         lines.append(f"{many}{phase.agent}: {reads}{phase.output}")

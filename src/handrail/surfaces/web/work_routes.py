@@ -20,10 +20,10 @@ from handrail.domain.overview.needs import Needs, needs
 from handrail.domain.overview.pipeline import pipeline_view
 from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
 from handrail.domain.pipeline.answering import ABANDON, REJECT
-from handrail.domain.pipeline.engine import Action
+from handrail.domain.pipeline.engine import QUESTIONS, Action
 from handrail.domain.pipeline.gatekeeping import DECISION, open_gate
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import QUESTIONS, Rules
+from handrail.domain.pipeline.running import Rules
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
