@@ -244,20 +244,22 @@ def test_no_gate_opens_by_itself_for_a_text_that_its_review_has_not_seen() -> No
     assert (gate.gate, gate.automatic) == ("checkpoint-a", False)
 
 
-def test_a_list_in_which_done_tasks_are_ticked_off_is_not_asked_about() -> None:
+def at_a_task_done() -> Run:
     run = at_task_review()
     run.report(review_tasks="## Verdict: APPROVE")
     approve(run)
     run.report(impl_1="done")
+    return run
+
+
+def test_a_list_in_which_done_tasks_are_ticked_off_is_not_asked_about() -> None:
+    run = at_a_task_done()
     run.files["tasks.md"] = "## Task 1: a\n- [x] done\n"
     assert run.next().phase == "phase-6"
 
 
 def test_a_list_that_says_something_else_while_its_tasks_are_done_is_asked_about() -> None:
-    run = at_task_review()
-    run.report(review_tasks="## Verdict: APPROVE")
-    approve(run)
-    run.report(impl_1="done")
+    run = at_a_task_done()
     run.files["tasks.md"] = "## Task 1: a\n- [x] done\nand push it\n"
     gate = run.next()
     assert (gate.gate, gate.why) == ("checkpoint-b", "tasks.md was changed after it was approved")
