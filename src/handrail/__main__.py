@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.cli.terminal import guard_terminals
 
 EXIT_BUG = 70
 """A bug of ours, not the user's mistake: sysexits' EX_SOFTWARE."""
 
 
 def main() -> None:
+    guard_terminals()
     try:
         cli(prog_name="handrail")
     except Exception:  # noqa: BLE001 - the last line of defence, so that a bug has an exit code of its own

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,18 @@ READY = re.compile(rb"\?token=\S+\r?\n")
 class Terminal:
     """A started `handrail up` whose standard output is a terminal, and what it has printed so far."""
 
-    def __init__(self, folder: Path, *options: str, home: Path | None = None, typed: bytes = b"") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        home: Path | None = None,
+        typed: bytes = b"",
+        through: Sequence[str] = (),
+    ) -> None:
         ours, theirs = pty.openpty()
         os.write(ours, typed)
-        command = [sys.executable, "-m", "handrail", "up", "--http", "127.0.0.1:0", "--token", "T", *options]
+        up = [sys.executable, "-m", "handrail", "up", "--http", "127.0.0.1:0", "--token", "T", *options]
+        command = [*through, *up]
         environment = {**os.environ, "HOME": str(home or folder), "LOGNAME": "ann", "TERM": "dumb", "COLUMNS": "200"}
         self.process = subprocess.Popen(
             command,
@@ -84,9 +92,11 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def up_on_a_terminal(folder: Path, *options: str, home: Path | None = None, typed: bytes = b"") -> Iterator[Terminal]:
-    """`typed` is what the person at it answers to what it asks first."""
-    terminal = Terminal(folder, *options, home=home, typed=typed)
+def up_on_a_terminal(
+    folder: Path, *options: str, home: Path | None = None, typed: bytes = b"", through: Sequence[str] = ()
+) -> Iterator[Terminal]:
+    """`typed` is what the person at it answers to what it asks first, `through` a command that starts it."""
+    terminal = Terminal(folder, *options, home=home, typed=typed, through=through)
     try:
         yield terminal
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail.outside.world import SystemClock
+from tests.process.terminal import printed_on_a_terminal
 from tests.surfaces.cli.journalled import Project
 
 CONTENT = b"caf\xe9 \x1b]0;owned\x07\r\n"
@@ -34,17 +34,8 @@ def command(project: Project, *argv: str) -> tuple[list[str], dict[str, str]]:
 def on_a_terminal(project: Project, *argv: str) -> bytes:
     """What a process prints that believes it has a terminal."""
     words, environment = command(project, *argv)
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
-        os.close(theirs)
-        found = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                found += chunk
-        except OSError:  # the other side is closed: that is how a terminal ends on Linux
-            pass
-        os.close(ours)
-        assert process.wait(60) == 0, found
+    code, found = printed_on_a_terminal(words, environment)
+    assert code == 0, found
     return found
 
 

@@ -21,6 +21,8 @@ def main(words: list[str]) -> None:
     _thread.start_new_thread(_end_late, (finished,))
     try:
         said = answer(words, os.environ)
+        if said and os.isatty(1):
+            said = _seen(said)
         while said:
             said = said[os.write(1, said) :]
     except BaseException:  # noqa: BLE001, S110 - a client must not notice what went wrong here
@@ -51,6 +53,14 @@ def answer(words: list[str], environ: os._Environ[str]) -> bytes:
         return stop(place, given, now_ms, refuse=asked.refuse)
     edited(place, given, now_ms)
     return b""
+
+
+def _seen(said: bytes) -> bytes:
+    """What somebody sees who tries a hook by hand: nothing in it steers their terminal."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else f"\\u{ord(letter):04x}"
+        for letter in said.decode(errors="replace")
+    ).encode()
 
 
 def _end_late(finished: _thread.LockType) -> None:

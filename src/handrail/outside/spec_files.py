@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from handrail.domain.pipeline.workspace_texts import WorkspaceTexts
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.outside.whole_files import write_whole
 
@@ -25,23 +26,25 @@ class SpecFiles:
     def __init__(self, repository: Path) -> None:
         self._root = repository
 
-    def texts(self, workspace: str) -> dict[str, str]:
+    def texts(self, workspace: str) -> WorkspaceTexts:
         folder = self._folder(workspace)
         if not folder.is_dir():
-            return {}
+            return WorkspaceTexts({})
         try:
             listed = sorted(folder.iterdir())[:FILES]
         except OSError as problem:
             raise PlaceUnusable(
                 f"{workspace} cannot be read: {problem.strerror}", hint="make the folder readable, then call again"
             ) from None
-        # A document that cannot be read whole counts as empty: the missing rest might say the opposite of the part
+        # A document that cannot be read whole counts as unread: the missing rest might say the opposite of the part
         # read.
-        return {
-            path.name: _read(path, FILE_BYTES) or ""
-            for path in listed
-            if path.suffix == ".md" and path.is_file() and not path.is_symlink()
-        }
+        return WorkspaceTexts(
+            {
+                path.name: _content(path, FILE_BYTES)
+                for path in listed
+                if path.suffix == ".md" and path.is_file() and not path.is_symlink()
+            }
+        )
 
     def state(self, workspace: str) -> str | None:
         return _read(self._folder(workspace) / STATE_FILE, MIRROR_BYTES)
@@ -49,7 +52,7 @@ class SpecFiles:
     def index(self) -> str | None:
         return _read(self._specs() / INDEX_FILE, MIRROR_BYTES)
 
-    def write(self, workspace: str, name: str, text: str) -> None:
+    def write(self, workspace: str, name: str, text: str | bytes) -> None:
         if "/" in name or name.startswith("."):
             raise InvalidParams(f"{name} is no plain name of a file", hint="documents lie directly in the workspace")
         self._write(self._folder(workspace), name, text)
@@ -57,10 +60,10 @@ class SpecFiles:
     def write_index(self, text: str) -> None:
         self._write(self._specs(), INDEX_FILE, text)
 
-    def _write(self, folder: Path, name: str, text: str) -> None:
+    def _write(self, folder: Path, name: str, text: str | bytes) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            write_whole(folder / name, text.encode())
+            write_whole(folder / name, text.encode() if isinstance(text, str) else text)
         except OSError as problem:
             raise PlaceUnusable(
                 f"{name} cannot be written to {SPECS}: {problem.strerror}", hint="fix the folder, then call again"
@@ -89,7 +92,16 @@ class SpecFiles:
 
 
 def _read(path: Path, most_bytes: int) -> str | None:
-    """A file's text; None if there is none that can be read whole."""
+    """A file's text; None if there is none that can be read whole, or it is not UTF-8."""
+    data = _content(path, most_bytes)
+    try:
+        return data.decode() if data is not None else None
+    except UnicodeDecodeError:
+        return None
+
+
+def _content(path: Path, most_bytes: int) -> bytes | None:
+    """A file's bytes; None if they cannot be read whole."""
     try:
         if not path.is_file() or path.is_symlink():
             return None
@@ -97,4 +109,4 @@ def _read(path: Path, most_bytes: int) -> str | None:
             data = opened.read(most_bytes + 1)
     except OSError:
         return None
-    return data.decode("utf-8", "replace") if len(data) <= most_bytes else None
+    return data if len(data) <= most_bytes else None

@@ -55,12 +55,21 @@ class LineWriter:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._lock = threading.Lock()
+        self._is_terminal = os.isatty(fd)
 
     def write(self, data: bytes) -> None:
-        view = memoryview(data + b"\n")
+        view = memoryview((_seen(data) if self._is_terminal else data) + b"\n")
         with self._lock:
             while view:
                 try:
                     view = view[os.write(self._fd, view) :]
                 except OSError as problem:
                     raise OutputLost(str(problem)) from problem
+
+
+def _seen(data: bytes) -> bytes:
+    """A line of JSON for somebody who tries a server by hand: the same value, with nothing in it that could steer their
+    terminal."""
+    import json  # noqa: PLC0415 - a client is no terminal
+
+    return json.dumps(json.loads(data), separators=(",", ":")).replace("\x7f", "\\u007f").encode()

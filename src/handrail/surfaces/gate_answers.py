@@ -18,6 +18,7 @@ from handrail.domain.pipeline.engine import QUESTIONS, Action, decide
 from handrail.domain.pipeline.gatekeeping import asked_gate
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import answer_gate
+from handrail.domain.pipeline.workspace_texts import WorkspaceTexts
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -44,7 +45,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """True if the document changed since the question was asked: this is then another gate, about what is there now."""
 
 
-def documents_of(call: Call, run: PipelineRun) -> dict[str, str]:
+def documents_of(call: Call, run: PipelineRun) -> WorkspaceTexts:
     """What a run's documents say now, read from the run's own repository wherever the question is asked."""
     return call.specs(run.repository_path).texts(run.workspace)
 

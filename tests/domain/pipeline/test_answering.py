@@ -50,23 +50,23 @@ def test_anything_else_answers_nothing(text: str) -> None:
 def test_approve_goes_on_and_reject_goes_back_with_what_was_said() -> None:
     state = RunState(done=TO_DESIGN, tries={"phase-3b": 1}, approved=["phase-3b"])
     gate = asked(FULL, state)
-    on = answered(FULL, state, gate, "approve", None)
+    on = answered(FULL, state, gate, "approve", None, {})
     assert (on.done, on.answers, on.feedback) == ([*TO_DESIGN, "checkpoint-a"], {"checkpoint-a": "approve"}, None)
-    back = answered(FULL, state, gate, "reject", "smaller steps")
+    back = answered(FULL, state, gate, "reject", "smaller steps", {})
     assert (back.done, back.approved, back.tries, back.feedback) == (["phase-1", "phase-2"], [], {}, "smaller steps")
 
 
 def test_what_was_said_before_is_kept_until_an_agent_has_heard_it() -> None:
     state = RunState(done=TO_DESIGN, feedback="mind the clock")
-    assert answered(FULL, state, asked(FULL, state), "approve", None).feedback == "mind the clock"
-    assert answered(FULL, state, asked(FULL, state), "approve", "and the disk").feedback == "and the disk"
+    assert answered(FULL, state, asked(FULL, state), "approve", None, {}).feedback == "mind the clock"
+    assert answered(FULL, state, asked(FULL, state), "approve", "and the disk", {}).feedback == "and the disk"
 
 
 @pytest.mark.parametrize("answer", ["yes", "", "APPROVE", "post", "done"])
 def test_a_word_that_is_no_option_opens_nothing(answer: str) -> None:
     state = RunState(done=TO_DESIGN)
     with pytest.raises(InvalidParams):
-        answered(FULL, state, asked(FULL, state), answer, None)
+        answered(FULL, state, asked(FULL, state), answer, None, {})
 
 
 def with_tasks(text: str, **changes: object) -> RunState:
@@ -87,23 +87,23 @@ def test_every_question_understands_abandon_and_an_abandoned_run_stays_abandoned
     for state in states:
         gate = asked(FULL, state)
         assert gate.type in ("checkpoint", "human_gate"), gate
-        over = answered(FULL, state, gate, "abandon", None)
+        over = answered(FULL, state, gate, "abandon", None, {})
         assert decide(FULL, over, Facts(), {}) == Action(type="done", abandoned=True)
         for word in (*gate.options, "abandon"):
             with pytest.raises(IllegalTransition, match="the run is abandoned"):
-                answered(FULL, over, gate, word, None)
+                answered(FULL, over, gate, word, None, {})
 
 
 def test_a_gate_is_answered_once_and_not_before_its_turn() -> None:
     state = RunState(done=TO_DESIGN)
     gate = asked(FULL, state)
-    after = answered(FULL, state, gate, "approve", None)
+    after = answered(FULL, state, gate, "approve", None, {})
     for word in ("approve", "reject"):
         with pytest.raises(IllegalTransition, match="answered before"):
-            answered(FULL, after, gate, word, None)
+            answered(FULL, after, gate, word, None, {})
     later = Action(type="checkpoint", phase="checkpoint-b", gate="checkpoint-b", options=["approve", "reject"])
     with pytest.raises(IllegalTransition, match="phase-4 comes before it"):
-        answered(FULL, after, later, "approve", None)
+        answered(FULL, after, later, "approve", None, {})
 
 
 def test_an_agents_action_is_no_question() -> None:
@@ -112,25 +112,25 @@ def test_an_agents_action_is_no_question() -> None:
     review = asked(FULL, state)
     assert (review.type, review.phase) == ("spawn_agent", "phase-3b")
     with pytest.raises(IllegalTransition, match="not a question"):
-        answered(FULL, state, msgspec.structs.replace(review, options=["approve"]), "approve", None)
+        answered(FULL, state, msgspec.structs.replace(review, options=["approve"]), "approve", None, {})
 
 
 def test_skipped_is_not_done_and_both_go_on() -> None:
     state = with_tasks("## Task 1: a\nmode: human_gate\n## Task 2: b\ndepends_on: [1]\n")
     gate = asked(FULL, state)
     assert (gate.type, gate.options, gate.tasks) == ("human_gate", ["done", "skip", "abandon"], [1])
-    skipped = answered(FULL, state, gate, "skip", None).task(1)
-    done = answered(FULL, state, gate, "done", None).task(1)
+    skipped = answered(FULL, state, gate, "skip", None, {}).task(1)
+    done = answered(FULL, state, gate, "done", None, {}).task(1)
     assert (skipped.skipped, skipped.implemented, skipped.verdict) == (True, False, None)
     assert (done.skipped, done.implemented, done.verdict) == (False, True, "DONE")
     for answer in ("skip", "done"):
-        assert asked(FULL, answered(FULL, state, gate, answer, None)).tasks == [2]
+        assert asked(FULL, answered(FULL, state, gate, answer, None, {})).tasks == [2]
 
 
 def test_a_list_of_nothing_but_a_persons_tasks_has_nothing_to_review() -> None:
     state = with_tasks("## Task 1: a\nmode: human_gate\n## Task 2: b\nmode: human_gate\n")
     for answer in ("done", "skip"):
-        state = answered(FULL, state, asked(FULL, state), answer, None)
+        state = answered(FULL, state, asked(FULL, state), answer, None, {})
     assert state.done[-1] == "phase-5"
     assert asked(FULL, state).phase == "phase-7"
 
@@ -140,9 +140,9 @@ def test_a_task_that_was_sent_back_too_often_is_a_persons_to_decide() -> None:
     state = state.with_task(type(state.tasks[0])(number=1, title="a", mode="sequential", retries=2))
     gate = asked(FULL, state)
     assert (gate.gate, gate.tasks, gate.shows) == ("task-1-limit", [1], "review-1.md")
-    again = answered(FULL, state, gate, "reject", "use the old one")
+    again = answered(FULL, state, gate, "reject", "use the old one", {})
     assert (again.task(1).retries, again.task(1).implemented, again.feedback) == (0, False, "use the old one")
-    accepted = answered(FULL, state, gate, "approve", None)
+    accepted = answered(FULL, state, gate, "approve", None, {})
     assert (accepted.task(1).verdict, accepted.task(1).implemented) == ("ACCEPTED", True)
     assert asked(FULL, accepted).tasks == [2]
 
@@ -151,11 +151,11 @@ def test_a_review_at_its_limit_is_passed_or_begun_anew_by_a_person() -> None:
     state = RunState(done=TO_DESIGN[:-1], tries={"phase-3b": 2}, unread={"phase-3b": 1})
     gate = asked(FULL, state)
     assert gate.gate == "phase-3b-limit"
-    passed = answered(FULL, state, gate, "approve", None)
+    passed = answered(FULL, state, gate, "approve", None, {})
     assert passed.done == TO_DESIGN
     assert passed.approved == [], "a person let it pass, the review did not: --auto opens nothing after it"
     assert not asked(FULL, passed, auto=True).automatic
-    back = answered(FULL, state, gate, "reject", None)
+    back = answered(FULL, state, gate, "reject", None, {})
     assert (back.done, back.tries, back.unread) == (["phase-1", "phase-2"], {}, {})
 
 
@@ -163,7 +163,7 @@ def test_a_review_that_nobody_can_read_is_asked_for_again_and_the_work_stays() -
     state = RunState(done=TO_DESIGN[:-1], tries={"phase-3b": 1}, unread={"phase-3b": 2})
     gate = asked(FULL, state)
     assert gate.gate == "phase-3b-limit"
-    again = answered(FULL, state, gate, "reject", None)
+    again = answered(FULL, state, gate, "reject", None, {})
     assert (again.done, again.unread) == (TO_DESIGN[:-1], {})
     assert asked(FULL, again).phase == "phase-3b"
 
@@ -174,9 +174,9 @@ def test_a_reader_of_unreadable_code_reviews_keeps_the_work() -> None:
     state = state.but(done=[*TO_TASKS, "phase-5"])
     gate = asked(FULL, state)
     assert gate.gate == "phase-6-limit"
-    again = answered(FULL, state, gate, "reject", None)
+    again = answered(FULL, state, gate, "reject", None, {})
     assert (again.done[-1], again.task(1).implemented, again.unread) == ("phase-5", True, {})
-    assert answered(FULL, state, gate, "approve", None).done[-1] == "phase-6"
+    assert answered(FULL, state, gate, "approve", None, {}).done[-1] == "phase-6"
 
 
 def test_rejecting_after_the_tasks_has_all_of_them_done_again_but_a_persons() -> None:
@@ -192,6 +192,6 @@ def test_rejecting_after_the_tasks_has_all_of_them_done_again_but_a_persons() ->
     a, b = state.tasks
     state = state.with_task(type(a)(number=1, title="a", mode=a.mode, implemented=True, verdict="PASS", retries=1))
     state = state.with_task(type(b)(number=2, title="b", mode=b.mode, implemented=True, verdict="DONE"))
-    again = answered(flow, state, asked(flow, state), "reject", None)
+    again = answered(flow, state, asked(flow, state), "reject", None, {})
     assert (again.task(1).implemented, again.task(1).verdict, again.task(2).implemented) == (False, None, True)
     assert asked(flow, again).tasks == [1]

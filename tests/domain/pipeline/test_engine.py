@@ -94,7 +94,7 @@ class Runner:
             options = action.options if len(self.asked) < 12 else [one for one in action.options if one != "reject"]
             word = self.data.draw(st.sampled_from(options))
             self.asked.append(action.gate or "")
-        self.state = answered(self.flow, self.state, action, word, None, self.files.get(action.shows or ""))
+        self.state = answered(self.flow, self.state, action, word, None, self.files)
 
     def write(self, action: Action) -> None:
         phase = self.flow.phase(action.phase)
@@ -336,7 +336,7 @@ def test_a_task_is_asked_about_only_when_it_is_its_turn() -> None:
     runner.state = runner.state.with_task(msgspec.structs.replace(tasks[0], implemented=True))
     asked = decide(runner.flow, runner.state, runner.facts, runner.files)
     assert asked.gate == "task-2-limit"
-    assert answered(runner.flow, runner.state, asked, "approve", None).task(2).implemented
+    assert answered(runner.flow, runner.state, asked, "approve", None, {}).task(2).implemented
 
 
 @pytest.mark.parametrize(

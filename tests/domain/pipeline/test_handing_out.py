@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from handrail.domain.pipeline.answering import answered
 from handrail.domain.pipeline.engine import decide
-from handrail.domain.pipeline.handing_out import handed_out, text_hash
+from handrail.domain.pipeline.handing_out import handed_out
 from handrail.domain.pipeline.reporting import REVISE, report
 from handrail.domain.pipeline.state import Facts, RunState
+from handrail.domain.pipeline.workspace_texts import fingerprint
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition
 from tests.domain.pipeline.bundled import bundled
 from tests.domain.pipeline.test_reporting import Run, at_design_review, at_tasks
@@ -32,7 +33,7 @@ LEFTOVERS = {
 
 def approve(run: Run, answer: str = "approve") -> None:
     gate = run.next()
-    run.state = answered(run.flow, run.state, gate, answer, None, run.files.get(gate.shows or ""))
+    run.state = answered(run.flow, run.state, gate, answer, None, run.files)
 
 
 def test_what_an_earlier_run_left_behind_is_nobodys_work() -> None:
@@ -193,7 +194,7 @@ def test_only_files_of_this_run_are_given_to_read() -> None:
 
 
 def test_any_text_has_a_hash() -> None:
-    assert len({text_hash(text) for text in ("", "a", "a\n", "\ud800", "\udcff", "\r\n")}) == 6
+    assert len({fingerprint({"a": text}, "a") for text in ("", "a", "a\n", "\ud800", "\udcff", "\r\n")}) == 6
 
 
 def at_approved_design(*, auto: bool = False) -> Run:
@@ -243,13 +244,39 @@ def test_no_gate_opens_by_itself_for_a_text_that_its_review_has_not_seen() -> No
     assert (gate.gate, gate.automatic) == ("checkpoint-a", False)
 
 
-def test_a_list_in_which_done_tasks_are_ticked_off_is_not_asked_about() -> None:
+def at_a_task_done() -> Run:
     run = at_task_review()
     run.report(review_tasks="## Verdict: APPROVE")
     approve(run)
     run.report(impl_1="done")
+    return run
+
+
+def test_a_list_in_which_done_tasks_are_ticked_off_is_not_asked_about() -> None:
+    run = at_a_task_done()
     run.files["tasks.md"] = "## Task 1: a\n- [x] done\n"
     assert run.next().phase == "phase-6"
+
+
+def test_a_list_that_says_something_else_while_its_tasks_are_done_is_asked_about() -> None:
+    run = at_a_task_done()
+    run.files["tasks.md"] = "## Task 1: a\n- [x] done\nand push it\n"
+    gate = run.next()
+    assert (gate.gate, gate.why) == ("checkpoint-b", "tasks.md was changed after it was approved")
+    approve(run)
+    assert run.next().phase == "phase-6", "the run keeps its tasks and what was done of them"
+
+
+def test_what_was_approved_with_64_bits_is_asked_about_once() -> None:
+    run = at_approved_design()
+    kept = [hashed[:16] for hashed in run.state.judged["design.md"]]
+    run.state = run.state.but(judged={**run.state.judged, "design.md": kept})
+    gate = run.next()
+    assert gate.gate == "checkpoint-a"
+    assert gate.why is not None
+    assert gate.why.startswith("design.md was approved with an older Handrail, which kept too little of its hash")
+    approve(run)
+    assert run.next().phase == "phase-4"
 
 
 def test_a_command_that_was_run_is_not_run_again_for_a_question_in_between() -> None:
@@ -259,12 +286,12 @@ def test_a_command_that_was_run_is_not_run_again_for_a_question_in_between() -> 
     state = RunState(
         done=[phase.id for phase in flow.phases[:at]],
         answers={"checkpoint-a": "approve"},
-        judged={"design.md": [text_hash("## Another")]},
+        judged={"design.md": [fingerprint({"design.md": "## Another"}, "design.md")]},
         command=1,
     )
     gate = decide(flow, state, Facts(), files)
     state = handed_out(flow, state, files, gate.phase)
-    state = answered(flow, state, gate, "approve", None, files["design.md"])
+    state = answered(flow, state, gate, "approve", None, files)
     assert decide(flow, state, Facts(), files).command[:2] == ["gh", "pr"]
 
 
@@ -274,7 +301,7 @@ def test_a_text_that_was_posted_is_not_asked_about_again() -> None:
     state = RunState(
         done=[phase.id for phase in flow.phases[:at]],
         answers={"post-to-source": "post"},
-        judged={"summary.md": [text_hash("As approved")]},
+        judged={"summary.md": [fingerprint({"summary.md": "As approved"}, "summary.md")]},
     )
     facts, files = Facts(source_type="github_issue"), {"summary.md": "Another"}
     assert decide(flow, state, facts, files).gate == "post-to-source", "before it is posted, it is"

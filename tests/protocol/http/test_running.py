@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from handrail.protocol.http.connections import Connections
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
 from handrail.protocol.http.running import HEAD_S, _BoundedHead, binding_problem, listening_socket
 
@@ -91,7 +92,7 @@ class Waiting:
         monkeypatch.setattr(loop, "call_later", self._call_later)
         self.line = Line()
         config = uvicorn.Config(app, lifespan="off", ws="none", log_level="critical")
-        self.protocol = _BoundedHead(config, ServerState(), {}, loop)
+        self.protocol = _BoundedHead(config, ServerState(), {}, loop, among=Connections(10))
         self.protocol.connection_made(self.line)
 
     def _call_later(self, delay: float, callback: Callable[[], None], *_: Any) -> asyncio.TimerHandle:

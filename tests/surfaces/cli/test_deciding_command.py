@@ -130,7 +130,7 @@ def test_a_gate_is_shown_and_not_answered(project: Path) -> None:
     told = msgspec.json.decode(run(project, "approve", "--show", "--json").stdout)
     for part in ("Fix the auth timeout", f"{workspace}, at checkpoint-a", f"{workspace}/design.md", "  ## Part"):
         assert part in shown
-    assert f"{told['gate_id']}, content {told['content_hash']}" in shown
+    assert f"  {told['gate_id']}\n  content {told['content_hash']}\n" in shown
     assert (told["text"], told["changed"]) == ("# Text\n\n## Part\n", False)
     assert "waits for you at checkpoint-a" in run(project, "pipeline").stdout
 

@@ -3,12 +3,15 @@ agent; an answer that is not one of the options is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from handrail.domain.pipeline.engine import QUESTIONS, Action, failure_gate, is_sent_back_too_often, ready
 from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.handing_out import accept_file, text_hash
+from handrail.domain.pipeline.handing_out import accept_file
 from handrail.domain.pipeline.state import RunState, all_again, finish
+from handrail.domain.pipeline.workspace_texts import fingerprint, unticked
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 
 ABANDON, REJECT, SKIP = "abandon", "reject", "skip"
@@ -32,11 +35,11 @@ def _no_answer(word: str, options: list[str]) -> InvalidParams:
 
 
 def answered(
-    flow: Flow, state: RunState, gate: Action, answer: str, feedback: str | None, shown: str | None = None
+    flow: Flow, state: RunState, gate: Action, answer: str, feedback: str | None, files: Mapping[str, str]
 ) -> RunState:
     """The run after a gate was answered. Raises if the run is not waiting at this question.
 
-    `shown` is the text of the file the gate shows: approving makes it the accepted text, regardless of who wrote it.
+    Approving makes the document that the gate shows, as it is in `files`, the accepted one, regardless of who wrote it.
     """
     _check_turn(flow, state, gate)
     if answer not in (*gate.options, ABANDON):
@@ -51,7 +54,7 @@ def answered(
     if phase.kind == "gate":
         if answer == REJECT:
             return _with_counts_reset(all_again(flow, state, phase.returns_to or phase.id))
-        state = _with_accepted(state, gate.shows, shown)
+        state = _with_accepted(flow, state, gate.shows, files)
         opened = finish(state.but(answers={**state.answers, phase.id: answer}), phase.id)
         return opened.but(command=state.command)  # a reopened gate may stand between two commands of a phase
     if gate.gate == failure_gate(phase.id):  # a retry repeats the same action, and the same one of several commands
@@ -78,10 +81,12 @@ def asks_to_review_again(phase: Phase, state: RunState) -> bool:
     return phase.kind == "task-reviews" or not is_sent_back_too_often(phase, state)
 
 
-def _with_accepted(state: RunState, name: str | None, text: str | None) -> RunState:
-    if name is None or text_hash(text or "") in state.judged.get(name, [])[-1:]:
+def _with_accepted(flow: Flow, state: RunState, name: str | None, files: Mapping[str, str]) -> RunState:
+    if name is not None and any(phase.plan == name for phase in flow.phases):
+        state = state.but(unticked=unticked(files, name))
+    if name is None or fingerprint(files, name) in state.judged.get(name, [])[-1:]:
         return state
-    return accept_file(state, name, text or "")
+    return accept_file(state, name, files)
 
 
 def meanings(flow: Flow, state: RunState, gate: Action) -> dict[str, str]:

@@ -15,10 +15,11 @@ from handrail.domain.pipeline.budget import spent, stricter
 from handrail.domain.pipeline.documents import judgement_in
 from handrail.domain.pipeline.estimating import Cost
 from handrail.domain.pipeline.flow import NUMBER, Flow, Phase, numbered
-from handrail.domain.pipeline.handing_out import accept_file, task_states, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, task_states
 from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, learn
 from handrail.domain.pipeline.run import FOR_PEOPLE, PipelineRun
 from handrail.domain.pipeline.state import Facts, RunState, TaskState, finish, is_left_out, outputs_of
+from handrail.domain.pipeline.workspace_texts import fingerprint
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.nearest import did_you_mean, nearest
@@ -181,12 +182,12 @@ def state_from(flow: Flow, facts: Facts, files: Mapping[str, str], phase_id: str
     _check_there([*plain, *([plan] if doing in before and plan is not None else [])], files, phase_id)
     if plan is not None and (doing in before or plan in plain):
         tasks = [_task_after_phases(task, before, facts) for task in task_states(files[plan], plan)]
-        state = state.but(tasks=tasks, plan=text_hash(files[plan]))
+        state = state.but(tasks=tasks, plan=fingerprint(files, plan))
     written = [*plain, *_task_files(before, state.tasks)]
     _check_there(written, files, phase_id)
     _check_passed(before, state, files, phase_id)
     for name in written:
-        state = accept_file(state, name, files[name])
+        state = accept_file(state, name, files)
     left = any(not task.implemented for task in state.tasks)  # tasks for people, or none was started
     given = [phase.id for phase in before if phase is not doing or not left]
     for phase_given in given:

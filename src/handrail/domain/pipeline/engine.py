@@ -13,7 +13,15 @@ import msgspec
 
 from handrail.domain.pipeline.flow import NUMBER, Flow, Phase, numbered
 from handrail.domain.pipeline.handing_out import reopened, settled
-from handrail.domain.pipeline.state import Facts, RunState, TaskState, is_left_out, present_phase, unreviewed
+from handrail.domain.pipeline.state import (
+    Facts,
+    RunState,
+    TaskState,
+    is_left_out,
+    outputs_of,
+    present_phase,
+    unreviewed,
+)
 
 UNREADABLE_TRIES = 2
 """Reviews without a readable verdict before a person is asked."""
@@ -50,6 +58,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The gate's name."""
     shows: str | None = None
     """The file shown at the gate."""
+    about: list[str] = []
+    """Files that are not shown at the gate, but that its answer accepts: the work that a review is of."""
     why: str | None = None
     """The question put to a person, if there is more to it than approving a file."""
     options: list[str] = []
@@ -103,7 +113,7 @@ def _turn_of(flow: Flow, state: RunState, facts: Facts, phase: Phase, files: Map
         case "agent":
             return _spawn(flow, state, facts, phase, files)
         case "review":
-            return _limit(phase, state) or _spawn(flow, state, facts, phase, files)
+            return _limit(flow, phase, state) or _spawn(flow, state, facts, phase, files)
         case "gate":
             return _gate(phase, state, facts)
         case "tasks":
@@ -184,7 +194,7 @@ def is_sent_back_too_often(phase: Phase, state: RunState) -> bool:
     return state.tries.get(phase.id, 0) > phase.retries
 
 
-def _limit(phase: Phase, state: RunState) -> Action | None:
+def _limit(flow: Flow, phase: Phase, state: RunState) -> Action | None:
     """The question to a person, if agents have tried often enough."""
     tries, unread = state.tries.get(phase.id, 0), state.unread.get(phase.id, 0)
     if is_sent_back_too_often(phase, state):
@@ -198,6 +208,7 @@ def _limit(phase: Phase, state: RunState) -> Action | None:
         phase=phase.id,
         gate=f"{phase.id}-limit",
         shows=phase.output,
+        about=outputs_of(flow.phase(phase.revises), state) if phase.revises is not None else [],
         why=why,
         options=list(LIMIT_OPTIONS),
     )
@@ -262,6 +273,7 @@ def _task_limit(flow: Flow, state: RunState, facts: Facts, phase: Phase) -> Acti
                 phase=phase.id,
                 gate=f"task-{task.number}-limit",
                 shows=review.output_for(task.number),
+                about=[phase.output_for(task.number)] if phase.output is not None else [],
                 tasks=[task.number],
                 why=f"Task {task.number} ({task.title}) was sent back {task.retries} times.",
                 options=list(LIMIT_OPTIONS),
@@ -271,7 +283,7 @@ def _task_limit(flow: Flow, state: RunState, facts: Facts, phase: Phase) -> Acti
 
 def _task_review(flow: Flow, state: RunState, facts: Facts, phase: Phase, files: Mapping[str, str]) -> Action:
     waiting = tuple(unreviewed(state))
-    return _limit(phase, state) or _spawn(flow, state, facts, phase, files, waiting)
+    return _limit(flow, phase, state) or _spawn(flow, state, facts, phase, files, waiting)
 
 
 def _exec(phase: Phase, state: RunState) -> Action:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate, answered_gate, new_gate
-from handrail.domain.pipeline.answering import ABANDON, split_answer
+from handrail.domain.pipeline.answering import ABANDON, REJECT, split_answer
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.workspace_texts import UNREAD, fingerprint
 from handrail.kernel.clock import iso_time
 from handrail.kernel.errors import IllegalTransition, NotAllowed
 from handrail.kernel.ledger import Actor
@@ -20,7 +21,6 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 DECISION = "decision"
-HASH_DIGITS = 32
 
 
 class Answer(NamedTuple):
@@ -106,6 +106,7 @@ def answer_of(
     word, feedback = split_answer(answer.text, gate.options)
     _check_new(gate, handed_out, word, answer)
     check_shown(gate, handed_out, files)
+    check_readable(handed_out, files, word)
     settle(unit, gate, word, feedback, unit.actor)
     return Decided(word, feedback)
 
@@ -141,14 +142,29 @@ def check_shown(gate: Gate, handed_out: Action, files: Mapping[str, str]) -> Non
     """Refuses an answer if what was shown has changed since."""
     if _content(handed_out, files) != gate.content_hash:
         raise IllegalTransition(
-            f"{handed_out.shows or gate.question} was changed since it was shown",
+            f"{' or '.join((handed_out.shows or gate.question, *handed_out.about))} was changed since it was shown",
             hint="call pipeline_next_action without user_response to see it as it is now",
             gate_id=gate.id,
         )
 
 
+def check_readable(handed_out: Action, files: Mapping[str, str], word: str) -> None:
+    """Refuses to go on with a document that nobody can have read."""
+    name = handed_out.shows
+    if name is not None and word not in (REJECT, ABANDON) and fingerprint(files, name) == UNREAD:
+        raise IllegalTransition(
+            f"{name} cannot be read whole, so there is nothing to answer {word} to",
+            hint="`reject` has it written again; a document is a file that can be read, with at most 2 MiB",
+        )
+
+
 def _content(action: Action, files: Mapping[str, str]) -> str:
-    """A hash of what an answer applies to. Longer than the hashes that only tell texts apart, because the author of the
-    document may be the one trying to get a different text approved."""
-    shown = f"{action.why or ''}\n{files.get(action.shows or '', '')}"
-    return hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
+    """A hash of what an answer applies to: the reason, and the bytes of the document and of what that is about. The
+    author of the document may be the one trying to get a different one approved."""
+    named = [name for name in (action.shows, *action.about) if name is not None]
+    parts = (action.why or "", *(part for name in named for part in (name, fingerprint(files, name))))
+    hashed = hashlib.sha256()
+    for part in parts:  # each with its length: no two lists of parts are the same bytes
+        raw = part.encode("utf-8", "surrogatepass")
+        hashed.update(b"%d:" % len(raw) + raw)
+    return hashed.hexdigest()

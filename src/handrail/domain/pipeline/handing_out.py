@@ -3,17 +3,13 @@ and a document changed after a person approved it needs approval again. Pure."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 from handrail.domain.pipeline.documents import tasks_in
 from handrail.domain.pipeline.flow import Flow, Phase, numbered
 from handrail.domain.pipeline.state import RunState, TaskState, back_to, with_reason
+from handrail.domain.pipeline.workspace_texts import fingerprint, is_accepted, is_short, unticked, was_there
 from handrail.kernel.errors import InvalidPlan
-
-
-def text_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def handed_out(
@@ -29,18 +25,17 @@ def handed_out(
     if output is None:
         return state
     names = [numbered(output, number) for number in tasks] or [output]
-    return state.but(before={**{name: text_hash(files.get(name, "")) for name in names}, **state.before})
+    return state.but(before={**{name: fingerprint(files, name) for name in names}, **state.before})
 
 
-def is_old(state: RunState, name: str, text: str) -> bool:
-    """Whether this text existed before the work was handed out, or was already acted on."""
-    found = text_hash(text)
-    return state.before.get(name) == found or found in state.judged.get(name, ())
+def is_old(state: RunState, name: str, files: Mapping[str, str]) -> bool:
+    """Whether a file is as it was before the work was handed out, or was already acted on."""
+    return was_there((state.before.get(name, ""), *state.judged.get(name, ())), fingerprint(files, name))
 
 
-def accept_file(state: RunState, name: str, text: str) -> RunState:
+def accept_file(state: RunState, name: str, files: Mapping[str, str]) -> RunState:
     """The run after a file was accepted as the result of an action."""
-    judged = {**state.judged, name: [*state.judged.get(name, ()), text_hash(text)]}
+    judged = {**state.judged, name: [*state.judged.get(name, ()), fingerprint(files, name)]}
     return state.but(judged=judged, before={file: old for file, old in state.before.items() if file != name})
 
 
@@ -72,14 +67,14 @@ def settled(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
     earlier = flow.phases[: flow.position(doing.id)]
     writer = next((phase for phase in earlier if phase.output == doing.plan and phase.id in state.done), None)
     text = files.get(doing.plan or "", "")
-    if writer is None or text_hash(text) == state.plan:
+    if writer is None or is_accepted(state.plan, fingerprint(files, doing.plan or "")):
         return state
     try:
         tasks = task_states(text, doing.plan or "")
     except InvalidPlan as problem:
         return back_to(flow, state, writer.id).but(again={**state.again, writer.id: problem.message})
     again = flow.phases[flow.position(writer.id) + 1]
-    return back_to(flow, state, again.id).but(tasks=tasks, plan=text_hash(text))
+    return back_to(flow, state, again.id).but(tasks=tasks, plan=fingerprint(files, doing.plan or ""))
 
 
 def reopened(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
@@ -90,15 +85,22 @@ def reopened(flow: Flow, state: RunState, files: Mapping[str, str]) -> RunState:
     for gate in flow.phases:
         if _approved_another(flow, state, gate, files):
             done = [phase for phase in state.done if phase != gate.id]
-            state = with_reason(state.but(done=done), gate.id, f"{gate.shows} was changed after it was approved")
+            state = with_reason(state.but(done=done), gate.id, _why_again(state, gate.shows or "", files))
     return state
+
+
+def _why_again(state: RunState, name: str, files: Mapping[str, str]) -> str:
+    known = state.judged[name][-1]
+    if is_short(known) and was_there((known,), fingerprint(files, name)):
+        return f"{name} was approved with an older Handrail, which kept too little of its hash to tell it from another"
+    return f"{name} was changed after it was approved"
 
 
 def _approved_another(flow: Flow, state: RunState, gate: Phase, files: Mapping[str, str]) -> bool:
     """Whether this gate was opened for a text that differs from the current one.
 
-    The task list is exempt once tasks are under way: agents tick off finished tasks in it, and by then the state holds
-    the tasks. So is a file that a later phase writes: it is meant to change.
+    In the task list agents tick off finished tasks: that alone does not count as a change. A file that a later phase
+    writes is exempt: it is meant to change.
     """
     name = gate.shows
     if gate.kind != "gate" or name is None or gate.id not in state.done:
@@ -108,9 +110,11 @@ def _approved_another(flow: Flow, state: RunState, gate: Phase, files: Mapping[s
     if any(gate.id in phase.after_answer and phase.id in state.done for phase in flow.phases):
         return False  # what the answer let happen has happened: a comment is posted with the text of then
     later = flow.phases[flow.position(gate.id) :]
-    if any(name in (phase.output, phase.plan) for phase in later):
+    if any(phase.output == name for phase in later):
         return False
-    return text_hash(files.get(name, "")) != state.judged[name][-1]
+    if any(phase.plan == name for phase in later):
+        return not is_accepted(state.unticked, unticked(files, name))
+    return not is_accepted(state.judged[name][-1], fingerprint(files, name))
 
 
 def _is_begun(task: TaskState) -> bool:

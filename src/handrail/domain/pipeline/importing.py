@@ -18,7 +18,7 @@ from handrail.domain.pipeline.asking import SOURCES, Flags, slug
 from handrail.domain.pipeline.beginning import check_phase, new_workflow, own_limits
 from handrail.domain.pipeline.budget import check_limits
 from handrail.domain.pipeline.flow import BY_TASK, Flow, Phase, read_flow
-from handrail.domain.pipeline.handing_out import task_states, text_hash
+from handrail.domain.pipeline.handing_out import task_states
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.state import (
     Facts,
@@ -29,6 +29,7 @@ from handrail.domain.pipeline.state import (
     outputs_of,
     present_phase,
 )
+from handrail.domain.pipeline.workspace_texts import fingerprint, is_accepted
 from handrail.kernel.errors import InvalidFlow, InvalidParams, InvalidPlan
 from handrail.kernel.records import UnitOfWork
 
@@ -319,7 +320,7 @@ def _changed_document(phase: Phase, flow: Flow, state: RunState, files: Mapping[
         return None
     plans = [one.plan for one in flow.phases if one.kind == "tasks" and state.plan is not None]
     for name in outputs_of(phase, state):
-        read_from = name in plans and name in files and text_hash(files[name]) == state.plan
+        read_from = name in plans and name in files and is_accepted(state.plan, fingerprint(files, name))
         if not read_from and not _is_accepted(name, state, files):
             return name
     return None
@@ -331,7 +332,7 @@ def _why(name: str, files: Mapping[str, str]) -> str:
 
 def _is_accepted(name: str, state: RunState, files: Mapping[str, str]) -> bool:
     accepted = state.judged.get(name, [])
-    return bool(accepted) and name in files and text_hash(files[name]) == accepted[-1]
+    return bool(accepted) and name in files and is_accepted(accepted[-1], fingerprint(files, name))
 
 
 def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> tuple[RunState, list[Setback]]:
@@ -344,7 +345,7 @@ def _with_tasks(flow: Flow, state: RunState, files: Mapping[str, str]) -> tuple[
         listed = task_states(files.get(plan, ""), plan)
     except InvalidPlan:
         listed = []
-    if not listed or text_hash(files[plan]) != state.plan:
+    if not listed or not is_accepted(state.plan, fingerprint(files, plan)):
         writers = [phase.id for phase in flow.phases if phase.output == plan and phase.id in state.done]
         first = (*writers, doing.id)[0]
         again = all_again(flow, state, first)

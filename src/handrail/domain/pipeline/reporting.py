@@ -11,7 +11,7 @@ import msgspec
 from handrail.domain.pipeline.documents import Finding, findings_in, judgement_in
 from handrail.domain.pipeline.engine import one_task_list, ready
 from handrail.domain.pipeline.flow import Flow, Phase
-from handrail.domain.pipeline.handing_out import accept_file, is_old, settled, task_states, text_hash
+from handrail.domain.pipeline.handing_out import accept_file, is_old, settled, task_states
 from handrail.domain.pipeline.state import (
     Facts,
     RunState,
@@ -25,6 +25,7 @@ from handrail.domain.pipeline.state import (
     unreviewed,
     with_reason,
 )
+from handrail.domain.pipeline.workspace_texts import fingerprint
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition
 
 PROCEED, REVISE, CONTINUE = "proceed", "revision_required", "setup_continue"
@@ -124,7 +125,7 @@ def _text(phase: Phase, name: str, files: Mapping[str, str]) -> str:
 def _report_document(flow: Flow, state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
     name = phase.output or ""
     text = _text(phase, name, files)
-    if is_old(state, name, text):
+    if is_old(state, name, files):
         raise ArtefactMissing(
             f"{name} is what it was before {phase.id} was handed out",
             hint="write it anew, if only to say in it what was looked at again; then report again",
@@ -138,9 +139,9 @@ def _report_document(flow: Flow, state: RunState, phase: Phase, files: Mapping[s
             phase=phase.id,
             file=name,
         )
-    state = finish(accept_file(state, name, text), phase.id)
+    state = finish(accept_file(state, name, files), phase.id)
     if any(other.kind == "tasks" and other.plan == name for other in flow.phases):
-        state = state.but(tasks=task_states(text, name), plan=text_hash(text))
+        state = state.but(tasks=task_states(text, name), plan=fingerprint(files, name))
     return Reported(state, PROCEED, name)
 
 
@@ -148,7 +149,7 @@ def _report_review(flow: Flow, state: RunState, phase: Phase, files: Mapping[str
     name = phase.output or ""
     text = _text(phase, name, files)
     verdict, problem = judgement_in(text, phase.passes, phase.fails)
-    if verdict is None or is_old(state, name, text):
+    if verdict is None or is_old(state, name, files):
         unread = f"{name} has no readable verdict: {problem}"
         why = f"{name} is no new review: it was there before" if verdict else unread
         counted = {**state.unread, phase.id: state.unread.get(phase.id, 0) + 1}
@@ -156,7 +157,7 @@ def _report_review(flow: Flow, state: RunState, phase: Phase, files: Mapping[str
         warning = f"{why}; it needs one line such as: ## Verdict: {phase.passes[0]} (one of {expected})"
         return Reported(state.but(unread=counted), REVISE, name, warning=warning)
     found = tuple(findings_in(text))
-    state = accept_file(state, name, text).but(unread={**state.unread, phase.id: 0})
+    state = accept_file(state, name, files).but(unread={**state.unread, phase.id: 0})
     if verdict in phase.passes:
         return Reported(
             finish(state.but(approved=[*state.approved, phase.id]), phase.id), PROCEED, name, verdict, found
@@ -178,7 +179,7 @@ def _report_task_list(state: RunState, phase: Phase, files: Mapping[str, str]) -
             phase=phase.id,
             file=name,
         )
-    return Reported(state.but(tasks=task_states(text, name), plan=text_hash(text)), CONTINUE, name)
+    return Reported(state.but(tasks=task_states(text, name), plan=fingerprint(files, name)), CONTINUE, name)
 
 
 def _report_implementation(state: RunState, phase: Phase, files: Mapping[str, str]) -> Reported:
@@ -188,10 +189,10 @@ def _report_implementation(state: RunState, phase: Phase, files: Mapping[str, st
     written: list[str] = []
     for number, name in awaited.items():
         text = files.get(name, "")
-        if text.strip() and not is_old(state, name, text):
+        if text.strip() and not is_old(state, name, files):
             written.append(name)
             done = msgspec.structs.replace(state.task(number), implemented=True, verdict=None)
-            state = accept_file(state.with_task(done), name, text)
+            state = accept_file(state.with_task(done), name, files)
     if not written:
         raise ArtefactMissing(
             f"{phase.id} has written none of {', '.join(list(awaited.values())[:10])}",
@@ -218,13 +219,13 @@ def _report_task_reviews(flow: Flow, state: RunState, phase: Phase, files: Mappi
         name = phase.output_for(task.number)
         text = files.get(name, "")
         verdict, problem = judgement_in(text, phase.passes, phase.fails)
-        if not text.strip() or verdict is None or is_old(state, name, text):
+        if not text.strip() or verdict is None or is_old(state, name, files):
             unclear.append(f"{name} ({problem})" if text.strip() and problem else name)
             continue
         read.append(name)
         verdicts.append(verdict)
         found += findings_in(text)
-        state = accept_file(state.with_task(_with_verdict(task, verdict, passed=verdict in phase.passes)), name, text)
+        state = accept_file(state.with_task(_with_verdict(task, verdict, passed=verdict in phase.passes)), name, files)
     if unclear:
         state = state.but(unread={**state.unread, phase.id: state.unread.get(phase.id, 0) + 1})
     else:

@@ -18,7 +18,15 @@ from handrail.domain.pipeline.answering import answered, split_answer
 from handrail.domain.pipeline.budget import exceeded, spent, warning_about
 from handrail.domain.pipeline.engine import PAUSED, QUESTIONS, Action, decide
 from handrail.domain.pipeline.flow import Flow
-from handrail.domain.pipeline.gatekeeping import Answer, answer_of, asked_gate, check_shown, settle, withdraw_open
+from handrail.domain.pipeline.gatekeeping import (
+    Answer,
+    answer_of,
+    asked_gate,
+    check_readable,
+    check_shown,
+    settle,
+    withdraw_open,
+)
 from handrail.domain.pipeline.learning import friction_of
 from handrail.domain.pipeline.reporting import Reported, fail, refused, report
 from handrail.domain.pipeline.run import PipelineRun
@@ -151,8 +159,8 @@ def take_turn(
         said.append(decided.known)
         if not decided.known:
             assert handed_out is not None, "an answer was to something"
-            word, shown = decided.word, files.get(handed_out.shows or "")
-            state = answered(flow, state, handed_out, word, decided.feedback, shown)
+            word = decided.word
+            state = answered(flow, state, handed_out, word, decided.feedback, files)
     run = _with_lessons(unit, run, reported, files)
     still = handed_out if reported is None and word is None else None
     action, state = _open_gates(unit, run, flow, state, facts_of(unit, run, rules), files)
@@ -288,9 +296,9 @@ def answer_gate(unit: UnitOfWork, gate: Gate, word: str, feedback: str | None, f
     check_goes_on(unit, run)
     answer, _ = split_answer(word, gate.options)
     check_shown(gate, handed_out, files)
+    check_readable(handed_out, files, answer)
     settle(unit, gate, answer, feedback, unit.actor)
-    shown = files.get(handed_out.shows or "")
-    state = answered(run.flow_followed(), run.run_state(), handed_out, answer, feedback, shown)
+    state = answered(run.flow_followed(), run.run_state(), handed_out, answer, feedback, files)
     return keep(unit, run, state, None)
 
 
@@ -304,7 +312,7 @@ def _open_gates(
             return action, state
         gate = asked_gate(unit, run, action, files)
         settle(unit, gate, action.options[0], None, HANDRAIL)
-        state = answered(flow, state, action, action.options[0], None, files.get(action.shows or ""))
+        state = answered(flow, state, action, action.options[0], None, files)
     raise AssertionError("more gates open by themselves than any flow has")
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from handrail.domain.pipeline.workspace_texts import WorkspaceTexts
+
 
 class Specs(Protocol):
     """The folders of all runs of one repository. Paths are relative to it and stay below `.specs/`."""
 
-    def texts(self, workspace: str) -> dict[str, str]:
+    def texts(self, workspace: str) -> WorkspaceTexts:
         """Every Markdown file of a workspace by name; empty if the folder does not exist."""
         ...
 
-    def write(self, workspace: str, name: str, text: str) -> None:
+    def write(self, workspace: str, name: str, text: str | bytes) -> None:
         """Writes one file, completely or not at all."""
         ...
 

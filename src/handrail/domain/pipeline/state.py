@@ -74,6 +74,8 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     tasks: list[TaskState] = []
     plan: str | None = None
     """The hash of the text the tasks were read from."""
+    unticked: str | None = None
+    """The hash of the task list that was approved, without its ticks."""
     command: int = 0
     """How many commands of the current phase have been run."""
     feedback: str | None = None

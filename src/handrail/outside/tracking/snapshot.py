@@ -259,8 +259,9 @@ def ignore_rules(repository: Repository) -> str:
     """A fingerprint of the ignore rules that are not files of the tree."""
     digest = hashlib.sha256()
     for file in (f"{repository.common_dir}/info/exclude", repository.excludes_file):
-        digest.update(_small_file(file) + b"\0")
-    return digest.hexdigest()[:16]
+        rules = _small_file(file)
+        digest.update(b"%d:" % len(rules) + rules)
+    return digest.hexdigest()
 
 
 def _small_file(file: str) -> bytes:
@@ -291,4 +292,4 @@ def reflog_end(git_dir: str) -> tuple[int, str]:
 def log_line_print(content: bytes) -> str:
     """A fingerprint of the last line."""
     last = content.rstrip(b"\n").rpartition(b"\n")[2]
-    return hashlib.sha256(last).hexdigest()[:16] if last else ""
+    return hashlib.sha256(last).hexdigest() if last else ""

@@ -18,6 +18,7 @@ import msgspec
 from handrail.protocol.answering import answer
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.http.admission import Admission, Found
+from handrail.protocol.http.connections import welcome
 from handrail.protocol.http.delivery import Delivery, Reader, stateless_status
 from handrail.protocol.http.guard import Guard, Principal, Rejection
 from handrail.protocol.http.headers import check_headers, headers_of
@@ -125,6 +126,7 @@ class HttpEndpoint:
         if isinstance(admitted, Rejection):
             await reply.refuse(admitted.status, admitted.reason, admitted.headers)
             return
+        welcome(scope)
         whole = admitted is None or admitted.may_write
         server = (self._server_for if whole else self._read_only_server_for)(scope["path"])
         if server is None:

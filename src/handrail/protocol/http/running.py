@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from handrail.protocol.http.connections import WELCOME, Connections, room_for_connections
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard
 
 GRACE_S = 3
@@ -51,28 +53,46 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 class _BoundedHead(HttpToolsProtocol):
-    """uvicorn's protocol with limits on the size and arrival time of a request's head, which uvicorn lacks: without
-    them a client that connects and never sends a request would keep its connection forever."""
+    """uvicorn's protocol with limits on the number of connections, and on the size and arrival time of a request's
+    head, which uvicorn lacks: without them a client that connects and never sends a request would keep its connection
+    forever."""
 
     _head_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
 
+    def __init__(self, *arguments: Any, among: Connections, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._among = among
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._expect_a_head()
+        self._among.open(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._among.close(self)
         self._expect_nothing()
         super().connection_lost(exc)
+
+    def give_way(self) -> None:
+        """Ends the connection at once: somebody else needs the place."""
+        self.transport.abort()
 
     def on_message_begin(self) -> None:
         self._head_bytes = 0
         super().on_message_begin()
+        self.scope["state"][WELCOME] = lambda: self._among.welcome(self)
 
     def on_headers_complete(self) -> None:
         self._head_bytes = -1
         self._expect_nothing()
+        self._among.ask(self)
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        if not self.pipeline:
+            self._among.rest(self)
+        super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
         before = self._head_bytes
@@ -81,6 +101,7 @@ class _BoundedHead(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:
                 self.transport.close()
+            self._among.add_to_head(self, len(data))
         # uvicorn's types do not say so, but before the first request there is no cycle.
         if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]
             self._expect_a_head()  # nobody is being answered: this is a head, or an unread rest of a body
@@ -139,12 +160,12 @@ def serve_http(served: Served, bound: socket.socket, *, when_ready: Callable[[],
     """Serves until SIGTERM or SIGINT; returns the exit code."""
     config = uvicorn.Config(
         served,
-        http=_BoundedHead,
+        http=functools.partial(_BoundedHead, among=Connections(room_for_connections())),  # type: ignore[arg-type]
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         ws="none",
         lifespan="off",
         access_log=False,
-        log_level="warning",
+        log_level="error",  # its warnings are lines that any stranger could make, as many as they like
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

@@ -97,7 +97,8 @@ def asked_lines(asked: Asked, room: int) -> Iterator[str]:
     gate = asked.gate
     yield bold(fit(asked.run.title, room))
     yield from wrapped(f"{asked.run.workspace}, at {gate.question} ({asked.label})", room, INDENT)
-    yield from (dim(line) for line in wrapped(f"{gate.id}, content {gate.content_hash}", room, INDENT))
+    for told in (gate.id, f"content {gate.content_hash}"):
+        yield from (dim(line) for line in wrapped(told, room, INDENT))
     yield from wrapped(asked.why or "", room, INDENT)
     if asked.path is not None:
         yield ""

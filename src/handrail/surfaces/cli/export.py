@@ -7,7 +7,6 @@ replaced unless that is asked for.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import common_options, typed_text
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant_or_open
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_document, echo_json, is_terminal
 from handrail.surfaces.report.making import report_data, report_html, report_markdown
 
 NAME = 60
@@ -92,9 +91,9 @@ def export(
     """
     chosen = form or _form_of(output) or ("json" if as_json else "html")
     made = in_one_look(root, options, lambda call: _export_as(call, workflow, chosen, whole=options["whole"]))
-    target = output or (Path(f"{_file_name(made.name)}.html") if chosen == "html" and _is_terminal() else None)
+    target = output or (Path(f"{_file_name(made.name)}.html") if chosen == "html" and is_terminal() else None)
     if target is None or str(target) == "-":
-        click.echo(_harmless(made.text) if _is_terminal() else made.text, nl=False, color=True)
+        echo_document(made.text)
         if made.remark:
             click.echo(made.remark, err=True)
         return
@@ -119,15 +118,6 @@ def _form_of(output: Path | None) -> str | None:
             hint=f"say which it is with --format: {', '.join(FORMATS)}; or use an ending: {', '.join(ENDINGS)}",
         )
     return ENDINGS.get(ending)
-
-
-def _is_terminal() -> bool:
-    return sys.stdout.isatty()
-
-
-def _harmless(text: str) -> str:
-    """A document as a terminal may have it: what would steer it is shown as a sign."""
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else "\ufffd" for sign in text)
 
 
 def _export_as(call: Call, workflow: str | None, form: str, *, whole: bool) -> Made:

@@ -94,7 +94,7 @@ def pre_tool_use(refuse: bool, **store: Any) -> None:
     if answer is not None:
         import msgspec  # noqa: PLC0415 - only where there is something to say
 
-        click.echo(msgspec.json.encode(answer))
+        click.echo(msgspec.json.encode(answer).decode())
 
 
 def answer_to(given: bytes, *, refuse: bool, **store: Any) -> dict[str, Any] | None:

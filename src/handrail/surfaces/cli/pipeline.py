@@ -15,6 +15,7 @@ from handrail.domain.pipeline.importing import Imported, imported_run
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.running import run_at
 from handrail.domain.pipeline.steering import Going, abandon_run, fork_run, name_in, pause_run
+from handrail.domain.pipeline.workspace_texts import document_bytes
 from handrail.kernel.errors import InvalidParams, NotAllowed, RunNotFound
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
@@ -192,7 +193,7 @@ def _fork(call: Call, workspace: str, phase: str, name: str | None, chosen: list
     place, files = chosen[0], specs.texts(run.workspace)
     forked = fork_run(call.work, run, files, phase, place)
     for document in forked.documents:
-        specs.write(place, document, files[document])
+        specs.write(place, document, document_bytes(files, document))
     specs.write(place, STATE_FILE, state_json(forked.run))
     return {
         "workspace": place,

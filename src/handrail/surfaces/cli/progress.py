@@ -12,7 +12,10 @@ import click
 
 from handrail.surfaces.cli.colour import colour_wanted
 from handrail.surfaces.cli.columns import bar, columns, fit
+from handrail.surfaces.cli.terminal import steer
 
+CLEAR = "\r\x1b[K"
+"""Goes to the beginning of the line and empties it."""
 OFTEN_S = 0.1
 """Seconds between two updates: more often only costs time."""
 
@@ -30,13 +33,15 @@ def progress(label: str, total: int | None = None, *, quiet: bool = False) -> It
         now = time.monotonic()
         if now - drawn >= OFTEN_S:
             drawn = now
-            click.echo("\r\x1b[K" + line(label, done, total), nl=False, file=sys.stderr)
+            steer(sys.stderr, CLEAR)
+            click.echo(line(label, done, total), nl=False, file=sys.stderr)
 
     try:
         yield draw
     finally:
         if drawn:
-            click.echo("\r\x1b[K", nl=False, file=sys.stderr)
+            steer(sys.stderr, CLEAR)
+            sys.stderr.flush()
 
 
 def line(label: str, done: int, total: int | None) -> str:

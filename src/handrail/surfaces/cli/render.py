@@ -23,6 +23,11 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def echo_document(text: str) -> None:
+    """A document as it is; on a terminal without what would steer it, colours of its own included."""
+    click.echo(text.replace("\x1b", "\ufffd") if is_terminal() else text, nl=False, color=True)
+
+
 def echo_lines(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(line)

@@ -13,7 +13,7 @@ from handrail.outside.plan_files import write_text
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, workflow_meant_or_open
-from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.render import echo_document, echo_json
 from handrail.surfaces.report.making import report_markdown
 
 
@@ -35,7 +35,7 @@ def report(
     """
     text = in_one_look(root, options, lambda call: tell(call, workflow))
     if output is None:
-        echo_json({"markdown": text}) if as_json else click.echo(text, nl=False)
+        echo_json({"markdown": text}) if as_json else echo_document(text)
         return
     write_text(output, text, replace=force)
     echo_json({"output": str(output)}) if as_json else click.echo(f"wrote {output}")

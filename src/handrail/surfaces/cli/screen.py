@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
+from handrail.surfaces.cli.terminal import shown
+
 _ENTER = "\x1b[?1049h\x1b[?25l"
 """Switches to the alternate screen and hides the cursor."""
 _LEAVE = "\x1b[?25h\x1b[?1049l"
@@ -34,7 +36,7 @@ class Screen:
 
     def draw(self, lines: Sequence[str]) -> None:
         """Draws a frame over the previous one."""
-        self._write(_BEGIN + "\r\n".join(line + _CLEAR_REST for line in lines) + _END)
+        self._write(_BEGIN + "\r\n".join(shown(line) + _CLEAR_REST for line in lines) + _END)
 
     def show_again(self, *_: Any) -> None:
         """Called after a resize, or when the person resumes a stopped process."""

@@ -145,7 +145,7 @@ def index_file(place: Place, settings: Settings) -> Path | None:
         return Path(f"{os.path.realpath(database_path(address, place.project))}-search")
     with contextlib.suppress(StoreUnusable):
         make_user_folder(place.home)
-        name = hashlib.blake2b(address.encode(errors="replace"), digest_size=12).hexdigest()
+        name = hashlib.blake2b(address.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
         return place.home / STATE_FOLDER / f"{DATABASE}-search-{name}"
     return None
 

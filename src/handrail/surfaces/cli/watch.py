@@ -23,6 +23,7 @@ from handrail.surfaces.cli.options import common_options, person, place_of
 from handrail.surfaces.cli.plan import in_one_look, looking_call
 from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.surfaces.cli.screen import Screen, own_screen
+from handrail.surfaces.cli.terminal import steer
 from handrail.surfaces.cli.watch_frame import Look, Size, frame, look
 
 BETWEEN_S = 0.2
@@ -88,6 +89,6 @@ def _columns() -> int:
 
 
 def _write(text: str) -> None:
-    """Written as it is: colours were decided when the lines were made."""
-    sys.stdout.write(text)
+    """Written as it is: colours were decided when the lines were made, and the screen has checked them."""
+    steer(sys.stdout, text)
     sys.stdout.flush()

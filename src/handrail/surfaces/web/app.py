@@ -18,6 +18,7 @@ import msgspec
 from handrail.kernel.errors import InvalidParams, Refusal
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
+from handrail.protocol.http.connections import welcome
 from handrail.protocol.http.endpoint import HttpEndpoint, Receive, Scope, Send
 from handrail.protocol.http.guard import Rejection
 from handrail.protocol.http.reply import TOO_LARGE, Reply
@@ -72,6 +73,8 @@ class Request(NamedTuple):
     query: dict[str, str]
     headers: dict[str, str]
     reply: Reply
+    scope: Scope
+    """What the server says of the request and its connection."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,7 +189,7 @@ class PageApp:
         if query is None or "\0" in scope["path"]:
             return failed(400, "INVALID_PARAMS", "the address cannot be read", "use text only in the address")
         method = "GET" if scope["method"] in SAFE else scope["method"]
-        request = Request(method, scope["path"], query, headers, reply)
+        request = Request(method, scope["path"], query, headers, reply, scope)
         if not request.path.startswith("/api/"):
             return self._file(request, is_head=scope["method"] == "HEAD")
         if request.path == FEED and scope["method"] == "HEAD":
@@ -238,6 +241,7 @@ class PageApp:
         guest = await self._guest(request)
         if isinstance(guest, Answer):
             return guest
+        welcome(request.scope)
         if request.method == "POST" and guest.session is None:
             return failed(
                 403,

@@ -7,6 +7,7 @@ import msgspec
 
 from handrail.domain.overview.pipeline import DocumentRow
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.workspace_texts import WorkspaceTexts, document_bytes
 from handrail.kernel.errors import NotFound
 from handrail.operation import Call
 from handrail.surfaces.gate_answers import documents_of
@@ -31,18 +32,19 @@ class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
 
 def listed(call: Call, run: PipelineRun) -> list[DocumentRow]:
     """The documents of a run, by name."""
-    return [_row(run, name, text) for name, text in sorted(documents_of(call, run).items())[:SHOWN]]
+    files = documents_of(call, run)
+    return [_row(run, name, files) for name in sorted(files)[:SHOWN]]
 
 
 def document_text(call: Call, run: PipelineRun, name: str) -> DocumentText:
-    text = documents_of(call, run).get(name)
-    if text is None:
+    files = documents_of(call, run)
+    if name not in files:
         raise NotFound(
             f"{run.workspace} has no document {name[:100]}", hint="the run's own view lists its documents by name"
         )
-    row = _row(run, name, text)
+    row, text = _row(run, name, files), files[name]
     return DocumentText(name=name, path=row.path, size=row.size, text=text[:TEXT], cut=len(text) > TEXT)
 
 
-def _row(run: PipelineRun, name: str, text: str) -> DocumentRow:
-    return DocumentRow(name=name, path=f"{run.workspace}/{name}", size=len(text.encode("utf-8", "replace")))
+def _row(run: PipelineRun, name: str, files: WorkspaceTexts) -> DocumentRow:
+    return DocumentRow(name=name, path=f"{run.workspace}/{name}", size=len(document_bytes(files, name)))

@@ -233,7 +233,7 @@ class SignIn:
 
 
 def _hash(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode(errors="replace")).digest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 _ANOTHER = (

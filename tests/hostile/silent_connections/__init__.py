@@ -1,0 +1,1 @@
+"""Connections that say nothing, or nothing to the end."""

@@ -1,0 +1,1 @@
+"""A document is approved, and another put in its place."""

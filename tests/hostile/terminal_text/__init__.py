@@ -1,0 +1,1 @@
+"""Text that would steer a terminal."""
