@@ -56,7 +56,7 @@ def test_a_newer_schema_is_refused_with_the_version_that_understands_it(lasting:
     finally:
         if lasting.kind == "postgres":  # its tables are used again
             lasting.tamper(f"UPDATE meta SET value = '{LATEST}' WHERE key = 'schema'")
-            lasting.tamper("UPDATE meta SET value = '0.1.0' WHERE key = 'needs'")
+            lasting.tamper("UPDATE meta SET value = ? WHERE key = 'needs'", STEPS[-1].since)
 
 
 @pytest.mark.parametrize("keyed", [False, True])

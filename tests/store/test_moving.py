@@ -24,13 +24,14 @@ from handrail.store.marks import MOVED
 from handrail.store.migrations import LATEST
 from handrail.store.opening import shown_address
 from handrail.store.reading import LastingEngine, lasting
+from handrail.store.seals import sealed
 from handrail.store.store import Store
 from handrail.store.writes import KeyWrite, WriteSet
 from tests.store.ground import VERSION, Ground, postgres_ground, sqlite_ground
 from tests.store.records import found, lease, put, remove, repository, task, workflow
 
 NewSchema = Callable[[], contextlib.AbstractContextManager[str]]
-KEY = KeyWrite("tool", "key", "hash", b"\x00answer", 2_000_000_000_000, 1)
+KEY = sealed(KeyWrite("tool", "key", "hash", b"\x00answer", 2_000_000_000_000, 1))
 
 
 def filled(ground: Ground) -> None:

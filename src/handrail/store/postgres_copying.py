@@ -18,13 +18,13 @@ from handrail.store import statements as sql
 from handrail.store.copying import COPIED, EMPTY_ONLY, EVENT, Copied, Copying, Rows, Tell
 from handrail.store.marks import MOVED, MOVED_KEY
 from handrail.store.migrations import LATEST
+from handrail.store.postgres_reading import stored_rows
 from handrail.store.postgres_schema import go_on
 from handrail.store.postgres_session import Session
 from handrail.store.postgres_writes import SCHEMA_KEY
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.sqlite_copying import SqliteRows
 
-_KINDS = {"text": "text", "int": "int8", "bytes": "bytea"}
 _KEEP_META = sql.KEEP_META.replace("?", "%s")
 _FORGET_META = "DELETE FROM meta WHERE key = %s"
 _CHANGE_META = "UPDATE meta SET value = %s WHERE key = %s AND value = %s RETURNING 1"
@@ -47,11 +47,7 @@ class PostgresRows:
         return int(row[0])
 
     def rows(self, table: Copied) -> Iterator[Sequence[Any]]:
-        order = " ORDER BY position" if table is EVENT else ""
-        asked = f"COPY (SELECT {table.listed} FROM {table.name}{order}) TO STDOUT"  # noqa: S608 - as above
-        with self._session.connection.cursor().copy(asked) as copying:
-            copying.set_types([_KINDS[kind] for kind in table.kinds])
-            yield from copying.rows()
+        return stored_rows(self._session, table, " ORDER BY position" if table is EVENT else "")
 
     def last_position(self) -> int:
         row = self._session.row(_LAST_EVENT)

@@ -46,15 +46,16 @@ def refusal_for(error: apsw.Error, path: Path) -> StoreRefused | None:
         case apsw.ReadOnlyError() | apsw.PermissionsError():
             return StoreUnusable(f"{path} cannot be written", hint="check its permissions and its folder's")
         case apsw.NotADBError():
-            return StoreUnusable(f"{path} is no database, or its beginning is damaged", hint=DAMAGED_HINT)
+            return StoreUnusable(f"{path} is no database, or its beginning is damaged", hint=DAMAGED_HINT, damaged=True)
         case apsw.CorruptError():
-            return StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT)
+            return StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT, damaged=True)
         case apsw.CantOpenError():
             return StoreUnusable(f"{path} cannot be opened", hint=why_not_opened(path))
         case apsw.IOError() if getattr(error, "extendedresult", 0) in _NO_ROOM:
             return StoreFull(f"{path} could not be written: no room left, or the disk fails", hint=FULL_HINT)
         case apsw.SQLError():
-            return StoreUnusable(f"the tables of {path} are not what they should be: {error}", hint=DAMAGED_HINT)
+            message = f"the tables of {path} are not what they should be: {error}"
+            return StoreUnusable(message, hint=DAMAGED_HINT, damaged=True)
         case apsw.IOError():
             return StoreUnusable(f"{path} could not be used: {error}", hint="check the disk, then call again")
     return None
