@@ -104,7 +104,7 @@ def test_everything_arrives_as_it_was(old: Ground, target: str, opened: Callable
     assert (done.events, done.keys) == (len(events), 1)
     assert new.store.verify() == []
     with new.engine.reading() as reader:
-        assert reader.key_answer("tool", "key", 1) == ("hash", b"\x00answer")
+        assert reader.key_answer("tool", "key", 1) == ("hash", KEY.response)
 
 
 def test_followers_go_on_where_they_were(old: Ground, target: str, opened: Callable[[str], Ground]) -> None:

@@ -13,15 +13,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import apsw
-
 from handrail.kernel.errors import InvalidParams, StoreRefused
 from handrail.store.copying import Tell
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST
 from handrail.store.shapes import strangers
 from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
-from handrail.store.sqlite_connections import make_inert
+from handrail.store.sqlite_connections import inert
 from handrail.store.sqlite_copying import moved_to
 from handrail.store.sqlite_refusals import translated
 from handrail.store.verifying import problems_in
@@ -86,8 +84,7 @@ def _check_ordinary(source: Path, found: os.stat_result) -> None:
 
 def _foreign(copy: Path) -> list[str]:
     """Why a database is no store of ours, or what in it is not part of one."""
-    with translated(copy), closing(apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        make_inert(connection)
+    with translated(copy), closing(inert(str(copy))) as connection:
         schema = int(connection.execute("PRAGMA user_version").get)
         if connection.execute("PRAGMA application_id").get != APPLICATION_ID or schema < 1:
             return ["it is a database of something else"]

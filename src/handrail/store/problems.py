@@ -51,8 +51,11 @@ def advice(problems: Sequence[str], *, whole: bool) -> list[str]:
             "to learn what is lost: handrail db verify (it reads the whole ledger, and says how to get things back)"
         ]
     if parts == {KEYS}:
-        lost = "lost: answers kept for repeated calls; such a call would be done again. Nothing else"
-    elif KEYS in parts:
+        return [
+            "lost: answers kept for repeated calls; the ledger and every row are whole",
+            "to go on without them: handrail db rebuild (the store as it is now is kept beside it)",
+        ]
+    if KEYS in parts:
         lost = "lost: answers kept for repeated calls; everything else is in the ledger, which is whole"
     else:
         lost = "lost: nothing; the ledger is whole, and everything else is made from it"

@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import apsw
-
 from handrail.kernel.errors import StoreUnusable
 from handrail.store.copying import EVENT, KEY, STREAM, Copied, Tell, copied
 from handrail.store.gate import Gate
 from handrail.store.migrations import LATEST
 from handrail.store.places import whole_file
 from handrail.store.reading import Reader
+from handrail.store.shapes import strangers
 from handrail.store.sqlite import BUSY_MS, SqliteEngine
-from handrail.store.sqlite_connections import make_inert
+from handrail.store.sqlite_connections import inert
 from handrail.store.sqlite_reading import SqliteReader
 from handrail.store.sqlite_refusals import translated
 from handrail.store.tables import TABLES, Table
@@ -118,15 +117,11 @@ def rebuild_file(path: Path, kept: Path, *, version: str, tell: Tell) -> Rebuilt
 @contextlib.contextmanager
 def _looking(path: Path) -> Iterator[Reader]:
     """A view of a file that may be damaged or hold more than a store does. Only its schema's number must be ours."""
-    with (
-        translated(path),
-        contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
-    ):
-        make_inert(connection)
+    with translated(path), contextlib.closing(inert(str(path))) as connection:
         connection.set_busy_timeout(BUSY_MS)
         connection.execute("BEGIN")
         schema = int(connection.execute("PRAGMA user_version").get)
-        if schema != LATEST:
+        if schema != LATEST and strangers(connection, LATEST):  # otherwise only its number is damaged
             raise StoreUnusable(
                 f"{path} has schema {schema}, not {LATEST}",
                 hint="an older one is first brought up to date: handrail db upgrade; nothing was changed",

@@ -26,7 +26,7 @@ from handrail.store.migrations import LATEST, STEPS, statements
 from handrail.store.places import OTHER_FILE, Files, check_place, make_private
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.shapes import check_shape
-from handrail.store.sqlite_connections import connect, end_look
+from handrail.store.sqlite_connections import connect, end_look, inert
 from handrail.store.sqlite_copying import SqliteRows, SqliteStill, moved_to
 from handrail.store.sqlite_copying import fill as fill_from
 from handrail.store.sqlite_reading import SqliteReader
@@ -455,8 +455,10 @@ class SqliteEngine:
     def restore(self, source: str, tell: Tell = report_nothing) -> None:
         """Replaces our content with a backup's, in one step that other processes see like any other write."""
         with translated(Path(source)):
-            kept = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
+            kept = inert(source, apsw.SQLITE_OPEN_READONLY)
         try:
+            with translated(Path(source)):
+                check_shape(kept, source, LATEST)
             with self._leader, translated(self._path), self._gate.held():
                 self._files.check()
                 self._check_schema()  # it may have moved while its user was asked

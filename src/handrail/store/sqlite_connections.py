@@ -35,6 +35,14 @@ def connect(path: str, *, busy_ms: int, synchronous: str) -> apsw.Connection:
     return connection
 
 
+def inert(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
+    """A connection for looking at a file that may be anybody's: it is not created, and nothing that it holds runs."""
+    connection = apsw.Connection(path, flags=flags)
+    make_inert(connection)
+    connection.execute("PRAGMA cell_size_check = ON").fetchall()
+    return connection
+
+
 def make_inert(connection: apsw.Connection) -> None:
     """Nothing that a file holds runs on this connection."""
     for option, value in INERT:
@@ -47,12 +55,5 @@ def end_look(connection: apsw.Connection) -> None:
         try:
             connection.execute("COMMIT")
         except apsw.CorruptError:
-            connection.execute("ROLLBACK")
-
-
-def look_into(path: str) -> apsw.Connection:
-    """A connection for looking at a file that may be anybody's. It does not write, and leaves no files behind."""
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    make_inert(connection)
-    connection.execute("PRAGMA cell_size_check = ON").fetchall()
-    return connection
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")

@@ -16,10 +16,10 @@ import msgspec
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import Change, Event
 from handrail.kernel.records import PAGE
-from handrail.store.copying import EVENT, KEY, STREAM, Copied, copied
+from handrail.store.copying import EVENT, KEY, STREAM, Copied, Tell, copied
 from handrail.store.migrations import default_of
 from handrail.store.problems import KEYS, LEDGER, ROWS, Problem
-from handrail.store.reading import Reader
+from handrail.store.reading import Engine, Reader
 from handrail.store.seals import is_right
 from handrail.store.tables import TABLES, Table
 from handrail.store.writes import NEW_STREAM, NO_HASH, Head, StoredEvent, changes_in, encode_body, link
@@ -133,6 +133,20 @@ def problems_in(reader: Reader, progress: Callable[[int], None] = lambda _: None
     return problems
 
 
+def check_sound(engine: Engine, tell: Tell) -> None:
+    """Raises StoreUnusable if anything is wrong with a store."""
+    problems = engine.check()
+    if not problems:
+        with engine.reading(aside=True) as reader:
+            problems = problems_in(reader, lambda seen: tell("verifying", seen, 0))
+    if problems:
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        raise StoreUnusable(
+            f"{engine.info().location} is not sound: {problems[0]}{more}",
+            hint="handrail db verify lists everything and says how to get it back; nothing was changed",
+        )
+
+
 def problems_in_newest(reader: Reader) -> list[str]:
     """What a quick look at the ledger finds: the newest events, and the head of each of their streams."""
     problems: list[str] = []
@@ -148,7 +162,7 @@ def problems_in_newest(reader: Reader) -> list[str]:
                     chain.add((*event[:7], encode_body(event), event.hash))
             chain.compare({stream: head})
             problems += chain.problems
-    except (StoreUnusable, UnicodeDecodeError) as damaged:
+    except (StoreUnusable, UnicodeDecodeError, TypeError) as damaged:
         problems.append(Problem(LEDGER, f"the ledger cannot be read: {_said(damaged)}"))
     return problems
 
@@ -280,4 +294,4 @@ def _has_types(table: Copied, row: Sequence[Any]) -> bool:
 
 
 def _said(damaged: Exception) -> str:
-    return damaged.message if isinstance(damaged, StoreUnusable) else "a text is not UTF-8"
+    return damaged.message if isinstance(damaged, StoreUnusable) else "something in it is not what it should be"

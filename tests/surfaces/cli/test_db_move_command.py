@@ -302,7 +302,7 @@ def test_one_line_of_the_config_changes(before: str, after: str | None) -> None:
 def test_vacuum_gives_room_back_and_forgets_old_keys(project: Path) -> None:
     create(project)
     connection = apsw.Connection(str(project / ".handrail" / "handrail.db"))
-    connection.execute("INSERT INTO idempotency VALUES ('s', 'old', 'h', x'00', 1), ('s', 'new', 'h', x'00', 1 << 60)")
+    connection.execute("INSERT INTO idempotency VALUES ('s', 'old', 'h', x'7b7d', 1), ('s', 'new', 'h', x'7b7d', 1 << 60)")
     connection.execute("CREATE TABLE bulky (x); INSERT INTO bulky VALUES (zeroblob(5000000)); DROP TABLE bulky")
     connection.close()
     done = run_json(project, "db", "vacuum")
