@@ -16,20 +16,21 @@ from handrail.kernel.errors import StoreUnusable
 from handrail.store.migrations import STEPS, statements
 
 DIGESTS: dict[int, str] = {
-    1: "bae2f069c3dd465f06c32271ea1c305f",
-    2: "931010acdca147ff827ccffc4d5b5eec",
-    3: "c62ac8e73becd54ad687a50c5b9956b0",
-    4: "37cb70d50e81dd4ead9504473539852f",
-    5: "bacec2a959da41635ff3dbd10db2eee7",
-    6: "b96535bc5b7249b3c7e624e22098398d",
-    7: "344241a86d00325dd95e1acdc3e7773d",
-    8: "55d1ec64ee0711ae80723127f105d289",
-    9: "89c21d859647a41010bd7b40d76ab783",
-    10: "fbd7ba24f3435ad96345600bd57ac33a",
+    1: "b1e31b38351fdad490dd332f86e9efd6",
+    2: "baae321f8f022597306e0c09011b745e",
+    3: "8c3d008406373dd6c2d94f41fdb7f53f",
+    4: "f4eb572c58938ff3c0dc5c8b5f16ca5d",
+    5: "6cded4c81bd02f5fdc772137affd2323",
+    6: "051705d1a24db1c25f3530afe120cf58",
+    7: "ca83effc01a73a712ea54ae2536bcfa3",
+    8: "1c11308c2ffc1dad310abfdd7ef5597d",
+    9: "edbb6ea6e1738803c5f868e4c5985372",
+    10: "42063e5f0cd24cf1132815bc7a51e3c8",
 }
 """The hash of each schema, by its number. One that is missing here is made in memory to compare, which takes longer."""
 
-_OBJECTS = "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema"
+_BYTES = "CAST(CASE typeof({0}) WHEN 'text' THEN {0} ELSE '~' || typeof({0}) END AS BLOB)"
+_OBJECTS = f"SELECT {', '.join(map(_BYTES.format, ('type', 'name', 'tbl_name', 'sql')))} FROM sqlite_schema"  # noqa: S608 - our own names
 _Object = tuple[bytes, bytes, bytes]
 _Shape = dict[_Object, bytes]
 """The text that made each object, by type, name and table."""
@@ -41,11 +42,14 @@ def digest(shape: _Shape) -> str:
 
 
 def shape_of(connection: apsw.Connection) -> _Shape:
-    """Everything in a file's schema. White space between words does not count."""
+    """Everything in a file's schema. How many spaces and ends of lines are between words does not count."""
+    shape: _Shape = {}
     found: Any = connection.execute(_OBJECTS)
-    return {
-        (kind or b"", name or b"", table or b""): b" ".join((text or b"").split()) for kind, name, table, text in found
-    }
+    for kind, name, table, text in found:
+        words = b" ".join(filter(None, text.replace(b"\n", b" ").split(b" ")))
+        key = (kind, name, table)
+        shape[key] = words if key not in shape else shape[key] + b" twice " + words
+    return shape
 
 
 @lru_cache(maxsize=4)

@@ -15,8 +15,8 @@ from handrail.store.places import OTHER_FILE, why_not_opened
 
 FULL_HINT = "free some space, then call again; nothing was written"
 DAMAGED_HINT = (
-    "`handrail db rebuild` makes it anew if its ledger can still be read, `handrail db restore BACKUP` brings back a copy; "
-    f"both keep this file beside it. Or {OTHER_FILE}"
+    "`handrail db rebuild` makes it anew if its ledger can still be read, `handrail db restore BACKUP` brings back a "
+    f"copy; both keep this file beside it. Or {OTHER_FILE}"
 )
 _NO_ROOM = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 
