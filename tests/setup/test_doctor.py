@@ -28,6 +28,7 @@ from handrail.setup.findings import Patient
 from handrail.store.migrations import LATEST
 from handrail.store.opening import open_engine
 from handrail.surfaces.cli.main import cli
+from tests.store.ground import older
 
 
 class Ward:
@@ -265,9 +266,19 @@ def test_a_schema_of_tomorrow_and_one_of_yesterday(ward: Ward) -> None:
     assert f"schema {LATEST + 1}" in newer["what"]
     assert "9.9" in newer["fix"]
     with contextlib.closing(apsw.Connection(str(file))) as connection:
-        connection.execute(f"PRAGMA user_version = {LATEST - 1}").fetchall()
-    (older,) = ward.doctor()["store"]
-    assert (older["level"], older["fix"]) == ("look", "handrail db upgrade")
+        connection.execute(f"PRAGMA user_version = {LATEST}").fetchall()
+    older(file, LATEST - 1)
+    (told,) = ward.doctor()["store"]
+    assert (told["level"], told["fix"]) == ("look", "handrail db upgrade")
+
+
+def test_a_store_with_a_trigger_in_it(ward: Ward) -> None:
+    file = ward.store()
+    with contextlib.closing(apsw.Connection(str(file))) as connection:
+        connection.execute("CREATE TRIGGER sly AFTER INSERT ON workflow BEGIN SELECT 1; END")
+    told = ward.broken("store")
+    assert "trigger sly on workflow is not part of a store" in told["what"]
+    assert "handrail db rebuild" in told["fix"]
 
 
 def test_a_store_that_has_moved(ward: Ward) -> None:

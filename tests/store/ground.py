@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import psycopg
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine
+from handrail.store.migrations import STEPS, statements
 from handrail.store.postgres import PostgresEngine
 from handrail.store.reading import Engine, LastingEngine, lasting
 from handrail.store.sqlite import SqliteEngine
@@ -72,3 +74,12 @@ def sqlite_ground(path: Path) -> Ground:
 
 def postgres_ground(address: str) -> Ground:
     return Ground("postgres", address, lambda: PostgresEngine(address, version=VERSION))
+
+
+def older(file: Path, schema: int) -> None:
+    """Takes the last step of the schema back: what it made goes, and the number with it."""
+    with contextlib.closing(apsw.Connection(str(file))) as connection:
+        for statement in reversed(statements(STEPS[-1].sql)):
+            _, kind, name, *_ = statement.split()
+            connection.execute(f"DROP {kind} {name}")
+        connection.execute(f"PRAGMA user_version = {schema}")

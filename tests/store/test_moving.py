@@ -24,13 +24,14 @@ from handrail.store.marks import MOVED
 from handrail.store.migrations import LATEST
 from handrail.store.opening import shown_address
 from handrail.store.reading import LastingEngine, lasting
+from handrail.store.seals import sealed
 from handrail.store.store import Store
 from handrail.store.writes import KeyWrite, WriteSet
 from tests.store.ground import VERSION, Ground, postgres_ground, sqlite_ground
 from tests.store.records import found, lease, put, remove, repository, task, workflow
 
 NewSchema = Callable[[], contextlib.AbstractContextManager[str]]
-KEY = KeyWrite("tool", "key", "hash", b"\x00answer", 2_000_000_000_000, 1)
+KEY = sealed(KeyWrite("tool", "key", "hash", b"\x00answer", 2_000_000_000_000, 1))
 
 
 def filled(ground: Ground) -> None:
@@ -103,7 +104,7 @@ def test_everything_arrives_as_it_was(old: Ground, target: str, opened: Callable
     assert (done.events, done.keys) == (len(events), 1)
     assert new.store.verify() == []
     with new.engine.reading() as reader:
-        assert reader.key_answer("tool", "key", 1) == ("hash", b"\x00answer")
+        assert reader.key_answer("tool", "key", 1) == ("hash", KEY.response)
 
 
 def test_followers_go_on_where_they_were(old: Ground, target: str, opened: Callable[[str], Ground]) -> None:
@@ -147,7 +148,10 @@ def test_what_was_counted_without_events_is_not_counted_again(
     filled(sqlite)
     sqlite.tamper("UPDATE counter SET position = position + ?", 2**50)
     cursor = sqlite.store.position()
-    moved(sqlite.store, target)
+    with pytest.raises(StoreUnusable, match="the counter stands at"):
+        moved(sqlite.store, target)
+    with sqlite.lasting.still() as still:
+        opened(target).lasting.fill(still.rows)
     new = opened(target).store
     put(new, workflow(name="after the move"))
     assert [event.kind for event in new.feed(after=cursor)] == ["thing.put"]
@@ -356,9 +360,22 @@ def test_nothing_is_written_over(old: Ground, target: str, opened: Callable[[str
     put(old.store, workflow(name="and the old one goes on"))
 
 
-def test_a_copy_that_is_not_true_changes_nothing(old: Ground, target: str, opened: Callable[[str], Ground]) -> None:
+def test_a_store_that_is_not_sound_stays_where_it_is(old: Ground, target: str) -> None:
+    """It is looked through before anything is made at the other place."""
     filled(old)
     old.tamper("UPDATE workflow SET name = 'forged'")
+    with pytest.raises(StoreUnusable, match="is not sound: workflow wf_1: ledger and table disagree about name"):
+        moved(old.store, target)
+    assert moving.found_at(target, Path("/")) == (0, None)
+    assert "://" in target or not Path(target).exists()
+
+
+def test_a_copy_that_is_not_true_changes_nothing(
+    old: Ground, target: str, opened: Callable[[str], Ground], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(old)
+    old.tamper("UPDATE workflow SET name = 'forged'")
+    monkeypatch.setattr(moving, "check_sound", lambda *_: None)
     with pytest.raises(StoreUnusable, match="no true copy: workflow wf_1"):
         moved(old.store, target)
     old.tamper("UPDATE workflow SET name = 'name'")

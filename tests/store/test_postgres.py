@@ -20,6 +20,7 @@ from handrail.store import postgres as module
 from handrail.store.migrations import LATEST
 from handrail.store.postgres import PostgresEngine
 from handrail.store.postgres_writes import FEW, statement
+from handrail.store.seals import sealed
 from handrail.store.store import Store
 from handrail.store.unit import Unit
 from handrail.store.writes import NEW_STREAM, Conflict, KeyWrite, WriteSet, chained
@@ -405,7 +406,7 @@ def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(
     put(postgres.store, repository())
     put(postgres.store, task(status="failed"))
     remove(postgres.store, task("task_2", name="ü"))
-    key = KeyWrite("tool", "key", "hash", b"\x00answer", 2_000_000_000_000, 1)
+    key = sealed(KeyWrite("tool", "key", "hash", b"\x00answer", 2_000_000_000_000, 1))
     postgres.engine.commit(event_in("keyed")._replace(key=key))
     history = told(postgres.store)
 
@@ -428,7 +429,7 @@ def test_a_backup_is_a_store_of_its_own_and_comes_back_as_it_was(
         assert found(other.store, Workflow, "wf_old") is None
         assert found(other.store, Workflow, "wf_1") == workflow(plan={"a": [1, None]})
         with other.engine.reading() as reader:
-            assert reader.key_answer("tool", "key", 1) == ("hash", b"\x00answer")
+            assert reader.key_answer("tool", "key", 1) == ("hash", key.response)
         put(other.store, workflow(name="after"))
         assert told(other.store)[:-1] == history
         assert other.store.verify() == []

@@ -12,6 +12,7 @@ from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Change
 from handrail.store.memory import MemoryEngine
 from handrail.store.queries import Query
+from handrail.store.seals import sealed
 from handrail.store.store import Store
 from handrail.store.unit import Unit
 from handrail.store.writes import NEW_STREAM, KeyWrite, RowWrite
@@ -168,7 +169,7 @@ def test_a_key_alone_is_enough_to_write(world: World) -> None:
     unit.keep_answer(key)
     writes = unit.writes()
     assert writes is not None
-    assert (writes.streams, writes.rows, writes.key) == ((), (), key)
+    assert (writes.streams, writes.rows, writes.key) == ((), (), sealed(key))
     world.engine.commit(writes)
     assert world.unit().key_answer("tool", "key") == ("hash", b"answer")
     world.clock.advance(1000)

@@ -73,6 +73,8 @@ def open_store(path: str) -> apsw.Connection | None:
     connection.set_busy_timeout(BUSY_MS)
     if logged:  # writers checkpoint the log; a hook has no time for that
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    for option in (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, apsw.SQLITE_DBCONFIG_ENABLE_VIEW):
+        connection.config(option, 0)  # nothing that the file holds runs here
     for pragma in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     connection.execute("BEGIN")

@@ -107,16 +107,19 @@ def _place(path: Path) -> Iterator[Finding]:
 def _file(path: Path) -> Iterator[Finding]:
     import apsw  # noqa: PLC0415 - only if there is a file
 
+    from handrail.store.shapes import strangers  # noqa: PLC0415 - as above
     from handrail.store.sqlite import APPLICATION_ID  # noqa: PLC0415 - as above
+    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - as above
 
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection = inert(str(path), apsw.SQLITE_OPEN_READONLY)
         try:
             schema = int(connection.execute("PRAGMA user_version").get)
             owner = connection.execute("PRAGMA application_id").get
             filled = connection.execute("SELECT count(*) FROM sqlite_schema").get
             needs = connection.execute("SELECT value FROM meta WHERE key = 'needs'").get if schema else ""
             moved_to = connection.execute("SELECT value FROM meta WHERE key = ?", (MOVED_KEY,)).get if schema else ""
+            odd = strangers(connection, schema) if owner == APPLICATION_ID and schema <= LATEST else []
         finally:
             connection.close()
     except apsw.Error as problem:
@@ -130,6 +133,9 @@ def _file(path: Path) -> Iterator[Finding]:
     elif schema > LATEST:
         what = f"{path} has schema {schema}; this Handrail {__version__} knows {LATEST}"
         yield broken("store", what, f"use Handrail {needs} or newer; this one cannot open it")
+    elif odd:
+        what = f"{path} was changed by something other than Handrail: {odd[0]}"
+        yield broken("store", what, "handrail db rebuild, if you trust what it records; else move it away")
     elif schema < LATEST:
         yield look("store", f"{path} has schema {schema}, older than {LATEST}", "handrail db upgrade")
     else:
@@ -179,8 +185,10 @@ def _number(path: Path, question: str, *given: str) -> int:
     """A store's answer; 0 for one that cannot be read."""
     import apsw  # noqa: PLC0415 - only if there is a file
 
+    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - as above
+
     try:
-        with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        with contextlib.closing(inert(str(path), apsw.SQLITE_OPEN_READONLY)) as connection:
             return int(connection.execute(question, given).get)
     except apsw.Error:
         return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from handrail.store.tables import TABLES
+from handrail.store.tables import TABLES, Table
 
 PAGE = 1000
 """Rows between two progress reports."""
@@ -24,6 +24,10 @@ def report_nothing(_what: str, _done: int, _total: int) -> None:
     """For callers that want no progress reports."""
 
 
+_TWOFOLD = ("event", "idempotency")
+"""Tables whose first two columns are the key."""
+
+
 class Copied(NamedTuple):
     """One table of a store."""
 
@@ -35,6 +39,11 @@ class Copied(NamedTuple):
     @property
     def listed(self) -> str:
         return ", ".join(self.columns)
+
+    @property
+    def ordered(self) -> str:
+        """The columns of its primary key."""
+        return ", ".join(self.columns[:2] if self.name in _TWOFOLD else self.columns[:1])
 
 
 _PLAIN = {"text": "text", "json": "text", "int": "int", "flag": "int"}
@@ -55,6 +64,14 @@ COPIED: tuple[Copied, ...] = (
     KEY,
     *(Copied(table.name, table.columns, tuple(_PLAIN[kind] for kind in table.kinds)) for table in TABLES),
 )
+
+
+_BY_NAME = {table.name: table for table in COPIED}
+
+
+def copied(table: Table) -> Copied:
+    """A table of records as a copy sees it."""
+    return _BY_NAME[table.name]
 
 
 class Rows(Protocol):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any
 
 import msgspec
 
 from handrail.kernel.ledger import EVERYTHING, Event, Only
+from handrail.store.copying import EVENT, KEY, STREAM, Copied
 from handrail.store.migrations import LATEST
 from handrail.store.queries import Query, bounded, check_column
 from handrail.store.reading import EngineInfo, Reader
 from handrail.store.tables import BY_NAME, TABLES, UNIQUE, Table
-from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_events
+from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_events, encode_body
 
 
 class _State:
@@ -96,6 +97,18 @@ class MemoryReader:
 
     def streams(self) -> Iterator[tuple[str, Head]]:
         yield from sorted(self._state.heads.items())
+
+    def stored(self, table: Copied) -> Iterator[Sequence[Any]]:
+        state = self._state
+        if table is STREAM:
+            return ((name, *head) for name, head in sorted(state.heads.items()))
+        if table is KEY:
+            return ((*named, *kept) for named, kept in sorted(state.keys.items()))
+        if table is EVENT:
+            ordered = sorted(state.events, key=lambda event: event[:2])
+            return ((*event[:7], encode_body(event), event.hash) for event in ordered)
+        kept = BY_NAME[table.name]
+        return (kept.row_of(record) for _, record in sorted(state.rows[table.name].items()))
 
 
 def _fits(value: Any, beyond: str, wanted: Any) -> bool:

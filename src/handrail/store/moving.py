@@ -18,9 +18,9 @@ from handrail.store.copying import COPIED, EMPTY_ONLY, EVENT, KEY, STREAM, Still
 from handrail.store.marks import MOVED_KEY, is_moved
 from handrail.store.migrations import LATEST
 from handrail.store.opening import POSTGRES, check_own, database_path, open_engine, shown_address
-from handrail.store.places import OTHER_FILE, check_free, whole_file
+from handrail.store.places import OTHER_FILE, check_free, check_place, whole_file
 from handrail.store.reading import LastingEngine
-from handrail.store.verifying import problems_in
+from handrail.store.verifying import check_sound, problems_in
 
 if TYPE_CHECKING:
     from handrail.store.postgres_connections import Connections
@@ -51,6 +51,7 @@ def move(
     """Moves a store to an address where nothing is yet. `keep` leaves the old store unmarked: two stores from then
     on."""
     shown = shown_address(target, project)
+    check_sound(source, tell)  # before anybody has to wait, and before anything is made there
     with contextlib.ExitStack() as stack:
         filled = _free_target(source, target, project, version, stack)
         still = stack.enter_context(source.still())
@@ -124,13 +125,13 @@ def found_at(db: str, project: Path) -> Found:
         check_own(project)
     if not path.exists():
         return Found(0, None)
-    import apsw  # noqa: PLC0415 - not needed with PostgreSQL
-
-    from handrail.store.sqlite import APPLICATION_ID  # noqa: PLC0415 - as above
+    check_place(path)
+    from handrail.store.sqlite import APPLICATION_ID  # noqa: PLC0415 - not needed with PostgreSQL
+    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - as above
     from handrail.store.sqlite_copying import moved_to  # noqa: PLC0415 - as above
     from handrail.store.sqlite_refusals import translated  # noqa: PLC0415 - as above
 
-    with translated(path), contextlib.closing(apsw.Connection(str(path))) as connection:
+    with translated(path), contextlib.closing(inert(str(path))) as connection:
         schema = int(connection.execute("PRAGMA user_version").get)
         if schema and connection.execute("PRAGMA application_id").get != APPLICATION_ID:
             raise StoreUnusable(f"{path} is a database of something else", hint=OTHER_FILE)
@@ -150,11 +151,10 @@ def release(db: str, project: Path) -> Found:
             if not postgres_copying.take_mark_away(session, found.schema):
                 raise _not_moved(db, project)
         return found
-    import apsw  # noqa: PLC0415 - not needed with PostgreSQL
-
-    from handrail.store import sqlite_copying  # noqa: PLC0415 - as above
+    from handrail.store import sqlite_copying  # noqa: PLC0415 - not needed with PostgreSQL
     from handrail.store.gate import Gate  # noqa: PLC0415 - as above
     from handrail.store.sqlite import BUSY_MS  # noqa: PLC0415 - as above
+    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - as above
     from handrail.store.sqlite_refusals import translated  # noqa: PLC0415 - as above
 
     path = database_path(db, project)
@@ -163,7 +163,7 @@ def release(db: str, project: Path) -> Found:
         contextlib.closing(gate),
         translated(path),
         gate.held(),
-        contextlib.closing(apsw.Connection(str(path))) as connection,
+        contextlib.closing(inert(str(path))) as connection,
     ):
         connection.set_busy_timeout(BUSY_MS)
         if not sqlite_copying.take_mark_away(connection):  # somebody else was first
@@ -183,9 +183,8 @@ def _connections(db: str) -> Connections:
 
 def copy_before_upgrade(path: Path, target: Path) -> None:
     """A copy of a file as it is, whatever schema it has."""
-    import apsw  # noqa: PLC0415 - not needed with PostgreSQL
-
+    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - not needed with PostgreSQL
     from handrail.store.sqlite_refusals import translated  # noqa: PLC0415 - as above
 
-    with whole_file(target) as part, translated(path), contextlib.closing(apsw.Connection(str(path))) as connection:
+    with whole_file(target) as part, translated(path), contextlib.closing(inert(str(path))) as connection:
         connection.execute("VACUUM INTO ?", (str(part),))

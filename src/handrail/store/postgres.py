@@ -22,9 +22,10 @@ from typing import Any, TypeVar
 
 from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.store import statements as sql
-from handrail.store.copying import EVENT, Rows, Still, Tell, differences, report_nothing
+from handrail.store.copying import EVENT, Rows, Tell, differences, report_nothing
 from handrail.store.migrations import LATEST
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
+from handrail.store.rebuilding import FoldedRows, Rebuilt
 from handrail.store.tables import UNIQUE
 from handrail.store.verifying import problems_in
 from handrail.store.writes import Conflict, RowWrite, WriteSet
@@ -355,7 +356,7 @@ class PostgresEngine:
             return upkeep.vacuum(session, now_ms, full=full)
 
     @contextlib.contextmanager
-    def still(self) -> Iterator[Still]:
+    def still(self) -> Iterator[copying.PostgresStill]:
         session = self._connections.take()
         try:
             with translated(self.location):
@@ -395,6 +396,17 @@ class PostgresEngine:
 
     def fill(self, source: Rows, tell: Tell = report_nothing) -> None:
         self._fill(source, tell, instead=False)
+
+    def rebuild(self, tell: Tell = report_nothing) -> Rebuilt:
+        """Makes every row anew from the ledger, in one transaction."""
+        with self.still() as still:
+            reader = PostgresReader.within(self, still.session)
+            rows = FoldedRows(reader, lambda seen: tell("reading events", seen, 0))
+            copying.replace_rows(still.session, rows)
+            if problems := problems_in(reader):
+                raise StoreUnusable(f"the ledger makes no sound store: {problems[0]}", hint="nothing was changed")
+            still.session.do("COMMIT")
+        return rows.counts()
 
     def _fill(self, source: Rows, tell: Tell, *, instead: bool) -> None:
         with self._connections.taken() as session:

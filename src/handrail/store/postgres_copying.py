@@ -11,20 +11,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import apsw
-
 from handrail.kernel.errors import StoreUnusable
 from handrail.store import statements as sql
 from handrail.store.copying import COPIED, EMPTY_ONLY, EVENT, Copied, Copying, Rows, Tell
 from handrail.store.marks import MOVED, MOVED_KEY
-from handrail.store.migrations import LATEST
-from handrail.store.postgres_schema import go_on
+from handrail.store.migrations import LATEST, STEPS
+from handrail.store.postgres_reading import stored_rows
+from handrail.store.postgres_schema import NEEDS_KEY, go_on
 from handrail.store.postgres_session import Session
 from handrail.store.postgres_writes import SCHEMA_KEY
 from handrail.store.sqlite import SqliteEngine
+from handrail.store.sqlite_connections import inert
 from handrail.store.sqlite_copying import SqliteRows
 
-_KINDS = {"text": "text", "int": "int8", "bytes": "bytea"}
 _KEEP_META = sql.KEEP_META.replace("?", "%s")
 _FORGET_META = "DELETE FROM meta WHERE key = %s"
 _CHANGE_META = "UPDATE meta SET value = %s WHERE key = %s AND value = %s RETURNING 1"
@@ -47,11 +46,7 @@ class PostgresRows:
         return int(row[0])
 
     def rows(self, table: Copied) -> Iterator[Sequence[Any]]:
-        order = " ORDER BY position" if table is EVENT else ""
-        asked = f"COPY (SELECT {table.listed} FROM {table.name}{order}) TO STDOUT"  # noqa: S608 - as above
-        with self._session.connection.cursor().copy(asked) as copying:
-            copying.set_types([_KINDS[kind] for kind in table.kinds])
-            yield from copying.rows()
+        return stored_rows(self._session, table, " ORDER BY position" if table is EVENT else "")
 
     def last_position(self) -> int:
         row = self._session.row(_LAST_EVENT)
@@ -63,13 +58,13 @@ class PostgresStill:
     """A store whose writers are kept out by a transaction's locks."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self.rows: Rows = PostgresRows(session)
 
     def mark(self, moved_to: str) -> None:
-        self._session.do(_KEEP_META, (MOVED_KEY, moved_to))
-        self._session.do(_KEEP_META, (SCHEMA_KEY, str(MOVED + LATEST)))
-        self._session.do("COMMIT")
+        self.session.do(_KEEP_META, (MOVED_KEY, moved_to))
+        self.session.do(_KEEP_META, (SCHEMA_KEY, str(MOVED + LATEST)))
+        self.session.do("COMMIT")
 
 
 def take_mark_away(session: Session, schema: int) -> bool:
@@ -100,7 +95,7 @@ def rows_of_file(path: Path, version: str) -> Iterator[Rows]:
         copy = Path(folder) / path.name
         shutil.copyfile(path, copy)
         SqliteEngine(copy, version=version).close()
-        with closing(apsw.Connection(str(copy))) as connection:
+        with closing(inert(str(copy))) as connection:
             connection.execute("BEGIN")
             yield SqliteRows(connection)
 
@@ -133,6 +128,15 @@ def fill(session: Session, source: Rows, tell: Tell, checks: Checks, *, instead:
         if not session.is_lost:
             session.do("ROLLBACK")
         raise
+
+
+def replace_rows(session: Session, rows: Rows) -> None:
+    """Puts rows in the place of everything but the events, in the transaction that is open."""
+    session.do(_KEEP_META, (NEEDS_KEY, STEPS[-1].since))
+    for table in COPIED:
+        if table is not EVENT:
+            session.do(f"DELETE FROM {table.name}")  # noqa: S608 - our own names
+            _copy_in(session, table, rows.rows(table))
 
 
 def check_empty(session: Session) -> None:

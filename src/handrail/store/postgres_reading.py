@@ -12,6 +12,7 @@ import psycopg
 
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
+from handrail.store.copying import Copied
 from handrail.store.feeds import Asked, Words, asked
 from handrail.store.postgres_connections import refusal_for, translated
 from handrail.store.postgres_positions import HIGHEST, LOWEST, SETTLED, sure
@@ -31,6 +32,7 @@ _WORDS = Words(
 )
 _POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE {sure('$1')}"  # noqa: S608 - our own names
 BEGIN_LOOK: Step = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+_KINDS = {"text": "text", "int": "int8", "bytes": "bytea"}
 _NOTED: Step = (SCHEMA_NOTED, ())
 _ONE_PLAN: Step = ("SET LOCAL plan_cache_mode = force_generic_plan", ())
 """For the feed: replanning a page for every position takes longer than reading it, and a plan guessed from one position
@@ -54,6 +56,14 @@ class Looked(Protocol):
 def own(text: str) -> str:
     """A shared statement with PostgreSQL's own placeholders."""
     return text.replace("?", "%s")
+
+
+def stored_rows(session: Session, table: Copied, order: str = "") -> Iterator[Sequence[Any]]:
+    """Every row of a table as it is stored, without keeping them all in memory."""
+    asked = f"COPY (SELECT {table.listed} FROM {table.name}{order}) TO STDOUT"  # noqa: S608 - our own names
+    with session.connection.cursor().copy(asked) as copying:
+        copying.set_types([_KINDS[kind] for kind in table.kinds])
+        yield from copying.rows()
 
 
 class PostgresReader:
@@ -173,6 +183,11 @@ class PostgresReader:
 
     def last_by(self, actor: str, limit: int) -> list[Event]:
         return decode_events(self._rows(sql.LAST_BY, (actor, limit)))
+
+    def stored(self, table: Copied) -> Iterator[Sequence[Any]]:
+        self._rows("SELECT 1")  # begins the view
+        with translated(self._engine.location):
+            yield from stored_rows(self.session, table, f" ORDER BY {table.ordered}")
 
     def streams(self) -> Iterator[tuple[str, Head]]:
         for name, head, digest in self._rows(sql.STREAMS):

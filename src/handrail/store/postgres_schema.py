@@ -16,13 +16,15 @@ NEEDS_KEY = "needs"
 UPGRADE_LOCK = 0x68616E647261696C
 
 _OWN_WORDS: dict[int, str] = {
-    # Heads and rows are updated in place all day: free space on the page keeps that cheap.
+    # Heads and rows are updated in place all day: free space on the page keeps that cheap, and so does having no index
+    # on what every renewal changes.
     1: """
     ALTER TABLE stream SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01);
     ALTER TABLE task SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01);
     ALTER TABLE lease SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01);
     ALTER TABLE agent SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01)
     """,
+    10: "DROP INDEX lease_presence",
 }
 SCHEMA_NOTED = f"SELECT value FROM meta WHERE key = '{SCHEMA_KEY}'"  # noqa: S608 - our own names
 _MOVED_TO = f"SELECT value FROM meta WHERE key = '{MOVED_KEY}'"  # noqa: S608 - our own names

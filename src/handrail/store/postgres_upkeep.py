@@ -7,7 +7,11 @@ from psycopg import errors
 
 from handrail.store import statements as sql
 from handrail.store.copying import COPIED
+from handrail.store.migrations import STEPS
 from handrail.store.postgres_session import Session
+from handrail.store.postgres_shapes import strangers
+from handrail.store.postgres_writes import PLACE_BITS
+from handrail.store.problems import FILE, LEDGER, ROWS, SCHEMA, Problem
 from handrail.store.reading import Size, Vacuumed, grouped
 
 _BAD_INDEXES = (
@@ -15,6 +19,20 @@ _BAD_INDEXES = (
     "WHERE c.relnamespace = current_schema()::regnamespace AND NOT indisvalid"
 )
 _BAD_PAGES = "SELECT coalesce(checksum_failures, 0) FROM pg_stat_database WHERE datname = current_database()"
+_NEEDS = "SELECT value FROM meta WHERE key = 'needs'"
+_TOUCHED = f"""
+WITH placed AS MATERIALIZED (
+  SELECT e.position, e.xmin AS wrote, age(e.xmin) AS age,
+    ((e.position - c.position) >> {PLACE_BITS}) & 4294967295 = e.xmin::text::bigint AS own
+  FROM event e, counter c WHERE c.one = 1
+), begun AS (SELECT min(position) AS first, max(age) AS age FROM placed WHERE own)
+SELECT min(p.position) FROM placed p, begun
+WHERE NOT p.own AND (p.position > begun.first OR (p.age < begun.age AND begun.age < 1000000000))
+"""  # noqa: S608 - our own names
+"""The first event that its row's transaction does not account for. An event's position is made of the number of the
+transaction that wrote it (`postgres_positions`), and the server keeps that number beside the row: one that was written
+again has another. Events that came with a copy or a dump have other numbers too, but all of them stand before the first
+event that was written here, and were there before it."""
 _BYTES = (
     "SELECT relname::text, pg_total_relation_size(oid) FROM pg_class "
     "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
@@ -24,16 +42,34 @@ _ALL_KEYS = f"WITH gone AS ({sql.SWEEP_ALL_KEYS.replace('?', '%s')} RETURNING 1)
 
 
 def damage(session: Session) -> list[str]:
-    """Indexes the server knows to be unusable, pages it found damaged, tables that cannot be read to the end."""
-    problems = [f"index {name} is not valid" for (name,) in session.rows(_BAD_INDEXES)]
+    """What is not part of a store, indexes the server knows to be unusable, pages it found damaged, tables that cannot
+    be read to the end, events that were touched after they were written."""
+    problems: list[str] = [Problem(SCHEMA, odd) for odd in strangers(session)]
+    problems += [Problem(ROWS, f"index {name} is not valid") for (name,) in session.rows(_BAD_INDEXES)]
     damaged = session.row(_BAD_PAGES)
     if damaged is not None and damaged[0]:
-        problems.append(f"the server has found {damaged[0]} damaged pages")
+        problems.append(Problem(FILE, f"the server has found {damaged[0]} damaged pages"))
+    problems += _counting(session)
     for table in COPIED:
         try:
             session.row(f"SELECT count(*), sum(length(t::text)) FROM {table.name} t")  # noqa: S608 - our own names
         except (psycopg.InternalError, psycopg.DataError, errors.DataCorrupted) as error:
-            problems.append(f"{table.name} cannot be read: {error}")
+            problems.append(Problem(FILE, f"{table.name} cannot be read: {error}"))
+    return problems
+
+
+def _counting(session: Session) -> list[str]:
+    """Whether every event still stands where its transaction put it, and the version noted is the last step's."""
+    problems: list[str] = []
+    row = session.row(_TOUCHED)
+    if row is not None and row[0] is not None:
+        problems.append(Problem(LEDGER, f"the event at position {row[0]} was touched after it was written"))
+    needs = session.row(_NEEDS)
+    if needs is None or needs[0] != STEPS[-1].since:
+        said = None if needs is None else needs[0]
+        problems.append(Problem(ROWS, f"the store says that it needs Handrail {said!r}, not {STEPS[-1].since}"))
+    if session.row("SELECT count(*) FROM counter") != (1,):
+        problems.append(Problem(ROWS, "the counter of positions is not one row"))
     return problems
 
 

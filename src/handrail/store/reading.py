@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -10,7 +10,7 @@ import msgspec
 
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import EVERYTHING, Event, Only
-from handrail.store.copying import Rows, Still, Tell, report_nothing
+from handrail.store.copying import Copied, Rows, Still, Tell, report_nothing
 from handrail.store.queries import Query
 from handrail.store.tables import Table
 from handrail.store.writes import Head, WriteSet
@@ -53,6 +53,11 @@ class Reader(Protocol):
         ...
 
     def streams(self) -> Iterator[tuple[str, Head]]: ...
+
+    def stored(self, table: Copied) -> Iterator[Sequence[Any]]:
+        """Every row of a table as it is stored, in the order of its primary key; a text may come as its bytes. Raises
+        StoreUnusable where it cannot be read any further."""
+        ...
 
 
 class EngineInfo(msgspec.Struct, frozen=True):

@@ -25,6 +25,8 @@ from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
 from handrail.store.places import OTHER_FILE, Files, check_place, make_private
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
+from handrail.store.shapes import check_shape
+from handrail.store.sqlite_connections import connect, end_look, inert
 from handrail.store.sqlite_copying import SqliteRows, SqliteStill, moved_to
 from handrail.store.sqlite_copying import fill as fill_from
 from handrail.store.sqlite_reading import SqliteReader
@@ -43,15 +45,6 @@ RESTORE_PAGES = 1000
 KEEP_IDLE = 16
 """How many idle read connections are kept for the next reader: each has its own cache of up to 16 MB."""
 WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05)
-
-_CONNECTION_PRAGMAS = (
-    "wal_autocheckpoint = 4000",
-    "journal_size_limit = 67108864",
-    "cache_size = -16384",
-    "temp_store = MEMORY",
-    "trusted_schema = OFF",
-    "cell_size_check = ON",
-)
 
 
 class _Pending:
@@ -85,6 +78,8 @@ class SqliteEngine:
         """The thread that keeps all others out, including those of its own process."""
         self._own_version = -1
         """The file's version as our last commit left it."""
+        self._cookie = -1
+        """Changes with every change of the file's schema; as it was when the schema was last compared."""
         self._news = threading.Condition()
         self._listeners = 0
         self._closed = False
@@ -107,14 +102,7 @@ class SqliteEngine:
     # -- opening ----------------------------------------------------------------------------------------------------
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(str(self._path), statementcachesize=256)
-        connection.set_busy_timeout(self._busy_ms)
-        # Without this, a plan depends on bound values and is remade for each: reading a task took ten times as long.
-        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        for pragma in _CONNECTION_PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}").fetchall()
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}").fetchall()
-        return connection
+        return connect(str(self._path), busy_ms=self._busy_ms, synchronous=self._synchronous)
 
     def _schema(self) -> int:
         return int(self._writer.execute("PRAGMA user_version").get)
@@ -133,13 +121,16 @@ class SqliteEngine:
                 self._apply_migration(step.number, step.sql, step.since)
 
     def _own_schema(self) -> int:
-        """The file's schema. Refuses a file that holds something and is not ours."""
+        """The file's schema. Refuses a file that holds something and is not ours, or holds more than a store does."""
         self._writer.execute("BEGIN")  # one consistent read: another process may be creating the tables right now
         try:
             found = self._schema()
             ours = self._writer.execute("PRAGMA application_id").get == APPLICATION_ID
             if not ours and (found or self._writer.execute("SELECT count(*) FROM sqlite_schema").get):
                 raise StoreUnusable(f"{self._path} is a database of something else", hint=OTHER_FILE)
+            if ours and found <= LATEST:
+                self._cookie = self._writer.execute("PRAGMA schema_version").get
+                check_shape(self._writer, str(self._path), found)
         finally:
             self._roll_back()
         return found
@@ -188,8 +179,7 @@ class SqliteEngine:
                     raise moved(str(self._path), moved_to(connection))
                 yield SqliteReader(connection)
             finally:
-                if connection.in_transaction:
-                    connection.execute("COMMIT")
+                end_look(connection)
         except apsw.Error as error:
             refuse(error, self._path)
         finally:
@@ -295,9 +285,13 @@ class SqliteEngine:
             raise
 
     def _check_schema(self) -> None:
-        """Others have written since our last commit: one may be a newer Handrail, or have moved the store."""
+        """Others have written since our last commit: one may be a newer Handrail, or have moved the store, or be
+        something else that left a trigger behind."""
         if (found := self._schema()) != LATEST:
             self._refuse(found)
+        if (cookie := self._writer.execute("PRAGMA schema_version").get) != self._cookie:
+            check_shape(self._writer, str(self._path), LATEST)
+            self._cookie = cookie
 
     def _apply_within(self, pending: _Pending) -> None:
         """Applies one of several write sets: if it fails, only its own changes are rolled back."""
@@ -461,8 +455,10 @@ class SqliteEngine:
     def restore(self, source: str, tell: Tell = report_nothing) -> None:
         """Replaces our content with a backup's, in one step that other processes see like any other write."""
         with translated(Path(source)):
-            kept = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
+            kept = inert(source, apsw.SQLITE_OPEN_READONLY)
         try:
+            with translated(Path(source)):
+                check_shape(kept, source, LATEST)
             with self._leader, translated(self._path), self._gate.held():
                 self._files.check()
                 self._check_schema()  # it may have moved while its user was asked

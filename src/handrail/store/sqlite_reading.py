@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import apsw
 
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
+from handrail.store.copying import Copied
 from handrail.store.feeds import Asked, Words, asked
 from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
+from handrail.store.sqlite_refusals import translated
 from handrail.store.tables import Table
 from handrail.store.writes import NEW_STREAM, Head, decode_events
 
@@ -31,6 +34,7 @@ class SqliteReader:
     """One read transaction."""
 
     def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
         self._execute = connection.execute
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
@@ -82,6 +86,16 @@ class SqliteReader:
 
     def position(self) -> int:
         return int(self._execute(sql.POSITION).get)
+
+    def stored(self, table: Copied) -> Iterator[Sequence[Any]]:
+        shown = ", ".join(
+            f"CASE typeof({column}) WHEN 'text' THEN CAST({column} AS BLOB) ELSE {column} END"
+            if kind == "text"
+            else column
+            for column, kind in zip(table.columns, table.kinds, strict=True)
+        )
+        with translated(Path(self._connection.filename)):
+            yield from self._execute(f"SELECT {shown} FROM {table.name} ORDER BY {table.ordered}")  # noqa: S608 - our own names
 
     def streams(self) -> Iterator[tuple[str, Head]]:
         for name, head, digest in self._execute(sql.STREAMS):

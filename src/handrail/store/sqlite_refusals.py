@@ -14,7 +14,10 @@ from handrail.kernel.errors import StoreBusy, StoreFull, StoreRefused, StoreUnus
 from handrail.store.places import OTHER_FILE, why_not_opened
 
 FULL_HINT = "free some space, then call again; nothing was written"
-DAMAGED_HINT = f"`handrail db restore BACKUP` brings back a copy (keep this file aside), or {OTHER_FILE}"
+DAMAGED_HINT = (
+    "`handrail db rebuild` makes it anew if its ledger can still be read, `handrail db restore BACKUP` brings back a "
+    f"copy; both keep this file beside it. Or {OTHER_FILE}"
+)
 _NO_ROOM = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 
 
@@ -46,15 +49,16 @@ def refusal_for(error: apsw.Error, path: Path) -> StoreRefused | None:
         case apsw.ReadOnlyError() | apsw.PermissionsError():
             return StoreUnusable(f"{path} cannot be written", hint="check its permissions and its folder's")
         case apsw.NotADBError():
-            return StoreUnusable(f"{path} is no database, or its beginning is damaged", hint=DAMAGED_HINT)
+            return StoreUnusable(f"{path} is no database, or its beginning is damaged", hint=DAMAGED_HINT, damaged=True)
         case apsw.CorruptError():
-            return StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT)
+            return StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT, damaged=True)
         case apsw.CantOpenError():
             return StoreUnusable(f"{path} cannot be opened", hint=why_not_opened(path))
         case apsw.IOError() if getattr(error, "extendedresult", 0) in _NO_ROOM:
             return StoreFull(f"{path} could not be written: no room left, or the disk fails", hint=FULL_HINT)
         case apsw.SQLError():
-            return StoreUnusable(f"the tables of {path} are not what they should be: {error}", hint=DAMAGED_HINT)
+            message = f"the tables of {path} are not what they should be: {error}"
+            return StoreUnusable(message, hint=DAMAGED_HINT, damaged=True)
         case apsw.IOError():
             return StoreUnusable(f"{path} could not be used: {error}", hint="check the disk, then call again")
     return None

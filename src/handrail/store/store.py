@@ -14,9 +14,10 @@ from handrail.kernel.errors import NothingToUndo, StoreBusy, StoreUnusable
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, Only
 from handrail.kernel.records import PAGE
+from handrail.store.problems import LEDGER, Problem
 from handrail.store.reading import Engine, EngineInfo, Reader
 from handrail.store.unit import Unit
-from handrail.store.verifying import problems_in
+from handrail.store.verifying import problems_in, problems_in_newest
 from handrail.store.writes import Conflict, Head
 
 ResultT = TypeVar("ResultT")
@@ -109,10 +110,10 @@ class Store:
             return reader.position()
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[Reader]:
+    def _reading(self, *, aside: bool = False) -> Iterator[Reader]:
         """A read outside a unit: there is nothing that could run again after a conflict."""
         try:
-            with self.engine.reading() as reader:
+            with self.engine.reading(aside=aside) as reader:
                 yield reader
         except Conflict as lost:
             raise StoreUnusable(str(lost), hint="call again") from lost
@@ -167,9 +168,23 @@ class Store:
     # -- verification -----------------------------------------------------------------------------------------------
 
     def verify(self, progress: Callable[[int], None] = lambda _: None) -> list[str]:
-        """Where ledger and tables disagree: gaps, broken hashes, rows that no event explains. Empty when sound."""
-        with self._reading() as reader:
-            return problems_in(reader, progress)
+        """Everything that is wrong: what the engine finds, gaps, broken hashes, rows that no event explains. Empty when
+        sound."""
+        return self._problems(lambda reader: problems_in(reader, progress))
+
+    def check(self) -> list[str]:
+        """What a quicker look finds: the engine's findings, and the newest part of the ledger."""
+        return self._problems(problems_in_newest)
+
+    def _problems(self, look: Callable[[Reader], list[str]]) -> list[str]:
+        problems = self.engine.check()
+        try:
+            with self._reading(aside=True) as reader:
+                return problems + look(reader)
+        except StoreUnusable as refusal:
+            if not refusal.details.get("damaged"):
+                raise
+            return [*problems, Problem(LEDGER, refusal.message)]
 
 
 def _last_standing(reader: Reader, actor: Actor) -> Event:

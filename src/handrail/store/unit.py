@@ -16,6 +16,7 @@ from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, O
 from handrail.kernel.query import Query
 from handrail.kernel.records import PAGE, Record, RecordT
 from handrail.store.reading import Reader
+from handrail.store.seals import opened, sealed
 from handrail.store.tables import BY_RECORD, Table
 from handrail.store.writes import NEW_STREAM, Head, KeyWrite, RowWrite, WriteSet, chained
 
@@ -100,7 +101,8 @@ class Unit:
 
     def key_answer(self, scope: str, key: str) -> tuple[str, bytes] | None:
         """What an idempotency key already stands for: the hash of its request, and the answer."""
-        return self._reader.key_answer(scope, key, self.now_ms())
+        found = self._reader.key_answer(scope, key, self.now_ms())
+        return None if found is None else (found[0], opened(found[1], scope, key, found[0]))
 
     def _remember(self, table: Table, record: Any, head: Head) -> Any:
         # The first sight of a stream counts: decisions based on it must still hold when the unit commits.
@@ -146,7 +148,7 @@ class Unit:
 
     def keep_answer(self, key: KeyWrite) -> None:
         """Stores an idempotency key with everything else this unit writes."""
-        self._key = key
+        self._key = sealed(key)
 
     def expect(self, stream: str, head: Head | None = None) -> None:
         """Notes a stream's head, for a unit that writes to it without having read one of its records; or the `head`

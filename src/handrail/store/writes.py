@@ -18,6 +18,7 @@ from handrail.kernel.records import KeyWrite as KeyWrite  # noqa: PLC0414 - it i
 NO_HASH = ""
 _BODY = msgspec.json.Decoder(tuple[dict[str, Any], msgspec.Raw])
 _CHANGES = msgspec.json.Decoder(tuple[Change, ...])
+_WHOLE = msgspec.json.Decoder(tuple[dict[str, Any], tuple[Change, ...]])
 
 
 class Conflict(Exception):  # noqa: N818 - the ordinary outcome of two writers; the loser runs again
@@ -99,6 +100,11 @@ def link(previous: str, stream: str, seq: int, event: NewEvent | Event | StoredE
 
 def encode_body(event: NewEvent | Event) -> bytes:
     return msgspec.json.encode([event.data, tuple(event.changes)])
+
+
+def changes_in(body: bytes) -> tuple[Change, ...]:
+    """The changes in an event's body, all of which is decoded. Raises msgspec's errors."""
+    return _WHOLE.decode(body)[1]
 
 
 class KeptChanges(msgspec.Struct, gc=False, eq=False):

@@ -19,6 +19,7 @@ from handrail.outside.config_file import with_db, without_db
 from handrail.store.migrations import LATEST
 from handrail.store.opening import holds_password, shown_address
 from handrail.surfaces.cli.main import cli
+from tests.store.ground import older
 from tests.store.server import running, schema_of_its_own
 from tests.surfaces.cli.test_store_commands import create, run, run_json, workflows
 
@@ -302,7 +303,8 @@ def test_one_line_of_the_config_changes(before: str, after: str | None) -> None:
 def test_vacuum_gives_room_back_and_forgets_old_keys(project: Path) -> None:
     create(project)
     connection = apsw.Connection(str(project / ".handrail" / "handrail.db"))
-    connection.execute("INSERT INTO idempotency VALUES ('s', 'old', 'h', x'00', 1), ('s', 'new', 'h', x'00', 1 << 60)")
+    connection.execute("INSERT INTO idempotency VALUES ('s', 'old', 'h', x'7b7d', 1)")
+    connection.execute("INSERT INTO idempotency VALUES ('s', 'new', 'h', x'7b7d', 1 << 60)")
     connection.execute("CREATE TABLE bulky (x); INSERT INTO bulky VALUES (zeroblob(5000000)); DROP TABLE bulky")
     connection.close()
     done = run_json(project, "db", "vacuum")
@@ -334,14 +336,3 @@ def test_upgrade_says_what_it_did_and_keeps_the_old_file(project: Path) -> None:
     assert kept.name == f"handrail.db.schema-{LATEST - 1}"
     with contextlib.closing(apsw.Connection(str(kept))) as connection:
         assert connection.execute("PRAGMA user_version").get == LATEST - 1
-
-
-def older(file: Path, schema: int) -> None:
-    """Takes the last step of the schema back: its tables go, and the number with them."""
-    from handrail.store.migrations import STEPS, statements
-
-    with contextlib.closing(apsw.Connection(str(file))) as connection:
-        for statement in reversed(statements(STEPS[-1].sql)):
-            _, kind, name, *_ = statement.split()
-            connection.execute(f"DROP {kind} {name}")
-        connection.execute(f"PRAGMA user_version = {schema}")

@@ -7,6 +7,7 @@ version is refused, naming the version that understands it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.store.migrations.step_0001 import STEP_0001
@@ -18,6 +19,7 @@ from handrail.store.migrations.step_0006 import STEP_0006
 from handrail.store.migrations.step_0007 import STEP_0007
 from handrail.store.migrations.step_0008 import STEP_0008
 from handrail.store.migrations.step_0009 import STEP_0009
+from handrail.store.migrations.step_0010 import STEP_0010
 
 
 class Step(NamedTuple):
@@ -38,6 +40,7 @@ STEPS: tuple[Step, ...] = (
     Step(7, "0.4.0", STEP_0007),
     Step(8, "0.4.0", STEP_0008),
     Step(9, "0.5.0", STEP_0009),
+    Step(10, "0.6.0", STEP_0010),
 )
 LATEST = STEPS[-1].number
 
@@ -45,6 +48,27 @@ LATEST = STEPS[-1].number
 def statements(sql: str) -> list[str]:
     """The statements of a step, one by one."""
     return [statement.strip() for statement in sql.split(";") if statement.strip()]
+
+
+_ADDED = re.compile(
+    r"ALTER TABLE (?P<table>\w+) ADD COLUMN (?P<column>\w+) \w+(?: NOT NULL)?"
+    r"(?: DEFAULT (?:'(?P<text>[^']*)'|(?P<number>-?\d+)))?$"
+)
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> dict[tuple[str, str], str | int | None]:
+    found = (_ADDED.match(statement) for step in STEPS for statement in statements(step.sql))
+    return {
+        (added["table"], added["column"]): int(added["number"]) if added["number"] else added["text"]
+        for added in found
+        if added is not None
+    }
+
+
+def default_of(table: str, column: str) -> str | int | None:
+    """What a column holds in rows that are older than the step that added it."""
+    return _defaults().get((table, column))
 
 
 def for_postgres(sql: str) -> str:

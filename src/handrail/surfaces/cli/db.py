@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.surfaces.cli.columns import counted, spoken_bytes
-from handrail.surfaces.cli.db_copies import backup, restore
+from handrail.surfaces.cli.db_copies import backup, rebuild, restore
 from handrail.surfaces.cli.db_move import move, release, trust
 from handrail.surfaces.cli.db_store import (
     address_of,
@@ -17,6 +17,7 @@ from handrail.surfaces.cli.db_store import (
     echo_problems,
     engine_of,
     free_name,
+    shown_problems,
     store_of,
     store_there,
     telling,
@@ -50,21 +51,22 @@ def path(root: Path | None, as_json: bool, **options: Any) -> None:
 @db.command()
 @common_options
 def check(root: Path | None, as_json: bool, **options: Any) -> None:
-    """Check the store's files for damage and show what takes up room.
+    """Check the store for damage and show what takes up room.
 
-    Exits with 1 if there is damage.
+    Looks for anything that is not part of a store, has the engine check its files and indexes, and recomputes the
+    newest part of the ledger; `handrail db verify` reads all of it. Exits with 1 if there is damage.
     """
     store = store_there(root, options)
     info, engine = store.info(), engine_of(store)
-    problems = engine.check()
+    problems = store.check()
     sizes = [] if problems else engine.sizes()
     snapshots = _snapshot_bytes(place_of(root))
     if as_json:
-        shown = {"engine": info.engine, "version": info.version, "schema": info.schema, "problems": problems}
+        shown = {"engine": info.engine, "version": info.version, "schema": info.schema, **shown_problems(problems)}
         listed = [size._asdict() for size in sizes]
         echo_json({**shown, "location": info.location, "sizes": listed, "snapshot_bytes": snapshots})
     else:
-        echo_problems(problems, f"{info.engine} {info.version}, schema {info.schema}: sound")
+        echo_problems(problems, f"{info.engine} {info.version}, schema {info.schema}: sound", whole=False)
         if sizes:
             click.echo(f"{info.location}\n")
             echo_table(("what", "rows", "room"), [_cells(size) for size in sizes])
@@ -126,17 +128,18 @@ def vacuum(full: bool, root: Path | None, as_json: bool, **options: Any) -> None
 def verify(root: Path | None, as_json: bool, **options: Any) -> None:
     """Prove that the tables and the ledger agree.
 
-    Rebuilds every row from the events and checks every hash. Exits with 1 if anything differs.
+    Does what `handrail db check` does, recomputes every hash, rebuilds every row from the events and compares. If
+    anything differs it says what is lost and how to get it back, and exits with 1.
     """
     store = store_there(root, options)
     with telling(quiet=as_json) as tell:
         total = store.position()
         problems = store.verify(lambda seen: tell("verifying events", seen, total))
-    events = len(store.feed(after=0, limit=1))
+    events = problems or store.feed(after=0, limit=1)
     if as_json:
-        echo_json({"problems": problems})
+        echo_json(shown_problems(problems, whole=True))
     else:
-        echo_problems(problems, "ledger and tables agree" if events else "the ledger is empty")
+        echo_problems(problems, "ledger and tables agree" if events else "the ledger is empty", whole=True)
     sys.exit(EXIT_REFUSED if problems else 0)
 
 
@@ -171,7 +174,7 @@ def upgrade(root: Path | None, as_json: bool, **options: Any) -> None:
         click.echo(f"the old file is kept as {kept}" if kept else "no copy was made; use pg_dump for that")
 
 
-for _command in (backup, restore, move, release, trust):
+for _command in (backup, restore, rebuild, move, release, trust):
     db.add_command(_command)
 
 

@@ -1,23 +1,36 @@
-"""`handrail db backup` and `restore`: copies the store, and replaces it with a copy."""
+"""`handrail db backup`, `restore` and `rebuild`: copies the store, replaces it with a copy, or makes it anew from its
+ledger."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from handrail import __version__
-from handrail.kernel.errors import InvalidParams, StoreRefused
-from handrail.surfaces.cli.columns import spoken_bytes
+from handrail.kernel.errors import InvalidParams, StoreUnusable
+from handrail.surfaces.cli.columns import counted, spoken_bytes
 from handrail.surfaces.cli.confirming import confirm
-from handrail.surfaces.cli.db_store import engine_of, free_name, store_of, store_there, telling, told_to_git
+from handrail.surfaces.cli.db_store import (
+    check_there,
+    engine_of,
+    free_name,
+    store_of,
+    store_there,
+    telling,
+    told_to_git,
+    trusted_address,
+)
 from handrail.surfaces.cli.options import common_options, place_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
 
 if TYPE_CHECKING:
     from handrail.store.copying import Tell
     from handrail.store.reading import LastingEngine
+    from handrail.store.rebuilding import Rebuilt
+    from handrail.wiring import Place
 
 
 @click.command()
@@ -42,37 +55,133 @@ def backup(target: Path, root: Path | None, as_json: bool, **options: Any) -> No
 
 
 @click.command()
-@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("source", type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common_options
 def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
     """Replace the store with a backup.
 
-    The backup is checked first, and the current store, unless it is empty, is kept beside it.
+    The backup is checked completely before anything is touched: that it is a store and holds nothing else, its files,
+    its ledger, every row. The current store, unless it is empty, is kept beside it, even if it is damaged.
     """
-    place = place_of(root)
-    store = store_of(root, options)
-    info, engine = store.info(), engine_of(store)
-    with telling(quiet=as_json) as tell:
-        problems = _problems_of(source, place.project, tell)
-    if problems:
-        raise InvalidParams(f"{source} is not a sound backup: {problems[0]}", hint="nothing was changed")
-    beside = Path(info.location) if info.engine == "sqlite" else place.project / ".handrail" / "handrail.db"
-    kept = free_name(beside.with_name(f"{beside.name}.before-restore"))
-    if not yes and not engine.is_empty():
-        size = spoken_bytes(source.stat().st_size)
-        confirm(f"Replace {info.location} with {source} ({size})? It is kept as {kept}.", as_json=as_json)
-    store.position()  # it may have moved meanwhile: then nothing is kept either
-    keeps = not engine.is_empty()  # asked again: somebody may have written while the user was asked
-    with telling(quiet=as_json) as tell:
-        if keeps:
-            kept.parent.mkdir(exist_ok=True)
-            _keep(engine, kept, tell)
-        engine.restore(str(source.absolute()), tell)
+    from handrail.store.backups import checked_copy  # noqa: PLC0415 - the store, only once something runs
+
+    named = _Named(place_of(root), root, options, yes=yes, as_json=as_json)
+    with ExitStack() as stack:
+        with telling(quiet=as_json) as tell:
+            copy = stack.enter_context(checked_copy(source.absolute(), version=__version__, tell=tell))
+        engine, kept = _made_room(named, source)
+        with telling(quiet=as_json) as tell:
+            engine.restore(str(copy), tell)
     if as_json:
-        echo_json({"restored": str(source), "kept": str(kept) if keeps else None})
+        echo_json({"restored": str(source), "kept": str(kept) if kept else None})
     else:
-        echo_wrapped(f"restored {source}" + (f"; what was there before is kept as {kept}" if keeps else ""))
+        echo_wrapped(f"restored {source}" + (f"; what was there before is kept as {kept}" if kept else ""))
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common_options
+def rebuild(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
+    """Make the store anew from its ledger.
+
+    For a store whose tables or indexes are damaged, or that holds something which is not part of a store: every row and
+    every index is made again from the events. The store as it is now is kept beside it. A ledger that is damaged itself
+    is refused; then a backup is needed.
+    """
+    from handrail.store.opening import POSTGRES, database_path  # noqa: PLC0415 - the store, only once something runs
+
+    place = place_of(root)
+    check_there(place, options)
+    named = _Named(place, root, options, yes=yes, as_json=as_json)
+    address = trusted_address(place, options)
+    if address.startswith(POSTGRES):
+        rebuilt, kept = _rebuilt_server(named)
+    else:
+        from handrail.store.rebuilding import rebuild_file  # noqa: PLC0415 - not needed with PostgreSQL
+
+        path = database_path(address, place.project)
+        kept = free_name(path.with_name(f"{path.name}.before-rebuild"))
+        named.ask(f"Make {path} anew from its ledger? It is kept as {kept}.")
+        with telling(quiet=as_json) as tell:
+            rebuilt = rebuild_file(path, kept, version=__version__, tell=tell)
+    if as_json:
+        echo_json({**rebuilt._asdict(), "kept": str(kept)})
+        return
+    what = f"{counted(rebuilt.events, 'event')}, {counted(rebuilt.rows, 'row')}, {counted(rebuilt.keys, 'kept answer')}"
+    echo_wrapped(f"made anew: {what}; verified. What was there before is kept as {kept}")
+    echo_wrapped("restart anything that has it open")
+
+
+class _Named:
+    """The store a command means, and how its user is asked."""
+
+    def __init__(self, place: Place, root: Path | None, options: dict[str, Any], *, yes: bool, as_json: bool) -> None:
+        self.place = place
+        self._root = root
+        self._options = options
+        self._yes = yes
+        self.as_json = as_json
+
+    def open(self) -> LastingEngine:
+        return engine_of(store_of(self._root, self._options))
+
+    def file(self) -> Path:
+        from handrail.store.opening import database_path  # noqa: PLC0415 - the store, only once something runs
+
+        return database_path(trusted_address(self.place, self._options), self.place.project)
+
+    def beside(self, engine: LastingEngine, ending: str) -> Path:
+        """A free name for what is there now: beside the file, or in the project's folder for a server."""
+        info = engine.info()
+        own = Path(info.location) if info.engine == "sqlite" else self.place.project / ".handrail" / "handrail.db"
+        return free_name(own.with_name(f"{own.name}.{ending}"))
+
+    def ask(self, question: str) -> None:
+        if not self._yes:
+            confirm(question, as_json=self.as_json)
+
+
+def _made_room(named: _Named, source: Path) -> tuple[LastingEngine, Path | None]:
+    """The store to put a backup into, and what its content is kept as. A file that is damaged is set aside whole."""
+    try:
+        engine = named.open()
+        kept = named.beside(engine, "before-restore")
+        if not engine.is_empty():
+            size = spoken_bytes(source.stat().st_size)
+            named.ask(f"Replace {engine.info().location} with {source} ({size})? It is kept as {kept}.")
+        with engine.reading() as reader:
+            reader.position()  # it may have moved meanwhile: then nothing is kept either
+        if engine.is_empty():  # asked again: somebody may have written while the user was asked
+            return engine, None
+        kept.parent.mkdir(exist_ok=True)
+        with telling(quiet=named.as_json) as tell:
+            _keep(engine, kept, tell)
+    except StoreUnusable as refusal:
+        if not refusal.details.get("damaged"):
+            raise
+    else:
+        return engine, kept
+    from handrail.store.rebuilding import set_aside  # noqa: PLC0415 - the store, only once something runs
+
+    path = named.file()
+    kept = free_name(path.with_name(f"{path.name}.before-restore"))
+    named.ask(f"{path} is damaged. Set it aside as {kept}, and put {source} in its place?")
+    set_aside(path, kept)
+    return named.open(), kept
+
+
+def _rebuilt_server(named: _Named) -> tuple[Rebuilt, Path]:
+    from handrail.store.postgres import PostgresEngine  # noqa: PLC0415 - its driver is heavy and optional
+
+    engine = named.open()
+    assert isinstance(engine, PostgresEngine)
+    kept = named.beside(engine, "before-rebuild")
+    named.ask(f"Make {engine.info().location} anew from its ledger? A copy of it is kept as {kept}.")
+    kept.parent.mkdir(exist_ok=True)
+    with telling(quiet=named.as_json) as tell:
+        _keep(engine, kept, tell)
+        return engine.rebuild(tell), kept
 
 
 def _keep(engine: LastingEngine, target: Path, tell: Tell) -> int:
@@ -82,28 +191,3 @@ def _keep(engine: LastingEngine, target: Path, tell: Tell) -> int:
     with whole_file(target) as part:
         engine.backup(str(part), tell)
     return target.stat().st_size
-
-
-def _problems_of(source: Path, project: Path, tell: Tell) -> list[str]:
-    """What is wrong with a backup, checked in a copy so that the backup itself does not change."""
-    import shutil  # noqa: PLC0415 - only here
-    import tempfile  # noqa: PLC0415 - only here
-
-    from handrail.store.opening import open_engine  # noqa: PLC0415 - only here
-    from handrail.store.verifying import problems_in  # noqa: PLC0415 - only here
-
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.db"
-        shutil.copyfile(source, copy)
-        try:
-            engine = open_engine(str(copy), project=project, version=__version__, durable=False)
-        except StoreRefused as refusal:
-            return [refusal.message.replace(str(copy), str(source))]
-        try:
-            damaged = engine.check()
-            if damaged:
-                return damaged
-            with engine.reading() as reader:
-                return problems_in(reader, lambda seen: tell("verifying", seen, 0))
-        finally:
-            engine.close()

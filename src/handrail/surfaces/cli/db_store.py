@@ -13,7 +13,11 @@ import click
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import place_of, settings_of
 from handrail.surfaces.cli.progress import progress
+from handrail.surfaces.cli.render import echo_wrapped
 from handrail.wiring import Place, assemble, check_trusted, is_made, store_address
+
+MOST_SHOWN = 50
+"""How many problems are printed."""
 
 if TYPE_CHECKING:
     from handrail.store.copying import Tell
@@ -95,9 +99,23 @@ def told_to_git(place: Place, file: Path) -> str:
     return f"git does not ignore {name}, which holds everything that was recorded: add /{name}* to .gitignore"
 
 
-def echo_problems(problems: list[str], sound: str) -> None:
-    """Prints what is wrong, one line each; or that nothing is."""
-    for problem in problems:
+def echo_problems(problems: list[str], sound: str, *, whole: bool) -> None:
+    """Prints what is wrong, one line each, what is lost and how to get it back; or that nothing is wrong."""
+    from handrail.store.problems import advice  # noqa: PLC0415 - the store, only once something runs
+
+    for problem in problems[:MOST_SHOWN]:
         click.echo(click.style(one_line(problem), fg="red"))
+    if len(problems) > MOST_SHOWN:
+        click.echo(f"… and {len(problems) - MOST_SHOWN} more; --json lists them all")
+    for line in advice(problems, whole=whole):
+        echo_wrapped(line)
     if not problems:
         click.echo(sound)
+
+
+def shown_problems(problems: list[str], *, whole: bool = False) -> dict[str, Any]:
+    """The same as JSON; without problems there is nothing to advise."""
+    from handrail.store.problems import advice  # noqa: PLC0415 - the store, only once something runs
+
+    listed: dict[str, Any] = {"problems": [str(problem) for problem in problems]}
+    return {**listed, "advice": advice(problems, whole=whole)} if problems else listed

@@ -1,0 +1,59 @@
+"""Connections to a SQLite store: set up for many processes, and so that nothing in the file can act by itself. Triggers
+and views do not run whatever the file holds, its schema cannot be written to, and its functions are not trusted."""
+
+from __future__ import annotations
+
+import apsw
+
+CONNECTION_PRAGMAS = (
+    "wal_autocheckpoint = 4000",
+    "journal_size_limit = 67108864",
+    "cache_size = -16384",
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+)
+INERT = (
+    (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+    (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+    (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+    (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+)
+STATEMENTS = 256
+"""How many prepared statements a connection keeps."""
+
+
+def connect(path: str, *, busy_ms: int, synchronous: str) -> apsw.Connection:
+    """A connection for a store's own work."""
+    connection = apsw.Connection(path, statementcachesize=STATEMENTS)
+    connection.set_busy_timeout(busy_ms)
+    # Without this, a plan depends on bound values and is remade for each: reading a task took ten times as long.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    make_inert(connection)
+    for pragma in (*CONNECTION_PRAGMAS, f"synchronous = {synchronous}"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    return connection
+
+
+def inert(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
+    """A connection for looking at a file that may be anybody's: it is not created, and nothing that it holds runs."""
+    connection = apsw.Connection(path, flags=flags)
+    make_inert(connection)
+    connection.execute("PRAGMA cell_size_check = ON").fetchall()
+    return connection
+
+
+def make_inert(connection: apsw.Connection) -> None:
+    """Nothing that a file holds runs on this connection."""
+    for option, value in INERT:
+        connection.config(option, value)
+
+
+def end_look(connection: apsw.Connection) -> None:
+    """Ends a transaction that only read. One that met damage cannot be committed."""
+    if connection.in_transaction:
+        try:
+            connection.execute("COMMIT")
+        except apsw.CorruptError:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
