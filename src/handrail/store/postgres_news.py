@@ -108,8 +108,9 @@ class Listener:
 
     def _listen_on(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         found = connection.execute("SELECT (current_schema()::regnamespace::oid)::text").fetchone()
-        assert found is not None
         assert self._bell is not None
+        if found is None or found[0] is None:  # we may not use the schema now, so nobody would be heard
+            return
         connection.execute(f'LISTEN "handrail_{found[0]}"')
         self._hints.give()  # whatever happened before now went unheard
         with selectors.DefaultSelector() as ready:

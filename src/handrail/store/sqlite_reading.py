@@ -10,9 +10,11 @@ from typing import Any
 
 import apsw
 
+from handrail.kernel.clock import Moment
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
 from handrail.store.feeds import Asked, Words, asked
+from handrail.store.lease_clock import LeaseClock, MachineTime
 from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.tables import Table
 from handrail.store.writes import NEW_STREAM, Head, decode_events
@@ -30,8 +32,14 @@ _WORDS = Words(
 class SqliteReader:
     """One read transaction."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, clock: LeaseClock, began: MachineTime) -> None:
         self._execute = connection.execute
+        self._clock = clock
+        self._began = began
+
+    def moment(self) -> Moment:
+        kept = self._execute(sql.ANCHOR).get
+        return self._clock.moment(self._began, kept, lambda: int(self._execute(sql.LAST_RENEWED).get))
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
         row = self._execute(sql.GET[table.name], (key,)).fetchone()
