@@ -119,6 +119,9 @@ class LookingLedger(LazyLedger):
             left -= LOOK_AGAIN_S
         return self._ledger.wait(position, max(0.0, left), cancelled)
 
+    def clock_remark(self) -> str | None:
+        return self._ledger.clock_remark()
+
     def look(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
         """Runs a read that may take long without making writers of this process wait."""
         return self.open().look(actor, work)

@@ -50,21 +50,18 @@ class Anchor(NamedTuple):
 
 
 def machine_time() -> MachineTime:
-    boot = _this_start()
-    since = time.clock_gettime_ns(time.CLOCK_BOOTTIME) if boot else 0
-    return MachineTime(boot, since // 1_000_000, time.time_ns() // 1_000_000)
+    wall_ms = time.time_ns() // 1_000_000
+    try:
+        return MachineTime(_this_start(), time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000, wall_ms)
+    except (OSError, ValueError, AttributeError):  # another system, or no file can be opened just now
+        return MachineTime("", 0, wall_ms)
 
 
 @functools.cache
 def _this_start() -> str:
     """The start of the machine, and within which namespace its time is counted."""
-    if not hasattr(time, "CLOCK_BOOTTIME"):
-        return ""
-    try:
-        boot = _BOOT_ID.read_text(encoding="ascii").strip()
-        return f"{boot}/{_TIME_NAMESPACE.stat().st_ino if _TIME_NAMESPACE.exists() else 0}"
-    except (OSError, ValueError):
-        return ""
+    boot = _BOOT_ID.read_bytes().decode().strip()
+    return f"{boot}/{_TIME_NAMESPACE.stat().st_ino if _TIME_NAMESPACE.exists() else 0}"
 
 
 def anchor_of(text: str | None) -> Anchor | None:
@@ -109,6 +106,7 @@ class LeaseClock:
 
     def __init__(self, read: Callable[[], MachineTime] = machine_time) -> None:
         self.read = read
+        read()  # whatever it has to open, it opens together with the store
         self.remark: str | None = None
         """What the last look found wrong with the machine's clock."""
         self.is_due = False

@@ -413,6 +413,15 @@ def connections_to(address: str) -> Connections:
     return Connections(address)
 
 
+def clock_ahead_ms(address: str, within_s: int) -> int:
+    """By how much this machine's clock is ahead of a server's, in a database that need not hold a store."""
+    with connections_to(address).connect(connect_timeout=within_s) as connection:
+        before_ms = time.time_ns() // 1_000_000
+        found = connection.execute(f"SELECT {NOW_MS}").fetchone()
+        assert found is not None
+        return (before_ms + time.time_ns() // 1_000_000) // 2 - int(found[0])
+
+
 def _order_counts(rows: Sequence[RowWrite]) -> bool:
     """Whether one row makes room for another: it is removed, or gives up a name that must be unique. Within one
     statement the server would choose the order."""

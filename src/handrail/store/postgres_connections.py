@@ -61,10 +61,10 @@ class Connections:
         self._lock = threading.Lock()
         self._closed = False
 
-    def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        """A separate connection, which the caller closes."""
+    def connect(self, **other: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        """A separate connection, which the caller closes; with `other` parameters than the engine's."""
         try:
-            return psycopg.connect(**self._parameters, autocommit=True)
+            return psycopg.connect(**{**self._parameters, **other}, autocommit=True)
         except psycopg.Error as error:
             said = _first_line(error)
             why = "" if holds_secret(said, self._secrets) else f": {said}"

@@ -14,7 +14,7 @@ import threading
 
 import psycopg
 
-from handrail.kernel.errors import StoreRefused
+from handrail.kernel.errors import Refusal, StoreRefused
 from handrail.store.postgres_connections import Connections
 
 COALESCE_S = 0.01
@@ -67,7 +67,7 @@ class Notifier:
             self._closing.wait(COALESCE_S)
             self._pending.clear()
             closing = self._closing.is_set()  # read only now: `close` may have been called while we waited
-            with contextlib.suppress(StoreRefused), self._connections.taken() as session:
+            with contextlib.suppress(Refusal), self._connections.taken() as session:  # only a hint is lost
                 session.do(_NOTIFY)
             if closing:
                 return

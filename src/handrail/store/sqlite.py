@@ -112,8 +112,8 @@ class SqliteEngine:
         self._execute = self._writer.cursor().execute
 
     def _check_files(self) -> None:
-        """Raises StoreUnusable if our files are gone. One that could only be read when it was opened is opened again: it
-        may be writable by now."""
+        """Raises StoreUnusable if our files are gone. One that could only be read when it was opened is opened again,
+        because it may be writable by now."""
         self._files.check()
         if self._writer.readonly("main"):
             self._writer.close()
