@@ -215,7 +215,7 @@ class Crew:
         raise AssertionError(f"{what.__name__}: {before} and not {more} more")
 
     def outage(self, most_s: float) -> None:
-        """Lasts until everybody was refused, or so long: who lost a connection in the middle of a write looks for it."""
+        """Lasts until everybody was refused, or so long: a write whose connection was lost is looked for meanwhile."""
         until_s = time.monotonic() + most_s
         before = [refused(caller) for caller in self.callers]
         pause = threading.Event()
