@@ -243,7 +243,7 @@ def test_a_store_that_cannot_be_asked_is_no_answer_and_is_not_named_to_strangers
     desk, _ = desk_at(place, Settings(db="postgresql://ann:password@127.0.0.1:1/handrail"))
     with pytest.raises(LookupFailed) as failed:
         desk.find("hr_01_secret")
-    assert "STORE_UNUSABLE" in str(failed.value)
+    assert "STORE_AWAY" in str(failed.value)
     assert "127.0.0.1" not in str(failed.value)
     assert "password" not in str(failed.value)
 

@@ -126,6 +126,10 @@ class Ledger(Protocol):
         """The position of the newest event."""
         ...
 
+    def clock_remark(self) -> str | None:
+        """What is wrong with this machine's clock, as far as the store could tell. Opens nothing."""
+        ...
+
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
         """True as soon as there is an event after `position`; False when time is up or the wait was cancelled."""
         ...

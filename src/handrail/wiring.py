@@ -90,6 +90,10 @@ class LazyLedger:
     def position(self) -> int:
         return self.open().position()
 
+    def clock_remark(self) -> str | None:
+        """What is wrong with this machine's clock, as far as a store that is open could tell."""
+        return self._store.clock_remark() if self._store is not None else None
+
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
         return self.open().wait(position, timeout_s, cancelled)
 
@@ -114,6 +118,9 @@ class LookingLedger(LazyLedger):
             threading.Event().wait(min(LOOK_AGAIN_S, left))
             left -= LOOK_AGAIN_S
         return self._ledger.wait(position, max(0.0, left), cancelled)
+
+    def clock_remark(self) -> str | None:
+        return self._ledger.clock_remark()
 
     def look(self, actor: Actor, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
         """Runs a read that may take long without making writers of this process wait."""
@@ -170,8 +177,7 @@ def _nothing_stored() -> Store:
     from handrail.store.memory import MemoryEngine  # noqa: PLC0415 - as above
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
-    clock = SystemClock()
-    return Store(MemoryEngine(), clock=clock, ids=RandomIds(clock))
+    return Store(MemoryEngine(), ids=RandomIds(SystemClock()))
 
 
 def _guides(place: Place) -> GuideFiles:
@@ -306,13 +312,12 @@ def _open_store(place: Place, settings: Settings) -> Store:
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
     make_known(BoardEntry, RunningCall)  # the types history is read back into
-    clock = SystemClock()
     if settings.global_store:
         make_user_folder(place.home)
     address = store_address(place, settings)
     check_trusted(place, settings)
     engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable)
-    return Store(engine, clock=clock, ids=RandomIds(clock))
+    return Store(engine, ids=RandomIds(SystemClock()))
 
 
 class Handrail(msgspec.Struct, frozen=True, kw_only=True):

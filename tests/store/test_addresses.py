@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreUnusable
 from handrail.store.addresses import read, shown_server
 from handrail.store.marks import moved
 from handrail.store.opening import holds_password, shown_address
@@ -98,7 +98,7 @@ def test_the_password_that_libpq_finds_is_never_shown(first: str, second: str) -
 
 def test_what_the_driver_says_is_not_repeated_where_it_holds_the_password() -> None:
     connections = Connections("postgresql://u:hunter2@h/d?host=/nowhere/hunter%32")
-    with pytest.raises(StoreUnusable, match="does not answer") as refused:
+    with pytest.raises(StoreAway, match="does not answer") as refused:
         connections.connect()
     assert "hunter2" not in refused.value.message
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.kernel.errors import StoreBusy, StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreBusy
 from handrail.store.gate import Gate
 
 HOLD = """
@@ -133,14 +133,14 @@ def test_waiting_has_a_limit_and_names_who_is_in_the_way(path: Path) -> None:
 
 def test_a_gate_that_cannot_be_made_is_a_refusal(tmp_path: Path) -> None:
     gate = Gate(tmp_path / "nowhere" / "handrail.db.gate", 1)
-    with pytest.raises(StoreUnusable, match="cannot be opened"), gate.held():
+    with pytest.raises(StoreAway, match="cannot be opened"), gate.held():
         pytest.fail("there is no gate")
     gate.close()
 
 
 def test_a_link_in_place_of_a_gate_leads_nowhere(gate: Gate, path: Path, tmp_path: Path) -> None:
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StoreUnusable) as refused, gate.held():
+    with pytest.raises(StoreAway) as refused, gate.held():
         pytest.fail("it was held")
     assert "symbolic link" in refused.value.hint
     assert not (tmp_path / "elsewhere").exists()
@@ -155,7 +155,7 @@ def test_a_gate_that_cannot_be_locked_is_a_refusal_and_leaves_nothing_behind(
 
     with monkeypatch.context() as patched:
         patched.setattr(fcntl, "flock", no_locks)
-        with pytest.raises(StoreUnusable, match="cannot be locked: No locks available") as refused, gate.held():
+        with pytest.raises(StoreAway, match="cannot be locked: No locks available") as refused, gate.held():
             pytest.fail("there is no lock")
         assert "--db" in refused.value.hint
     with gate.held():

@@ -11,7 +11,7 @@ import apsw
 import psycopg
 import pytest
 
-from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreRefused, StoreTooNew, StoreUnusable
 from handrail.store.migrations import LATEST, STEPS, for_postgres, statements
 from handrail.store.postgres import PostgresEngine
 from handrail.store.sqlite import SqliteEngine
@@ -200,7 +200,7 @@ def test_a_step_that_fails_on_a_server_leaves_nothing_behind(
     broken = STEPS[-1]._replace(sql=STEPS[-1].sql + "CREATE TABLE workflow (again TEXT);")
     monkeypatch.setattr("handrail.store.postgres_schema.STEPS", (*STEPS[:-1], broken))
     with new_schema() as address:
-        with pytest.raises(StoreUnusable):
+        with pytest.raises(StoreAway):
             PostgresEngine(address, version=VERSION)
         monkeypatch.undo()
         PostgresEngine(address, version=VERSION).close()

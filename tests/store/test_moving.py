@@ -188,7 +188,7 @@ def test_the_old_one_refuses_whoever_still_has_it(old: Ground, target: str) -> N
         assert "config.toml" in refused.value.hint
         assert "HANDRAIL_DB" in refused.value.hint
         with pytest.raises(StoreUnusable, match="has moved to"):
-            store.engine.renew("agent_1", 1, 2)
+            store.engine.renew("agent_1", 1, 1)
         with pytest.raises(StoreUnusable, match="has moved to"):
             store.engine.commit(WriteSet((), (), KEY._replace(key="another")))
     with pytest.raises(StoreUnusable, match="has moved to"):

@@ -14,7 +14,7 @@ import pytest
 
 from handrail.domain.registry.tailing import Bus
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import StoreBusy, StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreBusy, StoreRefused, StoreUnusable
 from handrail.kernel.ledger import Event, NewEvent, Only
 from handrail.store import postgres as module
 from handrail.store.migrations import LATEST
@@ -280,14 +280,14 @@ def test_an_address_is_shown_without_its_password(postgres_server: str) -> None:
         "postgresql://anna:s3cret@127.0.0.1:x/db",
         "postgresql://anna:s3cret@127.0.0.1:1/db?nonsense=1",
     ):
-        with pytest.raises(StoreUnusable) as refused:
+        with pytest.raises(StoreRefused) as refused:
             PostgresEngine(address, version=VERSION)
         assert "s3cret" not in str(refused.value.as_dict())
         assert refused.value.hint
 
 
 def test_a_server_that_is_not_there_is_named(postgres_server: str) -> None:
-    with pytest.raises(StoreUnusable, match=r"anna@127\.0\.0\.1:1/db does not answer") as refused:
+    with pytest.raises(StoreAway, match=r"anna@127\.0\.0\.1:1/db does not answer") as refused:
         PostgresEngine("postgresql://anna@127.0.0.1:1/db", version=VERSION)
     assert "start the server" in refused.value.hint
 
@@ -304,7 +304,7 @@ def test_a_server_that_only_reads_is_read_and_refuses_to_write(postgres: Ground)
     engine = PostgresEngine(with_option(postgres.address, "default_transaction_read_only%3Don"), version=VERSION)
     store = Store(engine, clock=postgres.clock, ids=postgres.ids)
     assert found(store, Workflow, "wf_1") == workflow()
-    with pytest.raises(StoreUnusable, match="cannot be written") as refused:
+    with pytest.raises(StoreAway, match="cannot be written") as refused:
         put(store, workflow("wf_2"))
     assert "primary" in refused.value.hint
     engine.close()

@@ -10,8 +10,8 @@ import pytest
 
 from handrail.domain.crew.lease import Lease
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import StoreRefused, StoreUnusable
-from handrail.store import postgres as module
+from handrail.kernel.errors import StoreAway, StoreRefused
+from handrail.store import postgres_outcomes as module
 from handrail.store.postgres import PostgresEngine
 from handrail.store.queries import Query
 from handrail.store.store import Store
@@ -100,7 +100,7 @@ def test_a_look_for_its_own_sake_that_is_cut_in_the_middle_is_a_refusal(
 ) -> None:
     monkeypatch.setattr("handrail.store.verifying.PAGE", 1)
     put(wired, workflow())
-    with pytest.raises(StoreUnusable, match="lost in the middle"):
+    with pytest.raises(StoreAway, match="lost in the middle"):
         wired.verify(lambda _: wire.cut_next(QUESTION_LOST))
     assert wired.verify() == []
 
@@ -206,11 +206,11 @@ def test_a_commit_whose_outcome_cannot_be_found_out_says_so(
     with wired.engine.reading() as reader:
         head = reader.head("wf_1")
     wire.cut_next(ANSWER_LOST, for_good=True)
-    with pytest.raises(StoreUnusable, match="not known") as refused:
+    with pytest.raises(StoreAway, match="not known") as refused:
         wired.engine.commit(happened("wf_1", head, "who knows"))
     assert refused.value.details == {"outcome": "unknown"}
     assert "idempotency key" in refused.value.hint
-    with pytest.raises(StoreUnusable, match="does not answer"):
+    with pytest.raises(StoreAway, match="does not answer"):
         found(wired, Workflow, "wf_1")
 
 
@@ -270,7 +270,7 @@ def restart_under_load(times: int) -> None:
         load = Load(ground, 4)
 
         def nobody_is_there() -> None:
-            with pytest.raises(StoreUnusable, match="does not answer") as refused:
+            with pytest.raises(StoreAway, match="does not answer") as refused:
                 found(ground.store, Workflow, "wf_0_1")
             assert "start the server" in refused.value.hint
 

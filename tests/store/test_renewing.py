@@ -66,18 +66,18 @@ def test_who_takes_a_lease_over_while_it_is_renewed_has_it(ground: Ground) -> No
 
     def take_over(unit: Unit) -> None:
         assert unit.get(Lease, "own") is not None
-        ground.another().engine.renew("anna", now, now + TTL_MS)
+        ground.another().engine.renew("anna", TTL_MS, now)
         unit.record("lease.taken", lease("own", stream="s1", holder="ben", fence=2, expires_ms=now + 50))
 
     ground.store.run(ANNA, take_over)
     assert (held(ground, "own").holder, held(ground, "own").fence) == ("ben", 2)
-    ground.store.engine.renew("anna", now, now + TTL_MS)
+    ground.store.engine.renew("anna", TTL_MS, now)
     assert held(ground, "own").expires_ms == now + 50
     assert ground.store.verify() == []
 
 
 def test_renewing_nothing_is_nothing(ground: Ground) -> None:
-    assert ground.engine.renew("nobody", ground.clock.now_ms(), ground.clock.now_ms() + 1) == 0
+    assert ground.engine.renew("nobody", 1, ground.clock.now_ms()) == 0
 
 
 def test_a_unit_that_was_stopped_takes_nothing_that_was_renewed_meanwhile(ground: Ground) -> None:
@@ -87,7 +87,7 @@ def test_a_unit_that_was_stopped_takes_nothing_that_was_renewed_meanwhile(ground
 
     def looks(unit: Unit) -> bool:
         known = unit.get(Lease, "own")
-        ground.another().engine.renew("anna", now, now + TTL_MS)
+        ground.another().engine.renew("anna", TTL_MS, now)
         ground.clock.advance(1000)  # it is stopped here, after it has read
         return known is not None and known.holding.is_held(unit.now_ms())
 

@@ -15,6 +15,7 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import NewEvent
 from handrail.store import sqlite as module
+from handrail.store import sqlite_connections
 from handrail.store.moving import move
 from handrail.store.places import whole_file
 from handrail.store.queries import Query, select_sql, where
@@ -105,7 +106,7 @@ def test_the_store_tells_what_it_is(sqlite: Ground) -> None:
 
 
 def test_an_old_library_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OLDEST_SQLITE", (99, 0, 0))
+    monkeypatch.setattr(sqlite_connections, "OLDEST_SQLITE", (99, 0, 0))
     with pytest.raises(StoreUnusable, match="can lose data") as refused:
         SqliteEngine(tmp_path / "handrail.db", version=VERSION)
     assert "99.0.0" in refused.value.hint

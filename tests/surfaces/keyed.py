@@ -96,6 +96,9 @@ class Noticing:
     def position(self) -> int:
         return self._ledger.position()
 
+    def clock_remark(self) -> str | None:
+        return self._ledger.clock_remark()
+
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
         self.waiting.set()
         return self._ledger.wait(position, timeout_s, cancelled)

@@ -7,6 +7,7 @@ under way in this repository. The first group that has any counts, as in `toolse
 from __future__ import annotations
 
 import os
+import time
 
 import apsw
 
@@ -24,6 +25,9 @@ BUSY = ("in_progress", "planning")
 MOST = 50
 _TEXT = 500
 """How many characters of a name are read."""
+
+_ANCHOR = "SELECT value FROM meta WHERE key = 'lease_clock'"
+_LAST_RENEWED = f"SELECT coalesce(max(renewed_ms), 0) FROM lease WHERE renewed_ms < {2**53}"  # noqa: S608 - a number
 
 _TASK = f"""
 SELECT t.id, substr(t.name, 1, {_TEXT}), t.status, t.parent_task_id, t.workflow_id, substr(w.name, 1, {_TEXT}),
@@ -116,7 +120,33 @@ def journalled(connection: apsw.Connection, folder: str, now_ms: int) -> list[Op
 
 
 def _select_tasks(connection: apsw.Connection, condition: str, values: dict[str, str | int]) -> list[OpenTask]:
+    values["now"] = lease_time(connection, int(values["now"]))
     return [OpenTask(row) for row in connection.execute(_TASK + condition + _ORDER, values)]
+
+
+def lease_time(connection: apsw.Connection, now_ms: int) -> int:
+    """The time by which leases are judged, as in `store/lease_clock.py`: it does not jump when the clock is set."""
+    boot = _this_start()
+    if not boot:
+        return now_ms
+    since_ms = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    parts = str(connection.execute(_ANCHOR).get).split(" ")
+    if len(parts) == 3 and parts[0] == boot and len(parts[1]) < 20 and parts[1].lstrip("-").isdecimal():
+        return int(parts[1]) + since_ms
+    return max(now_ms, int(connection.execute(_LAST_RENEWED).get))
+
+
+def _this_start() -> str:
+    """Which start of which machine this is; empty if the system does not tell."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # noqa: PTH123 - pathlib is heavy
+            boot = file.read().decode().strip()
+    except (OSError, ValueError):
+        return ""
+    try:
+        return f"{boot}/{os.stat('/proc/self/ns/time').st_ino}"  # noqa: PTH116 - as above
+    except OSError:
+        return f"{boot}/0"
 
 
 def _may_be_held_by(task: OpenTask, agent: str) -> bool:

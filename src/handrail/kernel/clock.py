@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -12,6 +12,13 @@ class Clock(Protocol):
     """Milliseconds since the epoch."""
 
     def now_ms(self) -> int: ...
+
+
+class Moment(NamedTuple):
+    """One moment of a store: by the clock that times are written down in, and by the one that judges leases."""
+
+    now_ms: int
+    lease_ms: int
 
 
 class FixedClock:

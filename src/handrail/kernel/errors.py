@@ -47,6 +47,7 @@
     - StoreUnusable      STORE_UNUSABLE
     - StoreTooNew        STORE_TOO_NEW
     - StoreNotTrusted    STORE_NOT_TRUSTED
+    - StoreAway          STORE_AWAY
     - StoreBusy          STORE_BUSY
     - StoreFull          STORE_FULL
   + NothingToUndo        NOTHING_TO_UNDO
@@ -372,6 +373,15 @@ class StoreNotTrusted(StoreRefused):
     """The project's own file names a store elsewhere, and nobody here has allowed that."""
 
     code = "STORE_NOT_TRUSTED"
+
+
+class StoreAway(StoreRefused):
+    """The store cannot be used now and may come back; `outcome` says what became of a write: nothing, or unknown."""
+
+    code = "STORE_AWAY"
+
+    def __init__(self, message: str = "", *, hint: str = "", outcome: str = "nothing", **details: Any) -> None:
+        super().__init__(message, hint=hint, outcome=outcome, **details)
 
 
 class StoreBusy(StoreRefused):

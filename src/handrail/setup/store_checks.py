@@ -14,6 +14,7 @@ from handrail.kernel.errors import SettingInvalid, StoreBusy, StoreNotTrusted, S
 from handrail.settings import CONFIG_FILE, Settings, load_settings
 from handrail.setup.findings import Finding, Patient, broken, look, well
 from handrail.store.gate import Gate
+from handrail.store.lease_clock import anchor_of, how_far_set, machine_time, off_remark, set_remark
 from handrail.store.marks import MOVED_KEY, is_moved, moved
 from handrail.store.migrations import LATEST
 from handrail.store.opening import (
@@ -26,8 +27,11 @@ from handrail.store.opening import (
     user_database,
 )
 from handrail.store.places import network_file_system
+from handrail.store.statements import ANCHOR
 from handrail.wiring import Place, check_trusted
 
+ANSWER_S = 3
+"""How long a database server is waited for."""
 GATE_S = 1.0
 """Longer than any proper write holds the gate."""
 SKIPPED = {".git", "node_modules", ".venv", "venv", STATE_FOLDER}
@@ -66,7 +70,7 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
         yield broken("store", what, "handrail db trust, if you trust its author; else name a store: HANDRAIL_DB")
         return
     if address.startswith(POSTGRES):
-        yield well("store", "PostgreSQL; handrail db check looks at it")
+        yield from _server(address)
     else:
         path = database_path(address, patient.project)
         if not address:
@@ -118,6 +122,7 @@ def _file(path: Path) -> Iterator[Finding]:
             owner = connection.execute("PRAGMA application_id").get
             filled = connection.execute("SELECT count(*) FROM sqlite_schema").get
             needs = connection.execute("SELECT value FROM meta WHERE key = 'needs'").get if schema else ""
+            anchor = connection.execute(ANCHOR).get if owner == APPLICATION_ID and schema else None
             moved_to = connection.execute("SELECT value FROM meta WHERE key = ?", (MOVED_KEY,)).get if schema else ""
             odd = strangers(connection, schema) if owner == APPLICATION_ID and schema <= LATEST else []
         finally:
@@ -140,6 +145,25 @@ def _file(path: Path) -> Iterator[Finding]:
         yield look("store", f"{path} has schema {schema}, older than {LATEST}", "handrail db upgrade")
     else:
         yield well("store", f"{path}: schema {schema}")
+    yield from _clock(set_remark(how_far_set(anchor_of(anchor), machine_time())))
+
+
+def _server(address: str) -> Iterator[Finding]:
+    """A PostgreSQL: whether it answers, and whether this machine's clock is the same as its own."""
+    try:
+        from handrail.store.postgres import clock_ahead_ms  # noqa: PLC0415 - its driver is heavy and optional
+
+        ahead_ms = clock_ahead_ms(address, ANSWER_S)
+    except StoreRefused as problem:
+        yield broken("store", problem.message, problem.hint)
+        return
+    yield well("store", "PostgreSQL answers; handrail db check looks at what it holds")
+    yield from _clock(off_remark(ahead_ms))
+
+
+def _clock(remark: str | None) -> Iterator[Finding]:
+    if remark is not None:
+        yield look("clock", remark, "look after its time service: timedatectl shows whether it is synchronised")
 
 
 def _gate(path: Path) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from handrail.kernel.errors import StoreBusy, StoreFull, StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreBusy, StoreFull
 from handrail.store.places import open_hint
 
 fcntl: Any
@@ -93,7 +93,7 @@ class Gate:
             no_link = getattr(os, "O_NOFOLLOW", 0)  # a link may have come with the repository, and lead anywhere
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | no_link, 0o600)
         except OSError as error:
-            kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreUnusable
+            kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreAway
             raise kind(f"{self._path} cannot be opened: {error.strerror}", hint=open_hint(error.errno)) from None
 
     def _take(self) -> None:
@@ -117,9 +117,9 @@ class Gate:
         if self._descriptor >= 0:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
-    def _unusable(self, error: OSError) -> StoreUnusable:
+    def _unusable(self, error: OSError) -> StoreAway:
         hint = "check the disk it is on, or choose a file on another one with --db; nothing was written"
-        return StoreUnusable(f"{self._path} cannot be locked: {error.strerror}", hint=hint)
+        return StoreAway(f"{self._path} cannot be locked: {error.strerror}", hint=hint)
 
     def _busy(self) -> StoreBusy:
         holder = _holder(self._descriptor)

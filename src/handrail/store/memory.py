@@ -11,8 +11,10 @@ from typing import Any
 
 import msgspec
 
+from handrail.kernel.clock import Moment
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store.copying import EVENT, KEY, STREAM, Copied
+from handrail.store.lease_clock import LeaseClock, MachineTime, machine_time, new_anchor
 from handrail.store.migrations import LATEST
 from handrail.store.queries import Query, bounded, check_column
 from handrail.store.reading import EngineInfo, Reader
@@ -39,8 +41,12 @@ class _State:
 class MemoryReader:
     """A view of one state."""
 
-    def __init__(self, state: _State) -> None:
+    def __init__(self, state: _State, moment: Moment) -> None:
         self._state = state
+        self._moment = moment
+
+    def moment(self) -> Moment:
+        return self._moment
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
         record = self._state.rows[table.name].get(key)
@@ -130,8 +136,10 @@ def _sort_key(column: str) -> Callable[[Any], tuple[bool, Any]]:
 class MemoryEngine:
     """A store that ends with its process."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[], MachineTime] = machine_time) -> None:
         self._state = _State()
+        self._clock = LeaseClock(read)
+        self._anchor = new_anchor(read(), 0).text
         self._lock = threading.RLock()
         self._news = threading.Condition(self._lock)
 
@@ -140,7 +148,14 @@ class MemoryEngine:
 
     @contextlib.contextmanager
     def reading(self, *, aside: bool = False) -> Iterator[Reader]:  # noqa: ARG002 - nobody waits here
-        yield MemoryReader(self._state)
+        moment = self._moment()
+        yield MemoryReader(self._state, moment)
+
+    def _moment(self) -> Moment:
+        return self._clock.moment(self._clock.read(), self._anchor, lambda: 0)
+
+    def clock_remark(self) -> str | None:
+        return self._clock.remark
 
     def commit(self, writes: WriteSet) -> int:
         with self._lock:
@@ -179,13 +194,15 @@ class MemoryEngine:
                     raise Conflict(f"{table.name}: {columns}")
         rows[key] = record
 
-    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
+    def renew(self, holder: str, ttl_ms: int, now_ms: int | None = None) -> int:
         with self._lock:
+            if now_ms is None:
+                now_ms = self._moment().lease_ms
             state = self._state.copy()
             leases = state.rows["lease"]
             held = [lease for lease in leases.values() if lease.holder == holder and lease.expires_ms > now_ms]
             for lease in held:
-                later = max(lease.expires_ms, expires_ms)
+                later = max(lease.expires_ms, now_ms + ttl_ms)
                 leases[lease.id] = msgspec.structs.replace(lease, expires_ms=later, renewed_ms=now_ms)
             self._state = state
             return len(held)

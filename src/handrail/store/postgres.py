@@ -7,8 +7,7 @@ wait for each other.
 What a follower of the feed may rely on is described in `postgres_positions`. Asking for the feed right after one's own
 commit waits briefly until that commit is in it.
 
-When a connection is lost during a commit, nobody knows whether the commit happened: the server process is ended, then
-the ledger is asked. So nothing is written twice, and nothing that was acknowledged is lost.
+When a connection is lost during a commit, nobody knows whether the commit happened: `postgres_outcomes` finds out.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from handrail.kernel.errors import StoreRefused, StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreUnusable
 from handrail.store import statements as sql
 from handrail.store.copying import EVENT, Rows, Tell, differences, report_nothing
+from handrail.store.lease_clock import OFF_MS, off_remark
 from handrail.store.migrations import LATEST
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.rebuilding import FoldedRows, Rebuilt
@@ -42,6 +42,7 @@ except ImportError as missing:
 from handrail.store import postgres_copying as copying
 from handrail.store import postgres_upkeep as upkeep
 from handrail.store.postgres_connections import (
+    AGAIN,
     KEEP_IDLE,
     WRITE_IDLE_TIMEOUT_MS,
     Connections,
@@ -49,9 +50,10 @@ from handrail.store.postgres_connections import (
     translated,
 )
 from handrail.store.postgres_news import Hints, Listener, Notifier
+from handrail.store.postgres_outcomes import Outcomes
 from handrail.store.postgres_positions import LOWEST, SETTLED, sure
 from handrail.store.postgres_reading import BEGIN_LOOK, PostgresReader, own
-from handrail.store.postgres_schema import SCHEMA_NOTED, check_here, keep_growing, make_current, schema_of
+from handrail.store.postgres_schema import NOW_MS, SCHEMA_NOTED, check_here, keep_growing, make_current, schema_of
 from handrail.store.postgres_session import Session, Step
 from handrail.store.postgres_writes import MOST_EVENTS, statement
 
@@ -64,25 +66,23 @@ GIVE_UP_CHECK_S = 0.25
 SETTLE_S = 1.0
 """How long a feed waits for one's own last commit to appear in it."""
 STILL_TRIES = 5
-RESOLVE_S = 15.0
-"""How long to look for the outcome of a commit whose connection was lost."""
 
 _HAS_NEWS = f"SELECT EXISTS (SELECT 1 FROM event WHERE position > $1 AND {sure('$2')}), ({SCHEMA_NOTED})"  # noqa: S608 - our own names
 _WHICH = """
 SELECT pg_postmaster_start_time()::text, (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
   current_schema()::regnamespace::oid::bigint
 """
-_EVENT_THERE = "SELECT position FROM event WHERE stream = %s AND seq = %s AND hash = %s"
-_KEY_THERE = "SELECT 1 FROM idempotency WHERE scope = %s AND key = %s AND request_hash = %s AND response = %s"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _COMMIT: Step = ("COMMIT", ())
 _NOT_FROZEN = f"SET LOCAL idle_in_transaction_session_timeout = {WRITE_IDLE_TIMEOUT_MS}"
 _RENEWED = (
-    "UPDATE lease SET expires_ms = greatest(expires_ms, %s), renewed_ms = %s WHERE id IN (SELECT id FROM lease "
-    "WHERE holder = %s AND expires_ms > %s ORDER BY id FOR UPDATE SKIP LOCKED)"
+    "UPDATE lease SET expires_ms = greatest(expires_ms, clock.ms + %s), renewed_ms = clock.ms FROM clock "
+    "WHERE id IN (SELECT id FROM lease, clock "
+    "WHERE holder = %s AND expires_ms > clock.ms ORDER BY id FOR UPDATE OF lease SKIP LOCKED)"
 )
 """Skips locked rows: their writers are updating the leases right now, and waiting for them could deadlock."""
-_RENEW = f"WITH done AS ({_RENEWED} AND ({SCHEMA_NOTED}) = '{LATEST}' RETURNING 1) "
+_RENEW = f"WITH clock AS MATERIALIZED (SELECT coalesce(%s::bigint, {NOW_MS}) AS ms), "
+_RENEW += f"done AS ({_RENEWED} AND ({SCHEMA_NOTED}) = '{LATEST}' RETURNING 1) "
 _RENEW += f"SELECT count(*), ({SCHEMA_NOTED}) FROM done"  # noqa: S608 - our own names
 
 
@@ -97,8 +97,11 @@ class PostgresEngine:
         self._notifier = Notifier(self._connections)
         self._listener = Listener(self._connections, self._hints)
         self._closing = threading.Event()
+        self._outcomes = Outcomes(self._connections, self._closing)
         self._mine = threading.local()
         self._committed = 0
+        self._ahead_ms = 0
+        """By how much this machine's clock was ahead of the server's when they were last compared."""
         try:
             with self._connections.taken() as session:
                 make_current(session, self.location, version)
@@ -107,7 +110,13 @@ class PostgresEngine:
         except BaseException:
             self._connections.close()
             raise
-        self._connections.on_connect = keep_growing
+        self._connections.was_open = True
+        self._connections.on_connect = self._begin
+
+    def _begin(self, session: Session) -> None:
+        """What happens on every new connection before anything else."""
+        self._outcomes.settle(session)
+        keep_growing(session)
 
     @property
     def location(self) -> str:
@@ -116,6 +125,14 @@ class PostgresEngine:
     def info(self) -> EngineInfo:
         number = f"{self._server // 10000}.{self._server % 10000}"
         return EngineInfo("postgresql", self.location, number, LATEST)
+
+    def clock_remark(self) -> str | None:
+        return off_remark(self._ahead_ms)
+
+    def heard_time(self, server_ms: int, took_s: float) -> None:
+        """Compares this machine's clock with the server's, if the answer was quick enough to say anything."""
+        if took_s * 1000 < OFF_MS / 4:
+            self._ahead_ms = time.time_ns() // 1_000_000 - server_ms
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -172,7 +189,7 @@ class PostgresEngine:
         finally:
             if session is not alone:
                 self._connections.give(session)
-        done = self._outcome(session, writes)
+        done = self._outcomes.of(session, writes)
         if done is None:
             raise Conflict(f"the connection to {self.location} was lost; nothing was written")
         return done
@@ -211,39 +228,9 @@ class PostgresEngine:
             raise Conflict(", ".join(stream.stream for stream in writes.streams))
         return int(base) + sum(len(stream.events) for stream in writes.streams)
 
-    def _outcome(self, lost: Session, writes: WriteSet) -> int | None:
-        """Whether a commit whose connection was lost took effect: its position, or None if it did not and never
-        will."""
-        deadline = time.monotonic() + RESOLVE_S
-        pause = 0.05
-        while True:
-            try:
-                with self._connections.taken() as session:
-                    if session.end(lost):
-                        return self._position_if_written(session, writes)
-            except StoreRefused:
-                self._connections.forget_idle()
-            if time.monotonic() > deadline or self._closing.wait(pause):
-                raise StoreUnusable(
-                    f"the connection to {self.location} was lost during a write; whether it was kept is not known",
-                    hint="look before you repeat it; a call with the same idempotency key is safe",
-                    outcome="unknown",
-                )
-            pause = min(pause * 2, 1.0)
-
-    @staticmethod
-    def _position_if_written(session: Session, writes: WriteSet) -> int | None:
-        if writes.streams:
-            event = writes.streams[-1].events[-1]
-            row = session.row(_EVENT_THERE, (event.stream, event.seq, event.hash))
-            return None if row is None else int(row[0])
-        if writes.key is not None:
-            return None if session.row(_KEY_THERE, writes.key[:4]) is None else 0
-        return None
-
-    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
+    def renew(self, holder: str, ttl_ms: int, now_ms: int | None = None) -> int:
         def question(session: Session) -> int:
-            row = session.row(_RENEW, (expires_ms, now_ms, holder, now_ms))
+            row = session.row(_RENEW, (now_ms, ttl_ms, holder))
             if row is None or row[1] != str(LATEST):
                 schema_of(session, self.location, self._version)
             return 0 if row is None else int(row[0])
@@ -320,7 +307,7 @@ class PostgresEngine:
                     raise refusal_for(error, self.location) from error
             finally:
                 self._connections.give(session)
-        raise StoreUnusable(f"{self.location} drops every connection", hint="look into the server's log")
+        raise StoreAway(f"{self.location} drops every connection", hint=f"{AGAIN}; the server's log says why")
 
     @staticmethod
     def _bounds(session: Session) -> Iterator[int]:
@@ -436,6 +423,15 @@ class PostgresEngine:
 def connections_to(address: str) -> Connections:
     """Connections for inspecting an address before anything is opened."""
     return Connections(address)
+
+
+def clock_ahead_ms(address: str, within_s: int) -> int:
+    """By how much this machine's clock is ahead of a server's, in a database that need not hold a store."""
+    with connections_to(address).connect(connect_timeout=within_s) as connection:
+        before_ms = time.time_ns() // 1_000_000
+        found = connection.execute(f"SELECT {NOW_MS}").fetchone()
+        assert found is not None
+        return (before_ms + time.time_ns() // 1_000_000) // 2 - int(found[0])
 
 
 def _order_counts(rows: Sequence[RowWrite]) -> bool:

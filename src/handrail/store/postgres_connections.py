@@ -16,7 +16,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from handrail.kernel.errors import InvalidParams, Refusal, StoreBusy, StoreFull, StoreUnusable
+from handrail.kernel.errors import InvalidParams, Refusal, StoreAway, StoreBusy, StoreFull, StoreUnusable
 from handrail.store.addresses import ENCODE_HINT, check_readable, holds_secret, secrets_of, shown_server
 from handrail.store.postgres_session import Session
 
@@ -30,6 +30,10 @@ WRITE_IDLE_TIMEOUT_MS = 5_000
 """How long a write of several statements may pause: less than others wait for its locks, so they outlast a frozen
 writer."""
 CONNECT_TIMEOUT_S = 10
+_KEPT_ALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+"""A server that vanishes without a word is noticed in about half a minute, not when the system gives up."""
+AGAIN = "nothing was written: call again later"
+BACK = "nothing was written: start the server, then call again"
 
 _SETTINGS = f"""
 SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_MS}', false),
@@ -51,20 +55,22 @@ class Connections:
         self._secrets = secrets_of(address)
         self.on_connect: Callable[[Session], None] = lambda _: None
         """What the engine does on every new connection."""
+        self.was_open = False
+        """Whether the engine has opened the store once: what is missing since then may come back."""
         self._idle: list[Session] = []
         self._lock = threading.Lock()
         self._closed = False
 
-    def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        """A separate connection, which the caller closes."""
+    def connect(self, **other: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        """A separate connection, which the caller closes; with `other` parameters than the engine's."""
         try:
-            return psycopg.connect(**self._parameters, autocommit=True)
+            return psycopg.connect(**{**self._parameters, **other}, autocommit=True)
         except psycopg.Error as error:
             said = _first_line(error)
             why = "" if holds_secret(said, self._secrets) else f": {said}"
-            raise StoreUnusable(
+            raise StoreAway(
                 f"{self.location} does not answer{why}",
-                hint="start the server, or check host, database, user and password in the address",
+                hint=f"{BACK}; if it never answered, check host, database, user and password in the address",
             ) from None
 
     def take(self) -> Session:
@@ -80,7 +86,7 @@ class Connections:
         try:
             with translated(self.location):
                 session = Session(connection, _SETTINGS)
-                _check_server(session, self.location)
+                _check_server(session, self.location, was_open=self.was_open)
                 self.on_connect(session)
         except BaseException:
             connection.close()
@@ -126,10 +132,10 @@ def _parsed(address: str) -> dict[str, Any]:
         parameters = conninfo_to_dict(address)
     except psycopg.ProgrammingError:  # its message would repeat the address, password included
         raise StoreUnusable("the PostgreSQL address cannot be read", hint=ENCODE_HINT) from None
-    return {"application_name": "handrail", "connect_timeout": CONNECT_TIMEOUT_S, **parameters}
+    return {"application_name": "handrail", "connect_timeout": CONNECT_TIMEOUT_S, **_KEPT_ALIVE, **parameters}
 
 
-def _check_server(session: Session, location: str) -> None:
+def _check_server(session: Session, location: str, *, was_open: bool) -> None:
     if session.connection.info.server_version < OLDEST_SERVER:
         raise StoreUnusable(
             f"{location} is PostgreSQL {session.connection.info.server_version // 10000}",
@@ -140,7 +146,7 @@ def _check_server(session: Session, location: str) -> None:
             f"{location} is encoded in {session.encoding}", hint="create the database with ENCODING 'UTF8'"
         )
     if session.schema is None:
-        raise StoreUnusable(
+        raise (StoreAway if was_open else StoreUnusable)(
             f"{location} has no schema to keep tables in", hint="create the schema that its search_path names"
         )
 
@@ -162,21 +168,20 @@ def refusal_for(error: psycopg.Error, location: str) -> Refusal:
         )
     if isinstance(error, errors.DiskFull):
         return StoreFull(f"there is no room to write {location}", hint="free some space, then call again")
-    if isinstance(error, errors.TooManyConnections):
-        return StoreBusy(f"{location} takes no more connections", hint="call again, or raise max_connections")
     if isinstance(error, errors.ReadOnlySqlTransaction):
-        return StoreUnusable(f"{location} cannot be written: {said}", hint="connect to the primary server")
+        return StoreAway(f"{location} cannot be written now: {said}", hint=f"{AGAIN}; only a primary server is written")
     if isinstance(error, errors.InsufficientPrivilege):
-        return StoreUnusable(f"{location} refuses its user: {said}", hint="grant it the rights to its schema's tables")
+        return StoreAway(f"{location} refuses its user: {said}", hint=f"{AGAIN}, with the rights to its tables granted")
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.DuplicateTable):
-        return StoreUnusable(
-            f"{location} does not hold the tables Handrail made: {said}", hint="use a database or schema of its own"
+        return StoreAway(  # a user who may not use the schema sees no tables in it
+            f"{location} does not show the tables Handrail made: {said}",
+            hint=f"{AGAIN}, with the rights to its schema granted; else use a database or schema of its own",
         )
     if isinstance(error, psycopg.DataError):
         return InvalidParams(f"what was given cannot be kept: {said}", hint="numbers fit 64 bits, texts have no NUL")
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return StoreUnusable(f"{location} does not answer: {said}", hint="start the server, then call again")
-    return StoreUnusable(f"{location} failed: {said}", hint="`handrail db check` looks closer")
+        return StoreAway(f"{location} does not answer: {said}", hint=BACK)
+    return StoreAway(f"{location} failed: {said}", hint=f"{AGAIN}; `handrail db check` looks closer")
 
 
 def _first_line(error: BaseException) -> str:

@@ -17,13 +17,18 @@ from handrail.store.copying import COPIED, EMPTY_ONLY, EVENT, Copied, Copying, R
 from handrail.store.marks import MOVED, MOVED_KEY
 from handrail.store.migrations import LATEST, STEPS
 from handrail.store.postgres_reading import stored_rows
-from handrail.store.postgres_schema import NEEDS_KEY, go_on
+from handrail.store.postgres_schema import NEEDS_KEY, NOW_MS, go_on
 from handrail.store.postgres_session import Session
 from handrail.store.postgres_writes import SCHEMA_KEY
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.sqlite_connections import inert
 from handrail.store.sqlite_copying import SqliteRows
 
+_NO_LEASE_FROM_THE_FUTURE = (
+    f"UPDATE lease SET expires_ms = expires_ms - renewed_ms + {NOW_MS}, renewed_ms = {NOW_MS} "  # noqa: S608 - our own names
+    f"WHERE renewed_ms > {NOW_MS}"
+)
+"""Where the leases come from, they may have been judged by a clock that is ahead of the server's."""
 _KEEP_META = sql.KEEP_META.replace("?", "%s")
 _FORGET_META = "DELETE FROM meta WHERE key = %s"
 _CHANGE_META = "UPDATE meta SET value = %s WHERE key = %s AND value = %s RETURNING 1"
@@ -121,6 +126,7 @@ def fill(session: Session, source: Rows, tell: Tell, checks: Checks, *, instead:
         copying = Copying(source, tell)
         for table in COPIED:
             _copy_in(session, table, copying.rows(table))
+        session.do(_NO_LEASE_FROM_THE_FUTURE)
         go_on(session, source.last_position())
         checks.after()
         session.do("COMMIT")

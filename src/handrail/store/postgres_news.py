@@ -14,7 +14,7 @@ import threading
 
 import psycopg
 
-from handrail.kernel.errors import StoreRefused
+from handrail.kernel.errors import Refusal, StoreRefused
 from handrail.store.postgres_connections import Connections
 
 COALESCE_S = 0.01
@@ -67,7 +67,7 @@ class Notifier:
             self._closing.wait(COALESCE_S)
             self._pending.clear()
             closing = self._closing.is_set()  # read only now: `close` may have been called while we waited
-            with contextlib.suppress(StoreRefused), self._connections.taken() as session:
+            with contextlib.suppress(Refusal), self._connections.taken() as session:  # only a hint is lost
                 session.do(_NOTIFY)
             if closing:
                 return
@@ -108,8 +108,9 @@ class Listener:
 
     def _listen_on(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         found = connection.execute("SELECT (current_schema()::regnamespace::oid)::text").fetchone()
-        assert found is not None
         assert self._bell is not None
+        if found is None or found[0] is None:  # we may not use the schema now, so nobody would be heard
+            return
         connection.execute(f'LISTEN "handrail_{found[0]}"')
         self._hints.give()  # whatever happened before now went unheard
         with selectors.DefaultSelector() as ready:

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
 import psycopg
 
+from handrail.kernel.clock import Moment
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
 from handrail.store.copying import Copied
 from handrail.store.feeds import Asked, Words, asked
 from handrail.store.postgres_connections import refusal_for, translated
 from handrail.store.postgres_positions import HIGHEST, LOWEST, SETTLED, sure
-from handrail.store.postgres_schema import SCHEMA_NOTED, check_here
+from handrail.store.postgres_schema import NOW_MS, VIEW_NOTED, check_here
 from handrail.store.postgres_session import Session, Step
 from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.tables import Table
@@ -33,7 +35,8 @@ _WORDS = Words(
 _POSITION = f"SELECT coalesce(max(position), 0) FROM event WHERE {sure('$1')}"  # noqa: S608 - our own names
 BEGIN_LOOK: Step = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 _KINDS = {"text": "text", "int": "int8", "bytes": "bytea"}
-_NOTED: Step = (SCHEMA_NOTED, ())
+_NOW = f"SELECT {NOW_MS}"
+_NOTED: Step = (VIEW_NOTED, ())
 _ONE_PLAN: Step = ("SET LOCAL plan_cache_mode = force_generic_plan", ())
 """For the feed: replanning a page for every position takes longer than reading it, and a plan guessed from one position
 may read a whole stream for that page."""
@@ -50,6 +53,8 @@ class Looked(Protocol):
     def settled(self, session: Session) -> int: ...
 
     def owes(self, session: Session) -> bool: ...
+
+    def heard_time(self, server_ms: int, took_s: float) -> None: ...
 
 
 @lru_cache(maxsize=1024)
@@ -74,6 +79,7 @@ class PostgresReader:
         self.session = session
         self._looked = False
         self._bound = LOWEST
+        self._began_ms: int | None = None
         self._asked = False
         """Whether this view has already asked how far the feed is settled."""
 
@@ -101,11 +107,20 @@ class PostgresReader:
         if self._looked and not before:
             return self.session.rows(*question)
         begin = () if self._looked else (BEGIN_LOOK, _NOTED)
+        asked_s = time.monotonic()
         found = self.session.together(*begin, *before, question)
         self._looked = True
         if begin:
-            check_here(self.session, self._engine.location, found[1][0][0] if found[1] else None)
+            noted, self._began_ms = found[1][0]
+            self._engine.heard_time(self._began_ms, time.monotonic() - asked_s)
+            check_here(self.session, self._engine.location, noted)
         return found[-1]
+
+    def moment(self) -> Moment:
+        """By the server's clock: many machines share it, and only one of them is right about the time."""
+        if self._began_ms is None:
+            self._began_ms = int(self._rows(_NOW)[0][0])
+        return Moment(self._began_ms, self._began_ms)
 
     def end(self) -> None:
         if self._looked and not self.session.is_lost:

@@ -27,6 +27,9 @@ _OWN_WORDS: dict[int, str] = {
     10: "DROP INDEX lease_presence",
 }
 SCHEMA_NOTED = f"SELECT value FROM meta WHERE key = '{SCHEMA_KEY}'"  # noqa: S608 - our own names
+NOW_MS = "floor(extract(epoch FROM now()) * 1000)::bigint"
+"""When the transaction began, by the server's clock: before it read anything."""
+VIEW_NOTED = f"SELECT ({SCHEMA_NOTED}), {NOW_MS}"
 _MOVED_TO = f"SELECT value FROM meta WHERE key = '{MOVED_KEY}'"  # noqa: S608 - our own names
 _TABLES = "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
 _META = "SELECT key, value FROM meta WHERE key IN (%s, %s, %s)"

@@ -35,6 +35,7 @@ SELECT pg_backend_pid(), (SELECT backend_start::text FROM pg_stat_activity WHERE
 _END_BACKEND = (
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s AND backend_start::text = %s"
 )
+_LAST_WORDS = ("FATAL", "PANIC")
 _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK, ExecStatus.EMPTY_QUERY, ExecStatus.PIPELINE_SYNC)
 
 
@@ -193,11 +194,12 @@ class Session:
             self._owed = False
             self._check_results(self._answers())
 
-    @staticmethod
-    def _check_results(results: list[PGresult]) -> list[PGresult]:
+    def _check_results(self, results: list[PGresult]) -> list[PGresult]:
         for result in results:
             if result.status not in _DONE:
                 error = errors.error_from_result(result)
+                if error.diag.severity_nonlocalized in _LAST_WORDS:  # its process ends, whatever else it had to say
+                    self.connection.close()
                 raise error if error.sqlstate else psycopg.OperationalError(str(error))  # not reported by a server
         return results
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from handrail.kernel.clock import Moment
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store.copying import Copied, Rows, Still, Tell, report_nothing
@@ -18,6 +19,10 @@ from handrail.store.writes import Head, WriteSet
 
 class Reader(Protocol):
     """One consistent view of the store."""
+
+    def moment(self) -> Moment:
+        """When the view began, by the store's own clocks: not after anything it shows was written."""
+        ...
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None: ...
 
@@ -84,8 +89,13 @@ class Engine(Protocol):
         StoreRefused if it cannot be written; in both cases nothing was written."""
         ...
 
-    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
-        """Extends every lease that `holder` still has at `now_ms`, and returns how many those are."""
+    def renew(self, holder: str, ttl_ms: int, now_ms: int | None = None) -> int:
+        """Extends every lease that `holder` still has, and returns how many those are. Leases are judged by the store's
+        own clock, unless another time is given."""
+        ...
+
+    def clock_remark(self) -> str | None:
+        """What is wrong with this machine's clock, if anything is known to be."""
         ...
 
     def alone(self) -> AbstractContextManager[None]:

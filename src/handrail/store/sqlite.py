@@ -16,25 +16,23 @@ from pathlib import Path
 
 import apsw
 
-from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
+from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.store import sqlite_upkeep as upkeep
 from handrail.store import statements as sql
 from handrail.store.copying import Rows, Still, Tell, differences, report_nothing
 from handrail.store.gate import Gate
+from handrail.store.lease_clock import ANCHOR_KEY, LeaseClock, MachineTime, anchor_of, machine_time, new_anchor
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
 from handrail.store.places import OTHER_FILE, Files, check_place, make_private
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.shapes import check_shape
-from handrail.store.sqlite_connections import connect, end_look, inert
+from handrail.store.sqlite_connections import check_library, connect, end_look, inert
 from handrail.store.sqlite_copying import SqliteRows, SqliteStill, moved_to
 from handrail.store.sqlite_copying import fill as fill_from
 from handrail.store.sqlite_reading import SqliteReader
-from handrail.store.sqlite_refusals import refusal_for, refuse, translated
+from handrail.store.sqlite_refusals import opening, refusal_for, refuse, refuse_schema, translated
 from handrail.store.writes import Conflict, RowWrite, StreamWrite, WriteSet
-
-OLDEST_SQLITE = (3, 51, 3)
-"""Older versions can lose committed pages when many processes checkpoint one file."""
 
 APPLICATION_ID = 0x48524C31
 BUSY_MS = 30_000
@@ -62,14 +60,23 @@ class _Pending:
 class SqliteEngine:
     """A store in one file."""
 
-    def __init__(self, path: Path, *, version: str, durable: bool = False, busy_ms: int = BUSY_MS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        version: str,
+        durable: bool = False,
+        busy_ms: int = BUSY_MS,
+        time: Callable[[], MachineTime] = machine_time,
+    ) -> None:
         """Opens the file, creating or upgrading it if needed. A file with the current schema is not written to."""
-        _check_library()
+        check_library()
         check_place(path)
         self._path = path
-        self._synchronous = "FULL" if durable else "NORMAL"
+        self._durable = durable
         self._version = version
         self._busy_ms = busy_ms
+        self._clock = LeaseClock(time)
         self._process = os.getpid()
         self._readers: list[apsw.Connection] = []
         self._queue: deque[_Pending] = deque()
@@ -86,9 +93,8 @@ class SqliteEngine:
         real = os.path.realpath(path)  # SQLite, too, keeps its files beside the target of a link
         self._gate = Gate(Path(f"{real}.gate"), busy_ms / 1000)
         make_private(Path(real))
-        with translated(path):
-            self._writer = self._connect()
-            self._execute = self._writer.cursor().execute
+        with opening(), translated(path):
+            self._open_writer()
             try:
                 self._make_current()
                 self._files = Files(path, Path(f"{real}-wal"))
@@ -101,8 +107,23 @@ class SqliteEngine:
 
     # -- opening ----------------------------------------------------------------------------------------------------
 
+    def clock_remark(self) -> str | None:
+        return self._clock.remark
+
+    def _open_writer(self) -> None:
+        self._writer = self._connect()
+        self._execute = self._writer.cursor().execute
+
+    def _check_files(self) -> None:
+        """Raises StoreUnusable if our files are gone. One that could only be read when it was opened is opened again,
+        because it may be writable by now."""
+        self._files.check()
+        if self._writer.readonly("main"):
+            self._writer.close()
+            self._open_writer()
+
     def _connect(self) -> apsw.Connection:
-        return connect(str(self._path), busy_ms=self._busy_ms, synchronous=self._synchronous)
+        return connect(self._path, busy_ms=self._busy_ms, durable=self._durable)
 
     def _schema(self) -> int:
         return int(self._writer.execute("PRAGMA user_version").get)
@@ -110,7 +131,7 @@ class SqliteEngine:
     def _make_current(self) -> None:
         found = self._own_schema()
         if found > LATEST:
-            self._refuse(found)
+            refuse_schema(found, self._path, self._writer, self._version)
         if found == LATEST and self._writer.execute("PRAGMA journal_mode").get == "wal":
             return
         with self._gate.held():
@@ -150,24 +171,13 @@ class SqliteEngine:
             self._roll_back()
             raise
 
-    def _refuse(self, found: int) -> None:
-        """Says why a file with such a schema is not written to: the store has moved, or a newer Handrail was here."""
-        if is_moved(found):
-            raise moved(str(self._path), moved_to(self._writer))
-        row = self._writer.execute("SELECT value FROM meta WHERE key = 'needs'").fetchone()
-        needed = row[0] if row is not None else "a newer one"
-        raise StoreTooNew(
-            f"{self._path} has schema {found}, this Handrail ({self._version}) knows {LATEST}",
-            hint=f"use Handrail {needed} or newer",
-            needs=needed,
-        )
-
     # -- reading ----------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def reading(self, *, aside: bool = False) -> Iterator[Reader]:
         self._check_process()
         connection = self._writer
+        began = self._clock.read()
         # Use the writer's own connection when it is free: its cache is warm, another's would be cold.
         own = not aside and self._leader.acquire(blocking=False)
         try:
@@ -177,7 +187,7 @@ class SqliteEngine:
             try:
                 if is_moved(found):  # what is here is no longer current
                     raise moved(str(self._path), moved_to(connection))
-                yield SqliteReader(connection)
+                yield SqliteReader(connection, self._clock, began)
             finally:
                 end_look(connection)
         except apsw.Error as error:
@@ -265,7 +275,7 @@ class SqliteEngine:
         return error if isinstance(error, Exception) else _interrupted()
 
     def _transact(self, batch: list[_Pending]) -> None:
-        self._files.check()
+        self._check_files()
         self._execute("BEGIN IMMEDIATE")
         try:
             if self._writer.data_version() != self._own_version:
@@ -275,6 +285,8 @@ class SqliteEngine:
             else:
                 for pending in batch:
                     self._apply_within(pending)
+            if self._clock.is_due:
+                self._keep_anchor()
             self._execute("COMMIT")
             self._own_version = self._writer.data_version()
         except Conflict as conflict:
@@ -284,11 +296,20 @@ class SqliteEngine:
             self._roll_back()
             raise
 
+    def _keep_anchor(self) -> None:
+        """Keeps from which moment leases are judged during this start of the machine, unless somebody has."""
+        at = self._clock.read()
+        anchor = anchor_of(self._execute(sql.ANCHOR).get)
+        if anchor is None or anchor.boot != at.boot:
+            anchor = new_anchor(at, int(self._execute(sql.LAST_RENEWED).get))
+            self._execute(sql.KEEP_META, (ANCHOR_KEY, anchor.text))
+        self._clock.is_due = False
+
     def _check_schema(self) -> None:
         """Others have written since our last commit: one may be a newer Handrail, or have moved the store, or be
         something else that left a trigger behind."""
         if (found := self._schema()) != LATEST:
-            self._refuse(found)
+            refuse_schema(found, self._path, self._writer, self._version)
         if (cookie := self._writer.execute("PRAGMA schema_version").get) != self._cookie:
             check_shape(self._writer, str(self._path), LATEST)
             self._cookie = cookie
@@ -356,12 +377,14 @@ class SqliteEngine:
         if self._writer.in_transaction:  # after a full disk, SQLite has rolled back already
             self._writer.execute("ROLLBACK")
 
-    def renew(self, holder: str, now_ms: int, expires_ms: int) -> int:
+    def renew(self, holder: str, ttl_ms: int, now_ms: int | None = None) -> int:
         self._check_process()
         with self._leader, translated(self._path), self._gate.held():
-            self._files.check()
+            self._check_files()
             with self._writing():
-                self._execute(sql.RENEW, (expires_ms, now_ms, holder, now_ms))
+                if now_ms is None:
+                    now_ms = SqliteReader(self._writer, self._clock, self._clock.read()).moment().lease_ms
+                self._execute(sql.RENEW, (now_ms + ttl_ms, now_ms, holder, now_ms))
                 renewed = self._writer.changes()
                 self._execute("COMMIT")
             return renewed
@@ -485,12 +508,3 @@ def _interrupted() -> StoreRefused:
     return StoreRefused(
         "the thread that was writing for this one was interrupted", hint="look whether it is there, then call again"
     )
-
-
-def _check_library() -> None:
-    found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
-    if found < OLDEST_SQLITE:
-        needed = ".".join(map(str, OLDEST_SQLITE))
-        raise StoreUnusable(
-            f"SQLite {apsw.sqlite_lib_version()} can lose data here", hint=f"install apsw with {needed}+"
-        )

@@ -3,7 +3,14 @@ and views do not run whatever the file holds, its schema cannot be written to, a
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import apsw
+
+from handrail.kernel.errors import StoreUnusable
+
+OLDEST_SQLITE = (3, 51, 3)
+"""Older versions can lose committed pages when many processes checkpoint one file."""
 
 CONNECTION_PRAGMAS = (
     "wal_autocheckpoint = 4000",
@@ -23,14 +30,14 @@ STATEMENTS = 256
 """How many prepared statements a connection keeps."""
 
 
-def connect(path: str, *, busy_ms: int, synchronous: str) -> apsw.Connection:
+def connect(path: Path, *, busy_ms: int, durable: bool) -> apsw.Connection:
     """A connection for a store's own work."""
-    connection = apsw.Connection(path, statementcachesize=STATEMENTS)
+    connection = apsw.Connection(str(path), statementcachesize=STATEMENTS)
     connection.set_busy_timeout(busy_ms)
     # Without this, a plan depends on bound values and is remade for each: reading a task took ten times as long.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     make_inert(connection)
-    for pragma in (*CONNECTION_PRAGMAS, f"synchronous = {synchronous}"):
+    for pragma in (*CONNECTION_PRAGMAS, f"synchronous = {'FULL' if durable else 'NORMAL'}"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
 
@@ -57,3 +64,13 @@ def end_look(connection: apsw.Connection) -> None:
         except apsw.CorruptError:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+
+def check_library() -> None:
+    """Raises StoreUnusable if the SQLite that is installed is too old."""
+    found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if found < OLDEST_SQLITE:
+        needed = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreUnusable(
+            f"SQLite {apsw.sqlite_lib_version()} can lose data here", hint=f"install apsw with {needed}+"
+        )

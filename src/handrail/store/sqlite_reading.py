@@ -11,10 +11,12 @@ from typing import Any
 
 import apsw
 
+from handrail.kernel.clock import Moment
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
 from handrail.store.copying import Copied
 from handrail.store.feeds import Asked, Words, asked
+from handrail.store.lease_clock import LeaseClock, MachineTime
 from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
 from handrail.store.sqlite_refusals import translated
 from handrail.store.tables import Table
@@ -33,9 +35,17 @@ _WORDS = Words(
 class SqliteReader:
     """One read transaction."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(
+        self, connection: apsw.Connection, clock: LeaseClock | None = None, began: MachineTime | None = None
+    ) -> None:
         self._connection = connection
         self._execute = connection.execute
+        self._clock = clock or LeaseClock()
+        self._began = began or self._clock.read()
+
+    def moment(self) -> Moment:
+        kept = self._execute(sql.ANCHOR).get
+        return self._clock.moment(self._began, kept, lambda: int(self._execute(sql.LAST_RENEWED).get))
 
     def get(self, table: Table, key: str) -> tuple[Any, Head] | None:
         row = self._execute(sql.GET[table.name], (key,)).fetchone()

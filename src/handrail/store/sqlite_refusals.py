@@ -10,8 +10,11 @@ from typing import NoReturn
 
 import apsw
 
-from handrail.kernel.errors import StoreBusy, StoreFull, StoreRefused, StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreBusy, StoreFull, StoreRefused, StoreTooNew, StoreUnusable
+from handrail.store.marks import is_moved, moved
+from handrail.store.migrations import LATEST
 from handrail.store.places import OTHER_FILE, why_not_opened
+from handrail.store.sqlite_copying import moved_to
 
 FULL_HINT = "free some space, then call again; nothing was written"
 DAMAGED_HINT = (
@@ -47,18 +50,42 @@ def refusal_for(error: apsw.Error, path: Path) -> StoreRefused | None:
         case apsw.FullError():
             return StoreFull(f"there is no room to write {path}", hint=FULL_HINT)
         case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return StoreUnusable(f"{path} cannot be written", hint="check its permissions and its folder's")
+            hint = "nothing was written: check its permissions and its folder's, then call again"
+            return StoreAway(f"{path} cannot be written now", hint=hint)
         case apsw.NotADBError():
             return StoreUnusable(f"{path} is no database, or its beginning is damaged", hint=DAMAGED_HINT, damaged=True)
         case apsw.CorruptError():
             return StoreUnusable(f"{path} is damaged: {error}", hint=DAMAGED_HINT, damaged=True)
         case apsw.CantOpenError():
-            return StoreUnusable(f"{path} cannot be opened", hint=why_not_opened(path))
+            return StoreAway(f"{path} cannot be opened", hint=why_not_opened(path))
         case apsw.IOError() if getattr(error, "extendedresult", 0) in _NO_ROOM:
             return StoreFull(f"{path} could not be written: no room left, or the disk fails", hint=FULL_HINT)
         case apsw.SQLError():
             message = f"the tables of {path} are not what they should be: {error}"
             return StoreUnusable(message, hint=DAMAGED_HINT, damaged=True)
         case apsw.IOError():
-            return StoreUnusable(f"{path} could not be used: {error}", hint="check the disk, then call again")
+            hint = "nothing was written: check the disk, then call again"
+            return StoreAway(f"{path} could not be used: {error}", hint=hint)
     return None
+
+
+def refuse_schema(found: int, path: Path, connection: apsw.Connection, version: str) -> NoReturn:
+    """Says why a file with such a schema is not written to: the store has moved, or a newer Handrail was here."""
+    if is_moved(found):
+        raise moved(str(path), moved_to(connection))
+    row = connection.execute("SELECT value FROM meta WHERE key = 'needs'").fetchone()
+    needed = row[0] if row is not None else "a newer one"
+    raise StoreTooNew(
+        f"{path} has schema {found}, this Handrail ({version}) knows {LATEST}",
+        hint=f"use Handrail {needed} or newer",
+        needs=needed,
+    )
+
+
+@contextlib.contextmanager
+def opening() -> Iterator[None]:
+    """A file that is away before it was ever opened cannot be had: nobody here knows that it was ever there."""
+    try:
+        yield
+    except StoreAway as away:
+        raise StoreUnusable(away.message, hint=away.hint) from away

@@ -22,6 +22,8 @@ INSERT_EVENT = (
 EVENT = "stream, seq, position, kind, actor, channel, at_ms, body, hash"
 STREAM_EVENTS = f"SELECT {EVENT} FROM event WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 LAST_BY = f"SELECT {EVENT} FROM event WHERE actor = ? ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
+ANCHOR = "SELECT value FROM meta WHERE key = 'lease_clock'"
+LAST_RENEWED = f"SELECT coalesce(max(renewed_ms), 0) FROM lease WHERE renewed_ms < {2**53}"  # noqa: S608 - a number
 RENEW = "UPDATE lease SET expires_ms = max(expires_ms, ?), renewed_ms = ? WHERE holder = ? AND expires_ms > ?"
 KEEP_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 STREAMS = (

@@ -6,11 +6,13 @@ Engine-free: it behaves the same on SQLite and on PostgreSQL.
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from handrail.kernel.clock import Clock
-from handrail.kernel.errors import NothingToUndo, StoreBusy, StoreUnusable
+from handrail.kernel.errors import NothingToUndo, StoreAway, StoreBusy, StoreUnusable
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, Only
 from handrail.kernel.records import PAGE
@@ -30,6 +32,8 @@ CROWDED = 16
 """How many writing units wait for their turn after one conflict."""
 RENEWALS = 30
 """Renewals of a lease within its lifetime; more would write and change nothing."""
+BACK_S = 0.25
+"""How often somebody who waits for news looks whether a store that is away is back."""
 HOLDERS, HOLDER = 10_000, 200
 """How many holders' last renewals are remembered, and how long a remembered name may be: anybody may call under any
 name. When the limit is reached all are forgotten, which costs each of them one renewal."""
@@ -46,11 +50,13 @@ was taken from an agent that has been told so."""
 class Store:
     """One store, whatever engine is behind it."""
 
-    def __init__(self, engine: Engine, *, clock: Clock, ids: Ids) -> None:
+    def __init__(self, engine: Engine, *, clock: Clock | None = None, ids: Ids) -> None:
+        """`clock`: another clock in place of the engine's own."""
         self.engine = engine
         self._clock = clock
         self._ids = ids
         self._renewed: dict[str, int] = {}
+        self._pause = threading.Event()
         self._crowded = 0
         """How many of the next writing units should wait for their turn, because there was a conflict a moment ago."""
 
@@ -60,7 +66,7 @@ class Store:
     def look(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
         """Runs `work` on a read that may take long, and returns its result. It must not record anything."""
         with self.engine.reading(aside=True) as reader:
-            unit = Unit(reader, actor=actor, now_ms=self._clock.now_ms(), ids=self._ids)
+            unit = Unit(reader, actor=actor, now_ms=self._given_ms(), ids=self._ids)
             result = work(unit)
         assert unit.writes() is None, "who only looks writes nothing"
         return result
@@ -85,7 +91,7 @@ class Store:
         raise StoreBusy("too many others write to the same thing at once", hint="call again; nothing was written")
 
     def _once(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
-        began = self._clock.now_ms()
+        began = self._given_ms()
         with self.engine.reading() as reader:
             unit = Unit(reader, actor=actor, now_ms=began, ids=self._ids)
             result = work(unit)
@@ -97,13 +103,21 @@ class Store:
     def renew(self, holder: str, ttl_ms: int) -> None:
         """Renews every lease that `holder` has not lost yet, unless it did so just now. No event: presence is not
         news."""
-        now = self._clock.now_ms()
+        given = self._given_ms()
+        now = time.monotonic_ns() // 1_000_000 if given is None else given
         if not 0 <= now - self._renewed.get(holder, -ttl_ms) < ttl_ms // RENEWALS:
-            self.engine.renew(holder, now, now + ttl_ms)
+            self.engine.renew(holder, ttl_ms, given)
             if len(self._renewed) >= HOLDERS:
                 self._renewed.clear()
             if len(holder) <= HOLDER:
                 self._renewed[holder] = now
+
+    def _given_ms(self) -> int | None:
+        return None if self._clock is None else self._clock.now_ms()
+
+    def clock_remark(self) -> str | None:
+        """What is wrong with this machine's clock, as far as the store could tell when it was last used."""
+        return self.engine.clock_remark()
 
     def position(self) -> int:
         with self._reading() as reader:
@@ -116,7 +130,7 @@ class Store:
             with self.engine.reading(aside=aside) as reader:
                 yield reader
         except Conflict as lost:
-            raise StoreUnusable(str(lost), hint="call again") from lost
+            raise StoreAway(str(lost), hint="call again") from lost
 
     # -- the ledger -------------------------------------------------------------------------------------------------
 
@@ -140,8 +154,16 @@ class Store:
             return reader.newest(limit)
 
     def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
-        """True as soon as the ledger holds an event after `position`."""
-        return self.engine.wait(position, timeout_s, cancelled)
+        """True as soon as the ledger holds an event after `position`. Nothing is new in a store that is away: raises
+        StoreAway only if it has not come back when the time is up."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return self.engine.wait(position, max(0.0, deadline - time.monotonic()), cancelled)
+            except StoreAway:
+                if cancelled() or time.monotonic() >= deadline:
+                    raise
+                self._pause.wait(min(BACK_S, max(0.0, deadline - time.monotonic())))
 
     def undo(self, actor: Actor) -> Event:
         """Undoes the actor's last write that still stands, provided nothing later in its stream depends on it. Called

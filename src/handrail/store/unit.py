@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.kernel.clock import Moment
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, Only
 from handrail.kernel.query import Query
@@ -27,10 +28,11 @@ MOST = 2**63 - 1
 class Unit:
     """One handler's view of the store."""
 
-    def __init__(self, reader: Reader, *, actor: Actor, now_ms: int, ids: Ids) -> None:
+    def __init__(self, reader: Reader, *, actor: Actor, now_ms: int | None = None, ids: Ids) -> None:
+        """`now_ms`: the time, if it is not the store's own."""
         self._reader = reader
         self.actor = actor
-        self._now_ms = now_ms
+        self._moment = None if now_ms is None else Moment(now_ms, now_ms)
         """One moment for the whole unit, taken before anything was read. A lease that had expired by then cannot have
         been renewed since, however long the unit was suspended; with a later clock it might take a lease that is still
         held."""
@@ -46,7 +48,12 @@ class Unit:
     # -- the world --------------------------------------------------------------------------------------------------
 
     def now_ms(self) -> int:
-        return self._now_ms
+        return self._at().now_ms
+
+    def _at(self) -> Moment:
+        if self._moment is None:
+            self._moment = self._reader.moment()
+        return self._moment
 
     def new_id(self, prefix: str) -> str:
         return self._ids.new(prefix)
@@ -105,10 +112,19 @@ class Unit:
         return None if found is None else (found[0], opened(found[1], scope, key, found[0]))
 
     def _remember(self, table: Table, record: Any, head: Head) -> Any:
+        record = self._shifted(table, record, 1)
         # The first sight of a stream counts: decisions based on it must still hold when the unit commits.
         self._heads.setdefault(record.stream, head)
         self._loaded.setdefault((table.name, record.id), record)
         return record
+
+    def _shifted(self, table: Table, record: Any, way: int) -> Any:
+        """A lease is stored in the lease clock's time. Whoever works with it sees this unit's own, so that one clock is
+        enough for every rule and every view; the way back is -1."""
+        if not table.unlogged or (ahead := self._at().now_ms - self._at().lease_ms) == 0:
+            return record
+        values = {field: getattr(record, field) for field in table.unlogged}
+        return msgspec.structs.replace(record, **{name: value + way * ahead for name, value in values.items() if value})
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -188,12 +204,13 @@ class Unit:
             return RowWrite(table_name, key, None)
         table = BY_RECORD[type(record)]
         there = self._loaded.get((table_name, key))
+        row = table.row_of(self._shifted(table, record, -1))
         if there is None or there.stream != record.stream:
-            return RowWrite(table_name, key, table.row_of(record))
+            return RowWrite(table_name, key, row)
         before, after, differing = self._differing.get((table_name, key), (None, None, ()))
         if before is not there or after is not record:  # put more than once
             differing = differing_fields(table, there, record)
-        return RowWrite(table_name, key, table.row_of(record), differing)
+        return RowWrite(table_name, key, row, differing)
 
 
 def _clamped(number: int) -> int:

@@ -18,7 +18,7 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import Writer
 from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.crew.presence import arrive, find_agent, knows_secret
-from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreRefused
+from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreAway, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Operation
@@ -210,9 +210,11 @@ def _answer_from_store(operation: Operation[Any, Any], call: Call, request: Any,
         actor = Actor(agent_id, actor.channel)
 
     def once(now: Call) -> Answered:
-        if agent_id is not None and _is_heard(call, actor, asking):
-            call.ledger.renew(agent_id, call.crew.lease_ms)
         writing = operation.effect is not Effect.READ
+        if agent_id is not None and _is_heard(call, actor, asking):
+            # A store that cannot be written now can still be read.
+            with contextlib.suppress(*(() if writing else (StoreAway,))):
+                call.ledger.renew(agent_id, call.crew.lease_ms)
         answer = call.ledger.run(actor, lambda unit: _in_unit(operation, now, unit, request, asking), writing=writing)
         if _ends_at_once(operation):
             for row in asking.under_way:
@@ -336,18 +338,30 @@ def _wait_for_answer(
         return once(call)
     waited = asking.waited
     end_s = waited.so_far_s + wait_ms / 1000
+    answer: Answered | None = None
     while True:
-        position = call.ledger.position()
-        answer = once(call)
-        left = end_s - waited.so_far_s
-        if wait.is_over(answer.result) or left <= 0 or asking.cancelled():
-            return answer
-        if asking.would_ask(request, answer.result) is not None:
-            return answer
-        # No longer than a heartbeat: a waiting agent is present, and must not lose its claims by waiting.
-        pause_s = waited.so_far_s + min(left, call.crew.heartbeat_ms / 1000)
-        while (rest := pause_s - waited.so_far_s) > 0 and not asking.cancelled():
-            if call.ledger.wait(position, min(rest, waited.patience.tell_s), asking.cancelled):
-                break
-            waited.beat()
+        try:
+            position = call.ledger.position()
+            answer = once(call)
+            left = end_s - waited.so_far_s
+            if wait.is_over(answer.result) or left <= 0 or asking.cancelled():
+                return answer
+            if asking.would_ask(request, answer.result) is not None:
+                return answer
+            # No longer than a heartbeat: a waiting agent is present, and must not lose its claims by waiting.
+            _wait_for_news(call, position, min(left, call.crew.heartbeat_ms / 1000), asking)
+        except StoreAway as away:
+            if answer is None or operation.effect is Effect.READ:
+                raise
+            return answer._replace(warning=f"while the call waited: {away.message}; what it did before is recorded")
         call = _prepared(operation, call, request, asking.claimant)  # the outside world may have changed too
+
+
+def _wait_for_news(call: Call, position: int, within_s: float, asking: _Asking) -> None:
+    """Waits for the ledger's next event, telling the caller from time to time."""
+    waited = asking.waited
+    until_s = waited.so_far_s + within_s
+    while (rest := until_s - waited.so_far_s) > 0 and not asking.cancelled():
+        if call.ledger.wait(position, min(rest, waited.patience.tell_s), asking.cancelled):
+            break
+        waited.beat()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.crew.identity import Writer
-from handrail.kernel.errors import IdentityUnproven, Refusal, StoreRefused
+from handrail.kernel.errors import IdentityUnproven, Refusal, StoreAway, StoreRefused
 from handrail.operation import Asks, Ledger, Question
 from handrail.surfaces.asking import Person, Waited, merge_told_once
 
@@ -65,6 +65,8 @@ class Talk(NamedTuple):
                     position, answer = watch.position, watch.news._replace(told=told)
                 else:
                     return answer
+            except StoreAway as away:  # what was reported before the person was asked is recorded
+                return answer._replace(told=told, warning=f"while the person was asked: {away.message}; {away.hint}")
             except (IdentityUnproven, StoreRefused):
                 raise
             except Refusal as refusal:  # the question is obsolete, or the form invalid: answer with the current state

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from handrail.domain.registry.cancelling import Caller, begin_call, check_wanted, end_call
-from handrail.kernel.errors import Cancelled, Refusal, StoreRefused
+from handrail.kernel.errors import Cancelled, Refusal, StoreAway, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
@@ -51,7 +51,9 @@ class UnderWay:
                 self._end("cancelled" if given_up else "done", **told)
             raise
         if not self._ended:
-            too_late = self._end("cancelled" if cancelled() else "done")
+            too_late = None
+            with contextlib.suppress(StoreAway):  # what was asked for is done, and its row ends with this process
+                too_late = self._end("cancelled" if cancelled() else "done")
             if too_late is not None:
                 raise too_late
 

@@ -118,6 +118,8 @@ class Info(msgspec.Struct, frozen=True):
     timings: Timings
     safety: Safety
     limits: InfoLimits
+    warnings: tuple[str, ...] = ()
+    """What a person should look after, such as this machine's clock."""
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -155,6 +157,7 @@ EVERY_EVENT = 2**53 - 1
 def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every handler takes its request
     active = {toolset.name for toolset in call.toolsets.active()}
     server = call.server
+    remark = call.ledger.clock_remark()
     return Info(
         server=Identity(name=server.name, version=server.version, mcp_version=server.protocol_revision),
         transports=_transports(server.http),
@@ -166,6 +169,7 @@ def mcp_info(call: Call, request: McpInfo) -> Info:  # noqa: ARG001 - every hand
             default_timeout_ms=call.bounds.wait_ms,
             max_event_history=call.bounds.events or EVERY_EVENT,
         ),
+        warnings=() if remark is None else (remark,),
     )
 
 

@@ -188,11 +188,12 @@ def _reservations_of(project: Path, files: Sequence[str], store: dict[str, Any])
 
     engine = open_engine(address, project=project, version=__version__, durable=settings.durable)
     try:
-        clock = SystemClock()
-        looking = Store(engine, clock=clock, ids=RandomIds(clock))
+        looking = Store(engine, ids=RandomIds(SystemClock()))
         own = os.environ.get(OWN_AGENT)
-        kept = looking.run(Actor("handrail", "hook"), lambda unit: kept_from(unit, str(project), files, own))
-        return Looked(kept, clock.now_ms())
+        return looking.run(
+            Actor("handrail", "hook"),
+            lambda unit: Looked(kept_from(unit, str(project), files, own), unit.now_ms()),
+        )
     finally:
         engine.close()
 

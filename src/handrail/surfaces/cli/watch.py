@@ -16,9 +16,10 @@ from typing import Any
 import click
 import msgspec
 
+from handrail.kernel.errors import StoreAway
 from handrail.operation import Call
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.columns import MOST_COLUMNS
+from handrail.surfaces.cli.columns import MOST_COLUMNS, fit
 from handrail.surfaces.cli.options import common_options, person, place_of
 from handrail.surfaces.cli.plan import in_one_look, looking_call
 from handrail.surfaces.cli.render import echo_json, echo_lines
@@ -30,6 +31,8 @@ BETWEEN_S = 0.2
 """The least time between frames: five a second are enough to follow, and calm."""
 LOOK_ANYWAY_S = 15.0
 """After this long without an event it reads anyway: silence makes agents late, and elapsed times grow."""
+LOOK_AGAIN_S = 1.0
+"""The pause while the store is away."""
 ONCE_ROWS, ONCE_EVENTS = 1000, 10
 """For a frame that is only printed: nothing is cut, and the newest events are enough."""
 
@@ -65,13 +68,20 @@ def watch(workflow: str | None, once: bool, root: Path | None, as_json: bool, **
 
 def _follow(call: Call, screen: Screen, workflow: str | None, title: str) -> None:
     """Reads and draws until the person leaves."""
+    shown: list[str] = []
     while not screen.left.is_set():
         screen.stirred.clear()
         began_s = time.monotonic()
-        found = looked(call, workflow, title)
-        screen.draw(frame(found, _size()))
-        screen.left.wait(max(0.0, BETWEEN_S - (time.monotonic() - began_s)))
-        call.ledger.wait(found.position, LOOK_ANYWAY_S, screen.stirred.is_set)
+        try:
+            found = looked(call, workflow, title)
+            shown = frame(found, _size())
+            screen.draw(shown)
+            screen.left.wait(max(0.0, BETWEEN_S - (time.monotonic() - began_s)))
+            call.ledger.wait(found.position, LOOK_ANYWAY_S, screen.stirred.is_set)
+        except StoreAway as away:  # what was seen last stays on the screen
+            size = _size()
+            screen.draw([fit(f"{away.message}; looking again", size.columns), *shown][: size.rows])
+            screen.left.wait(LOOK_AGAIN_S)
 
 
 def looked(call: Call, workflow: str | None, title: str) -> Look:

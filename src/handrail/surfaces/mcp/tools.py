@@ -6,6 +6,7 @@ result object. Both share argument parsing, the operation, and the mapping of re
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,7 @@ class _Caller:
         self._context = call
         most_s = min(patience.most_s, call.bounds.wait_ms / 1000)
         self._patience = msgspec.structs.replace(patience, most_s=most_s)
+        self._clock_is_off = False
         self._asked = Asked(most=STATELESS_PUTS)
         """What clients without a connection were asked, by their names."""
 
@@ -117,7 +119,15 @@ class _Caller:
             ),
         )
         exchange.raise_if_cancelled()
+        self._tell_of_clock()
         return result
+
+    def _tell_of_clock(self) -> None:
+        """Logs, once, that this machine's clock is off."""
+        remark = self._context.ledger.clock_remark()
+        if remark is not None and not self._clock_is_off:
+            print(f"handrail: {remark}", file=sys.stderr)  # noqa: T201 - stderr is the log
+        self._clock_is_off = remark is not None
 
     def _person(self, exchange: Exchange, operation: Operation[Any, Any]) -> PersonAtClient | None:
         if not (may_be_asked(operation, self._context) and exchange.can_elicit):

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.kernel.errors import Refusal, StoreUnusable
+from handrail.kernel.errors import Refusal, StoreAway, StoreUnusable
 from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Ledger
@@ -167,7 +167,7 @@ class Feed:
                     self._ended.wait(PACE_S)
                 elif not self._is_idle():
                     self._check_same_ledger()
-            except StoreUnusable:  # such as a file that was moved away; the next request reports it
+            except (StoreUnusable, StoreAway):  # such as a file that was moved away; the next request reports it
                 self._cut_off(self._position)
                 self._ended.wait(AGAIN_S)
             except Refusal:

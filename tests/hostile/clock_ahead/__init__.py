@@ -1,0 +1,1 @@
+"""A machine whose clock is ahead, behind, or set while agents hold claims."""
