@@ -1,8 +1,9 @@
 """What happened to HEAD between two snapshots: which commits were made here, and what came in from elsewhere.
 
 HEAD's reflog says how it moved, step by step: commits, merges, pulls, switches, resets, rebases. A commit is the task's
-own if it was made here in the meantime, was known to no ref before, and does not replay an older one. Without a reflog,
-committer and time have to do.
+own if it was made here in the meantime, was known to no ref before, and does not replay an older one. A commit that no
+step made, and that nothing brought from elsewhere, was made by plumbing, and counts as well. Of a merge, the task's own
+part is what git would not have done by itself.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from handrail.domain.journal.changes import Cause
+from handrail.outside.tracking.arrivals import brought
 from handrail.outside.tracking.difference import PLAIN, TREES, Entries, Entry, differing, parse_facts
-from handrail.outside.tracking.git_process import GitFailed
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
 from handrail.outside.tracking.snapshot import log_line_print
 from handrail.outside.tracking.state import Notes
@@ -107,7 +109,9 @@ class _Looking:
         steps = read_steps(self._repository.git_dir, self._ends.before, self._ends.after)
         new = self._new_commits()
         made = self._own_steps(steps, new)
-        own = self._own_paths(made, new)
+        by_hand, unmerged = self._resolved(steps or [], new)
+        own = self._own_paths([step for step in made if step.new not in by_hand], new)
+        own = unmerged | own | {path: found for path, found in unmerged.items() if found == "as found"}
         fallback = self._fallback(steps)
         causes = self._causes(steps or [], new)
         merged = self._paths_merged_in(steps or [], new, {step.new for step in made})
@@ -138,29 +142,60 @@ class _Looking:
     def _own_steps(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
         """The steps that created the task's commits, oldest first."""
         if steps is None:
-            return self._own_steps_by_signs(new)
-        candidates = [step for step in steps if step.kind in ("commit", "pick") or _adds_one(step, new)]
-        replays = self._replays(new) if any(step.kind == "pick" for step in candidates) else set()
-        made = [step for step in candidates if step.new in new and step.new not in replays]
+            self._warnings.append("HEAD has no log here; commits are told apart by where they came from")
+        candidates = [step for step in steps or [] if step.kind in ("commit", "pick") or _adds_one(step, new)]
+        silent = self._made_silently(candidates, new)
+        is_replaying = silent or any(step.kind == "pick" for step in candidates)
+        replays = self._replays(new) if is_replaying else set()
+        made = [step for step in (*candidates, *silent) if step.new in new and step.new not in replays]
         reworked = {step.old for step in made if step.old not in new.get(step.new, _NOBODY).parents}
         earlier = [step for step in candidates if step.new in reworked and step.new not in new]
-        wanted = {*made, *earlier}  # what an amended commit contained before also counts
-        return [step for step in steps if step in wanted]
+        place = {oid: number for number, oid in enumerate(new)}
+        # What an amended commit contained before also counts.
+        return [*earlier, *sorted(dict.fromkeys(made), key=lambda step: place[step.new])]
 
-    def _own_steps_by_signs(self, new: dict[str, Commit]) -> list[Step]:
-        """Without a reflog of HEAD: this user's commits since the task began."""
-        self._warnings.append("HEAD has no log here; commits are told apart by committer and time")
-        mail = self._private.repository.run("config", "user.email", deadline=self._private.deadline, allowed=(0, 1))
+    def _made_silently(self, candidates: Sequence[Step], new: dict[str, Commit]) -> list[Step]:
+        """New commits that no step made and that came from nowhere else: HEAD was moved to them afterwards."""
+        known = {step.new for step in candidates}
+        silent = [commit for commit in new.values() if commit.oid not in known and len(commit.parents) < 2]
+        if not silent:
+            return []
         began = self._ends.before.began_ns // 1_000_000_000
-        replays = self._replays(new)
+        tips = brought(self._private, began)
+        given = "".join(f"{commit.oid}\n" for commit in silent) + "".join(f"^{oid}\n" for oid in sorted(tips))
+        try:
+            here = set(self._git("rev-list", "--ignore-missing", "--stdin", given=given.encode()).decode().split())
+        except GitFailed:
+            self._warnings.append("some new commits cannot be read; they count as the task's own")
+            here = {commit.oid for commit in silent}
         return [
             Step(commit.parents[0] if commit.parents else "", commit.oid, "commit")
-            for commit in new.values()
-            if commit.mail == mail.decode("utf-8", "replace").strip()
-            and commit.time >= began
-            and commit.oid not in replays
-            and len(commit.parents) < 2
+            for commit in silent
+            if commit.oid in here
         ]
+
+    def _resolved(self, steps: Sequence[Step], new: dict[str, Commit]) -> tuple[set[str], dict[bytes, Found]]:
+        """The merges made here, and the paths that are not as git alone would have merged them: those in conflict, and
+        those that were changed on the way."""
+        merges: set[str] = set()
+        found: dict[bytes, Found] = {}
+        for step in steps[-MOVES:]:
+            parents = new.get(step.new, _NOBODY).parents
+            if len(parents) != 2 or step.new in merges:
+                continue
+            arguments = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages")
+            try:
+                said = self._private.git(*arguments, *parents, allowed=(0, 1)).split(b"\0")
+                pairs = differing(self._private, said[0].strip().decode(), step.new)
+            except GitTimedOut:
+                raise
+            except GitFailed:  # an older git, or a history without a common base
+                continue
+            merges.add(step.new)
+            conflicts = {path for path in said[1:] if path}
+            found |= {path: pair[0] for path, pair in pairs.items() if path not in conflicts}
+            found |= dict.fromkeys(conflicts, "as found")
+        return merges, found
 
     def _replays(self, new: dict[str, Commit]) -> set[str]:
         """New commits that repeat the patch of an older one, as a rebase leaves them behind."""

@@ -90,13 +90,13 @@ class LargeFiles:
         mode = "100755" if facts.st_mode & 0o100 else "100644"
         if stat.S_ISLNK(facts.st_mode):
             return Large("120000", facts.st_size, f"sha256:{hashlib.sha256(os.readlink(full)).hexdigest()}")  # noqa: PTH115
+        times = f"{facts.st_size}:{facts.st_mtime_ns}:{facts.st_ctime_ns}:{facts.st_ino}"
         if facts.st_size > self._limits.hashed_bytes and not is_lfs:
-            times = f"{facts.st_mtime_ns}:{facts.st_ctime_ns}:{facts.st_ino}"
-            return Large(mode, facts.st_size, f"stat:{facts.st_size}:{times}")
+            return Large(mode, facts.st_size, f"stat:{times}")
         try:
             digest, pointer = self._hash_of(full)
         except OSError:
-            return Large(mode, facts.st_size, "unreadable")
+            return Large(mode, facts.st_size, f"unreadable:{times}")
         if not is_lfs:
             return Large(mode, facts.st_size, f"sha256:{digest}")
         blob = pointer or LFS_POINTER + f"oid sha256:{digest}\nsize {facts.st_size}\n".encode()
