@@ -95,6 +95,13 @@ def _has_same_bytes(path: bytes, pair: difference.Pair, raw: tuple[dict[str, str
     return raw[0].get(text, old.oid) == raw[1].get(text, new.oid)
 
 
+def _is_plain_link(committed: Entry | None, found: Entry | None) -> bool:
+    """Whether a file is a link as git writes it where links are turned off."""
+    if committed is None or found is None or committed.oid != found.oid:
+        return False
+    return (committed.mode, found.mode) == ("120000", "100644")
+
+
 class Comparison:
     """One comparison of two snapshots of the same tree."""
 
@@ -156,11 +163,14 @@ class Comparison:
         """What differed from the last commit; None if that can no longer be determined."""
         commit = point.commit or self._empty
         try:
-            return with_large(self._private, asked.pairs(), (commit, point.tree), ({}, point.large))
+            pairs = with_large(self._private, asked.pairs(), (commit, point.tree), ({}, point.large))
         except GitTimedOut:
             raise
         except GitFailed:
             return None
+        if not self._private.repository.has_plain_links:
+            return pairs
+        return {path: pair for path, pair in pairs.items() if not _is_plain_link(*pair)}
 
     def _committed_changes(self) -> Pairs | None:
         """What differs between the commits of both ends; None if the older one is gone."""

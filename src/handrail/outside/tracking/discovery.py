@@ -62,6 +62,8 @@ class Repository(NamedTuple):
     attributes_file: str = ""
     """The same for attributes."""
     line_ends: LineEnds = LineEnds()
+    has_plain_links: bool = False
+    """Whether the user's git writes symbolic links as plain files."""
     filter_settings: Mapping[str, str] = {}
     """Every setting of every content filter, by whoever made it."""
     filters: frozenset[str] = frozenset()
@@ -154,7 +156,7 @@ def _is_usable(top: str, folder: str) -> bool:
 def _disarmed(facts: Repository, settings: bytes) -> Repository:
     overrides: dict[str, str] = {}
     silenced, filters = set(), set()
-    is_sparse = is_partial = False
+    is_sparse = is_partial = has_plain_links = False
     users = f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/git"  # noqa: PTH111
     files = {"core.excludesfile": f"{users}/ignore", "core.attributesfile": f"{users}/attributes"}
     line_ends = LineEnds()
@@ -167,6 +169,7 @@ def _disarmed(facts: Repository, settings: bytes) -> Repository:
         if b"\n" not in setting:  # a name alone means yes
             value = TRUE[0]
         is_sparse = _is_true(value) if lowered == "core.sparsecheckout" else is_sparse
+        has_plain_links = not _is_true(value) if lowered == "core.symlinks" else has_plain_links
         is_partial |= lowered == "extensions.partialclone" or (
             lowered.startswith("remote.") and lowered.endswith(".promisor")
         )
@@ -198,6 +201,7 @@ def _disarmed(facts: Repository, settings: bytes) -> Repository:
         excludes_file=files["core.excludesfile"],
         attributes_file=files["core.attributesfile"],
         line_ends=line_ends,
+        has_plain_links=has_plain_links,
         filter_settings=filter_settings,
         filters=frozenset(filters),
     )

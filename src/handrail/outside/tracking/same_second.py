@@ -16,6 +16,7 @@ _ENTRIES_FROM = 12
 _TIMES = struct.Struct(">IIII")
 _OIDS = {"sha1": 20, "sha256": 32}
 _LONG_FLAGS = 0x4000
+_FILE_TYPES = (0o10, 0o12)
 
 
 class Doubtful(NamedTuple):
@@ -42,7 +43,7 @@ def doubtful(index: str, algorithm: str, seconds: Iterable[int]) -> Doubtful:
         wanted = struct.pack(">I", second)
         at = content.find(wanted, _ENTRIES_FROM, end)
         while at >= 0:
-            if (at - _ENTRIES_FROM) % 8 == 0:  # an entry begins here, or its second time is here: harmless
+            if (at - _ENTRIES_FROM) % 8 == 0:
                 path = _path_at(content, at, _OIDS[algorithm])
                 files[path] = second * 1_000_000_000 + _TIMES.unpack_from(content, at)[1]
             at = content.find(wanted, at + 1, end)
@@ -55,7 +56,9 @@ def _path_at(content: bytes, at: int, oid_bytes: int) -> bytes:
     flags_at = at + 40 + oid_bytes
     if flags_at + 4 > len(content):
         return b""
-    (flags,) = struct.unpack_from(">H", content, flags_at)
+    (mode,), (flags,) = struct.unpack_from(">I", content, at + 24), struct.unpack_from(">H", content, flags_at)
+    if mode >> 12 not in _FILE_TYPES:
+        return b""
     begin = flags_at + (4 if flags & _LONG_FLAGS else 2)
     return content[begin : content.find(b"\0", begin)]
 

@@ -84,12 +84,12 @@ class _Taking:
         asked = self._repository.start("for-each-ref", "--format=%(objectname) %(refname)", deadline=private.deadline)
         searched = None
         try:
-            last = private.state.last()
-            last = None if private.prepare(last) else last
+            known = private.state.last()
+            last = None if private.prepare(known) else known
             searched = ask_for_ident(private)
-            scan = private.scan(is_cache_believed=last is None or not last.are_folders_doubtful)
+            scan = private.scan(is_cache_believed=known is None or not known.are_folders_doubtful)
             refs = [line.split(b" ", 1) for line in asked.output().split(b"\n")[:-1]]
-            files = self._sort(scan, found_by(searched), self._changed_again(last))
+            files = self._sort(scan, found_by(searched), self._changed_again(known))
         finally:
             asked.stop()
             if searched is not None:
