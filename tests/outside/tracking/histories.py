@@ -1,5 +1,5 @@
-"""Random histories: a random configuration, random attributes, random work before a task and in it. What the engine tells
-is held against copies of the tree, and against an account of which kind of work touched which file.
+"""Random histories: a random configuration, random attributes, random work before a task and in it. What the engine
+tells is held against copies of the tree, and against an account of which kind of work touched which file.
 
 One number is one history. `python -m tests.outside.tracking.histories NUMBER` plays it again and shows every step;
 `… FROM TO` plays a range.
@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from handrail.domain.journal.changes import Changes
@@ -28,7 +28,7 @@ from tests.outside.tracking.playground import File, file_at
 LIMITS = (None, None, Limits(file_bytes=40, seconds=60), Limits(files=3, seconds=60))
 
 
-class Wrong(AssertionError):
+class Wrong(AssertionError):  # noqa: N818 - it is the history that is
     """A history that was told wrongly."""
 
 
@@ -65,7 +65,8 @@ class History:
 
     def configure(self) -> None:
         chosen = self.choose.sample(sorted(SETTINGS), self.choose.choice((0, 1, 1, 2, 3, 6)))
-        mine, theirs = {}, {}
+        mine: dict[str, str] = {}
+        theirs: dict[str, str] = {}
         for key in chosen:
             value = self.choose.choice(SETTINGS[key])
             (mine if self.choose.random() < 0.4 else theirs)[key] = value
@@ -76,6 +77,7 @@ class History:
             file.write(written_config(theirs))
         self.work.note_settings({**mine, **theirs}, with_filter=with_filter)
         if self.choose.random() < 0.4:
+            self.edited.add(b".gitattributes")
             self.work.attributes(self.choose.sample(ATTRIBUTES, self.choose.choice((1, 1, 2))))
             self.done.append(f"attributes {self.work.repo.read('.gitattributes')!r}")
 
@@ -134,7 +136,7 @@ class History:
 
     def must_be_told(self, path: bytes, before: dict[bytes, File], after: dict[bytes, File]) -> bool:
         old, new = before.get(path), after.get(path)
-        if self.tags.get(path, set()) & {"sparse"}:
+        if "sparse" in self.tags.get(path, set()) or path in self.work.hidden:
             return False
         return self.work.content(path, old) != self.work.content(path, new)
 
@@ -143,8 +145,8 @@ class History:
         path: bytes,
         before: dict[bytes, File],
         after: dict[bytes, File],
-        own: dict[bytes, str],
-        external: dict[bytes, str],
+        own: Mapping[bytes, str],
+        external: Mapping[bytes, str],
     ) -> Iterator[str]:
         old, new = before.get(path), after.get(path)
         tags = self.tags.get(path, set())
@@ -191,7 +193,7 @@ def main(first: int, last: int | None) -> int:
             except Wrong as problem:
                 wrong += 1
                 print(f"{problem}\n", flush=True)
-            except Exception as problem:
+            except Exception as problem:  # noqa: BLE001 - the others are played all the same
                 wrong += 1
                 print(f"history {seed}: {type(problem).__name__} {problem}\n", flush=True)
     number = 1 if last is None else last - first

@@ -1,14 +1,16 @@
-"""The steps of random histories. Each does one thing in a working copy, as people, agents and their scripts do, and says
-whose the files are that it touched: `own` by the task, `foreign` by a merge, a pull, a switch or the like, `sparse` only
-left out of the tree or back in it, `either` where both answers are right."""
+"""The steps of random histories. Each does one thing in a working copy, as people, agents and their scripts do, and
+says whose the files are that it touched: `own` by the task, `foreign` by a merge, a pull, a switch or the like,
+`sparse` only left out of the tree or back in it, `either` where both answers are right."""
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, written_config
@@ -37,7 +39,7 @@ class Tags(NamedTuple):
 
     said: str
     otherwise: str = "own"
-    of: dict[bytes, str] = {}
+    of: Mapping[bytes, str] = MappingProxyType({})
 
 
 class Work:
@@ -48,7 +50,8 @@ class Work:
         self.repo = Playground(top)
         self.choose = choose
         self.template = template
-        self.line_ends = self.filter = self.was_sparse = False
+        self.line_ends = self.filter = self.ident = self.was_sparse = False
+        self.hidden: set[bytes] = set()
         self.may_be_partial = self.moved_head_only = False
         self.number = 0
 
@@ -60,6 +63,7 @@ class Work:
         self.may_be_partial = self.moved_head_only = False
 
     def attributes(self, lines: list[str]) -> None:
+        self.ident |= any("ident" in line for line in lines)
         self.line_ends |= any("text" in line or "eol" in line or "binary" in line for line in lines)
         self.repo.write(".gitattributes", "".join(f"{line}\n" for line in lines))
 
@@ -68,12 +72,13 @@ class Work:
         if file is None or file[0] == "link":
             return file
         kind, content = file
+        content = re.sub(rb"\$Id: [0-9a-f]{40} \$", b"$Id$", content) if self.ident else content
         if self.line_ends:
             content = content.replace(b"\r\n", b"\n")
         return kind, content.upper() if self.filter and path.endswith(b".up") else content
 
     def may_be_told_unchanged(self, path: bytes, *, is_external: bool) -> bool:
-        if path in (b"vendor/inner", b"lib"):
+        if path in (b"vendor/inner", b"lib") or path in self.hidden:
             return True
         return is_external and self.was_sparse and not os.path.lexists(self.top / os.fsdecode(path))
 
@@ -386,15 +391,16 @@ def attributes_elsewhere(work: Work) -> Tags:
     line = work.choose.choice(ATTRIBUTES)
     (work.top / ".git" / "info").mkdir(exist_ok=True)
     (work.top / ".git" / "info" / "attributes").write_text(f"{line}\n", encoding="utf-8")
-    work.line_ends = work.may_be_partial = True
+    work.line_ends = work.ident = work.may_be_partial = True
     return Tags(f"info/attributes {line}")
 
 
 def excluded_elsewhere(work: Work) -> Tags:
     (work.top / ".git" / "info").mkdir(exist_ok=True)
-    rule = work.choose.choice(("new.txt", "*.py", "nothing"))
+    rule = work.choose.choice(("/new.txt", "/A.TXT", "nothing"))
     (work.top / ".git" / "info" / "exclude").write_text(f"{rule}\n", encoding="utf-8")
     work.may_be_partial = True
+    work.hidden.add(rule[1:].encode())
     return Tags(f"info/exclude {rule}")
 
 

@@ -95,6 +95,11 @@ def _has_same_bytes(path: bytes, pair: difference.Pair, raw: tuple[dict[str, str
     return raw[0].get(text, old.oid) == raw[1].get(text, new.oid)
 
 
+def _with_raw(path: bytes, entry: Entry | None, point: Point) -> Entry | None:
+    """An entry with the id of its bytes, if git converts them: a commit may have them as they are."""
+    return entry if entry is None else entry._replace(raw=point.notes.raw.get(path_text(path), entry.raw))
+
+
 def _is_plain_link(committed: Entry | None, found: Entry | None) -> bool:
     """Whether a file is a link as git writes it where links are turned off."""
     if committed is None or found is None or committed.oid != found.oid:
@@ -196,10 +201,10 @@ class Comparison:
             return first
         if path not in moved:
             return found
-        if is_same(now, committed):
+        if is_same(_with_raw(path, now, self._after), committed):
             return now
         was_committed = moved[path][0]
-        if is_same(found, was_committed):
+        if is_same(_with_raw(path, found, self._before), was_committed):
             return committed
         return self._carrying.merged(found, was_committed, committed) or committed
 

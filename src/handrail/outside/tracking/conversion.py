@@ -7,7 +7,6 @@ A difference in line ends alone counts as git counts it, and so does what the us
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -79,11 +78,6 @@ def bytes_of(full: bytes) -> bytes | None:
             return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
         except OSError:
             return None
-
-
-def blob_id(algorithm: str, content: bytes) -> str:
-    """The id that git would give these bytes if it converted nothing."""
-    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def differing_in_line_ends(private: PrivateIndex, pairs: Mapping[bytes, tuple[str, str]]) -> set[bytes]:

@@ -13,21 +13,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.outside.tracking.conversion import (
     ask_for_ident,
-    blob_id,
     bytes_of,
     found_by,
     treatment,
     with_own_ident,
 )
 from handrail.outside.tracking.discovery import Repository
-from handrail.outside.tracking.large import LargeFiles, Limits
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.large import LargeFiles, Limits, blob_id
 from handrail.outside.tracking.own_files import is_ours, overlooked
-from handrail.outside.tracking.private_index import PrivateIndex, Scan, index_facts, names, small_file, sparse_rules
+from handrail.outside.tracking.private_index import (
+    PrivateIndex,
+    Scan,
+    copy_index,
+    index_facts,
+    joined,
+    names,
+    small_file,
+    sparse_rules,
+)
 from handrail.outside.tracking.same_second import changed_since, doubtful
 from handrail.outside.tracking.state import Large, Last, Notes
+from handrail.outside.whole_files import drop_file
 
 HEADS = b"refs/heads/"
 UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
@@ -57,6 +69,9 @@ class _Sorted(NamedTuple):
     """Files to store byte by byte, with their modes: git would leave something out."""
     raw: dict[str, str]
     """The ids of the bytes of files that git converts."""
+    converted: frozenset[bytes] = frozenset()
+    unrun: frozenset[bytes] = frozenset()
+    """Files with a filter that is not run."""
 
 
 def take(private: PrivateIndex, limits: Limits) -> Taken:
@@ -122,7 +137,7 @@ class _Taking:
             branch=scan.branch,
             refs=sorted({oid.decode() for oid, _ in refs}),
             heads={path_text(name.removeprefix(HEADS)): oid.decode() for oid, name in refs if name.startswith(HEADS)},
-            large={path_text(path): entry for path, entry in self._with_oids(files.large).items()},
+            large={path_text(path): entry for path, entry in self._with_oids(files).items()},
             unstaged=unstaged,
             dirty=sorted({path_text(path) for path in (*scan.differing, *scan.changed) if not is_ours(path)}),
             rules=rules,
@@ -149,12 +164,13 @@ class _Taking:
         return found
 
     def _sort(self, scan: Scan, searched: Sequence[bytes], changed_again: Sequence[bytes]) -> _Sorted:
-        found = _Sorted([], {}, [path for path in scan.gone if not is_ours(path)], [], {}, {})
-        found.folders.extend(path for path in found.gone if self._is_folder(path))
         visible = {path for path in (*scan.changed, *changed_again) if not is_ours(path)} | self._overlooked
         treated = treatment(self._private, sorted(visible))
         own_ident = with_own_ident(self._top, {*searched, *treated.ident})
         filtered = {path: name for path, name in treated.filters.items() if name in self._repository.filters}
+        gone = [path for path in scan.gone if not is_ours(path)]
+        folders = [path for path in gone if self._is_folder(path)]
+        found = _Sorted([], {}, gone, folders, {}, {}, treated.converted, frozenset(filtered))
         room, count = self._limits.total_bytes, self._limits.files
         for path in sorted(visible | own_ident):
             try:
@@ -268,21 +284,46 @@ class _Taking:
             return [path_bytes(text) for text in last.submodules]
         return self._private.submodules()
 
-    def _with_oids(self, large: dict[bytes, Large]) -> dict[bytes, Large]:
-        """Adds the blob ids of large files that are in the user's index exactly as they are on disk."""
-        asked = [os.fsdecode(path) for path, entry in large.items() if entry.oid is None][:1000]
+    def _with_oids(self, files: _Sorted) -> dict[bytes, Large]:
+        """The fingerprinted files, with the blob ids of those that are staged exactly as they are on disk."""
+        asked = [path for path, entry in files.large.items() if entry.oid is None][:1000]
         if not asked:
-            return large
-        index = self._private.users_index
-        staged = names(self._private.git("ls-files", "-s", "-z", "--", *asked, index=index))
-        differing = set(names(self._private.git("diff-files", "--name-only", "-z", "--", *asked, index=index)))
-        found = dict(large)
-        for line in staged:
-            facts, path = line.split(b"\t", 1)
-            if path not in differing and path in large and facts.endswith(b" 0"):
-                entry = large[path]
-                found[path] = Large(entry.mode, entry.size, entry.print, facts.split(b" ")[1].decode())
+            return files.large
+        words = [os.fsdecode(path) for path in asked]
+        lines = names(self._private.git("ls-files", "-s", "-z", "--", *words, index=self._private.users_index))
+        staged = {path: facts.split(b" ")[1].decode() for facts, path in (line.split(b"\t", 1) for line in lines)}
+        asked = [path for path in asked if path in staged]
+        unrun = [path for path in asked if path in files.unrun]
+        same = set(unrun) - self._differing_from_staged(unrun) if unrun else set()
+        for path in asked:
+            is_known = files.large[path].raw == staged[path] or path not in files.converted or path in files.unrun
+            if files.large[path].raw == staged[path] or (not is_known and self._blob_of(path) == staged[path]):
+                same.add(path)
+        found = dict(files.large)
+        for path in same:
+            found[path] = msgspec.structs.replace(found[path], oid=staged[path])
         return found
+
+    def _blob_of(self, path: bytes) -> str | None:
+        """The id of the blob that git would make of a file."""
+        try:
+            return self._private.git("hash-object", "--", os.fsdecode(path)).decode().strip()
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            return None
+
+    def _differing_from_staged(self, paths: list[bytes]) -> set[bytes]:
+        """Which files are not as the user's index has them, by their times: their filter is not run."""
+        copied = f"{self._private.state.folder}/staged.{os.getpid()}"
+        try:
+            copy_index(self._repository, copied)
+            for option in ("--no-assume-unchanged", "--no-skip-worktree"):
+                self._private.git("update-index", option, "-z", "--stdin", index=copied, given=joined(paths))
+            words = [os.fsdecode(path) for path in paths]
+            return set(names(self._private.git("diff-files", "--name-only", "-z", "--", *words, index=copied)))
+        finally:
+            drop_file(copied)
 
 
 def _flags(repository: Repository) -> list[str]:

@@ -38,7 +38,9 @@ class Large(msgspec.Struct, frozen=True, array_like=True):
     print: str
     """A hash of its content, prefixed with the hash's name."""
     oid: str | None = None
-    """Its blob id, if that could be computed without storing it."""
+    """The id of the blob that git would make of it, if that is known."""
+    raw: str | None = None
+    """The id that a blob of its bytes would have."""
 
 
 class Notes(msgspec.Struct, frozen=True, kw_only=True):
