@@ -136,7 +136,10 @@ class History:
 
     def must_be_told(self, path: bytes, before: dict[bytes, File], after: dict[bytes, File]) -> bool:
         old, new = before.get(path), after.get(path)
-        if "sparse" in self.tags.get(path, set()) or path in self.work.hidden:
+        tags = self.tags.get(path, set())
+        if "sparse" in tags or path in self.work.hidden:
+            return False
+        if self.work.was_sparse and tags != {"own"} and None in (old, new):  # any command may leave a file out
             return False
         return self.work.content(path, old) != self.work.content(path, new)
 

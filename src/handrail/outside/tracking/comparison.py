@@ -15,7 +15,7 @@ from handrail.domain.journal.changes import Cause, Origin
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.outside.tracking import difference
 from handrail.outside.tracking.carrying import Carrying
-from handrail.outside.tracking.conversion import differing_in_line_ends
+from handrail.outside.tracking.conversion import differing_in_line_ends, has_line_ends
 from handrail.outside.tracking.difference import (
     EMPTY_TREE,
     Asked,
@@ -89,10 +89,11 @@ def net_pairs(private: PrivateIndex, before: Point, after: Point, warnings: list
 def _has_same_bytes(path: bytes, pair: difference.Pair, raw: tuple[dict[str, str], dict[str, str]]) -> bool:
     """Whether git sees a difference only because it converted the same bytes on one side, or differently."""
     old, new = pair
-    if not any(raw) or old is None or new is None or old.mode != new.mode or not (old.is_stored and new.is_stored):
+    if not any(raw) or old is None or new is None or old.mode != new.mode:
         return False
     text = path_text(path)
-    return raw[0].get(text, old.oid) == raw[1].get(text, new.oid)
+    found = raw[0].get(text, old.raw or old.oid), raw[1].get(text, new.raw or new.oid)
+    return found[0] is not None and found[0] == found[1]
 
 
 def _with_raw(path: bytes, entry: Entry | None, point: Point) -> Entry | None:
@@ -102,7 +103,7 @@ def _with_raw(path: bytes, entry: Entry | None, point: Point) -> Entry | None:
 
 def _is_plain_link(committed: Entry | None, found: Entry | None) -> bool:
     """Whether a file is a link as git writes it where links are turned off."""
-    if committed is None or found is None or committed.oid != found.oid:
+    if committed is None or found is None or committed.oid not in (found.oid, found.raw):
         return False
     return (committed.mode, found.mode) == ("120000", "100644")
 
@@ -227,9 +228,20 @@ class Comparison:
             if old.oid is not None and new.oid is not None
         }
         alike = differing_in_line_ends(self._private, asked)
+        if not elsewhere:
+            alike &= self._with_line_ends(sorted(alike))
         if alike:
             self._warnings.append("the rules for line ends changed during the task: other line ends are no change")
         return {path: pair for path, pair in net.items() if path not in alike}
+
+    def _with_line_ends(self, paths: list[bytes]) -> set[bytes]:
+        """The files whose line ends git changed at either end."""
+        found: set[bytes] = set()
+        for point in (self._before, self._after):
+            kept = self._private.state.kept_index(point.id)
+            if paths and os.path.exists(kept):  # noqa: PTH110
+                found |= has_line_ends(self._private, paths, kept, point.notes.line_ends)
+        return found
 
     def _in_and_out_of_sight(self, net: Pairs) -> list[bytes]:
         """Files that existed all the time and are now revealed or hidden by ignore rules."""

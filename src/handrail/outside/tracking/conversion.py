@@ -13,9 +13,11 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from handrail.outside.tracking.discovery import LineEnds
 from handrail.outside.tracking.git_process import GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
 
+LINE_ENDS = ("crlf", "eol", "text")
 ATTRIBUTES = ("crlf", "eol", "filter", "ident", "text", "working-tree-encoding")
 OFF = ("unspecified", "unset")
 COMPARED = 500
@@ -100,6 +102,23 @@ def differing_in_line_ends(private: PrivateIndex, pairs: Mapping[bytes, tuple[st
         position = header.end() + size + 1
     found = {path for path, pair in chosen.items() if all(oid in contents for oid in pair)}
     return {path for path in found if contents[chosen[path][0]] == contents[chosen[path][1]]}
+
+
+def has_line_ends(private: PrivateIndex, paths: Sequence[bytes], index: str, configured: str) -> set[bytes]:
+    """The files whose line ends git changes, by the attributes in an index. `configured` is for those without any."""
+    try:
+        found = private.attributes(LINE_ENDS, paths, index=index)
+    except GitTimedOut:
+        raise
+    except GitFailed:
+        return set()
+    everywhere = LineEnds(*configured.split("/")).converts if configured else False
+    return {
+        path
+        for path in paths
+        if any(value not in OFF for value in found.get(path, {}).values())
+        or (everywhere and found.get(path, {}).get("text") != "unset")
+    }
 
 
 def found_by(call: GitCall) -> list[bytes]:

@@ -264,10 +264,15 @@ class PrivateIndex:
         call = self.start(*arguments, given=given, environment={"GIT_LITERAL_PATHSPECS": "0"})
         return [path.removeprefix(b"./") for path in names(call.output(allowed=(0, 1)))]
 
-    def attributes(self, wanted: Sequence[str], paths: Sequence[bytes]) -> dict[bytes, dict[str, str]]:
-        """The values of some attributes, where they have one."""
+    def attributes(
+        self, wanted: Sequence[str], paths: Sequence[bytes], *, index: str | None = None
+    ) -> dict[bytes, dict[str, str]]:
+        """The values of some attributes, where they have one: as the tree says, or as an index does."""
         found: dict[bytes, dict[str, str]] = {}
-        words = self.git("check-attr", "-z", "--stdin", *wanted, given=joined(paths)).split(b"\0") if paths else []
+        if not paths:
+            return found
+        source = () if index is None else ("--cached",)
+        words = self.git("check-attr", *source, "-z", "--stdin", *wanted, index=index, given=joined(paths)).split(b"\0")
         for path, name, value in zip(words[0::3], words[1::3], words[2::3], strict=False):
             if value != b"unspecified":
                 found.setdefault(path, {})[name.decode()] = os.fsdecode(value)

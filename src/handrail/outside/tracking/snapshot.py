@@ -42,6 +42,7 @@ from handrail.outside.tracking.state import Large, Last, Notes
 from handrail.outside.whole_files import drop_file
 
 HEADS = b"refs/heads/"
+BELIEVED_AFTER_S = 10
 UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 
 
@@ -102,9 +103,10 @@ class _Taking:
             known = private.state.last()
             last = None if private.prepare(known) else known
             searched = ask_for_ident(private)
+            again = self._changed_again(known, began_ns)
             scan = private.scan(is_cache_believed=known is None or not known.are_folders_doubtful)
             refs = [line.split(b" ", 1) for line in asked.output().split(b"\n")[:-1]]
-            files = self._sort(scan, found_by(searched), self._changed_again(known))
+            files = self._sort(scan, found_by(searched), again)
         finally:
             asked.stop()
             if searched is not None:
@@ -155,10 +157,15 @@ class _Taking:
             self._private.state.remember(found)
         self._large.save()
 
-    def _changed_again(self, last: Last | None) -> list[bytes]:
+    def _changed_again(self, known: Last | None, began_ns: int) -> list[bytes]:
         """Files that git took for unchanged, because they changed in the second in which it last looked. Dropped from
         the index, they are read anew."""
-        doubts = {path_bytes(text): time for text, time in last.doubtful.items()} if last is not None else {}
+        if known is not None:
+            doubts = {path_bytes(text): time for text, time in known.doubtful.items()}
+        else:  # the user's git looked last, at any time; what is older than this is believed
+            now = began_ns // 1_000_000_000
+            seconds = range(now - BELIEVED_AFTER_S, now + 1)
+            doubts = doubtful(self._private.state.index, self._repository.algorithm, seconds).files
         found = changed_since(self._top, doubts)
         self._private.drop(found)
         return found
