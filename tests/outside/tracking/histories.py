@@ -92,7 +92,8 @@ class History:
         self.show(self.done[-1])
         for path in touched:
             tag = tags.of.get(path, tags.otherwise)
-            if tag == "foreign" and path in self.edited:
+            is_link = "link" in (before.get(path, " ")[0], after.get(path, " ")[0])
+            if tag == "foreign" and (path in self.edited or (is_link and self.work.plain_links)):
                 tag = "either"
             if in_task:
                 self.tags.setdefault(path, set()).add(tag)

@@ -50,7 +50,7 @@ class Work:
         self.repo = Playground(top)
         self.choose = choose
         self.template = template
-        self.line_ends = self.filter = self.ident = self.was_sparse = False
+        self.line_ends = self.filter = self.ident = self.was_sparse = self.plain_links = False
         self.hidden: set[bytes] = set()
         self.may_be_partial = self.moved_head_only = False
         self.number = 0
@@ -58,6 +58,7 @@ class Work:
     def note_settings(self, settings: dict[str, str], *, with_filter: bool) -> None:
         self.line_ends |= settings.get("core.autocrlf", "false") != "false"
         self.filter |= with_filter
+        self.plain_links |= settings.get("core.symlinks") == "false"
 
     def begin_task(self) -> None:
         self.may_be_partial = self.moved_head_only = False
