@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 IDENTITY = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z"}
@@ -44,9 +45,18 @@ class Playground:
     def __init__(self, top: Path) -> None:
         self.top = top
 
-    def git(self, *arguments: str, at: Path | None = None, check: bool = True, given: bytes | None = None) -> str:
+    def git(
+        self,
+        *arguments: str,
+        at: Path | None = None,
+        check: bool = True,
+        given: bytes | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> str:
+        """Runs git; `extra` is added to its environment."""
+        around = {**environment(), **(extra or {})}
         done = subprocess.run(
-            ["git", *arguments], cwd=at or self.top, capture_output=True, check=False, input=given, env=environment()
+            ["git", *arguments], cwd=at or self.top, capture_output=True, check=False, input=given, env=around
         )
         assert not check or done.returncode == 0, (arguments, done.stdout, done.stderr)
         return os.fsdecode(done.stdout).strip()

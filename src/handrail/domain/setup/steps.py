@@ -29,9 +29,19 @@ INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 SYSTEM_PROMPT = ".claude/prompts/system.md"
 IGNORED = """\
 # These are this machine's; everything else in this folder is the team's to commit.
-handrail.db*
-*.gate
-snapshots/
+/handrail.db
+/handrail.db-wal
+/handrail.db-shm
+/handrail.db-journal
+/handrail.db.gate
+/handrail.db.hooks
+/handrail.db.hooks-journal
+/handrail.db.before-restore
+/handrail.db.before-restore-[0-9]
+/handrail.db.schema-[0-9]
+/handrail.db.schema-[0-9][0-9]
+/handrail.db.part-[0-9]*
+/snapshots/
 init.json
 """
 

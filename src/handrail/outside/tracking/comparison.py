@@ -15,6 +15,7 @@ from handrail.domain.journal.changes import Cause, Origin
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.outside.tracking import difference
 from handrail.outside.tracking.carrying import Carrying
+from handrail.outside.tracking.conversion import differing_in_line_ends, has_line_ends
 from handrail.outside.tracking.difference import (
     EMPTY_TREE,
     Asked,
@@ -29,8 +30,8 @@ from handrail.outside.tracking.difference import (
 )
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.history import NO_HISTORY, Ends, History, look_back
+from handrail.outside.tracking.own_files import is_ours
 from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex
-from handrail.outside.tracking.snapshot import is_ours
 from handrail.outside.tracking.state import Notes
 
 REVEAL_MARGIN_NS = 10_000_000
@@ -81,7 +82,30 @@ def net_pairs(private: PrivateIndex, before: Point, after: Point, warnings: list
         pairs = differing_indexes(private, *kept)
         warnings.append("history was rewritten and pruned since the task began; lines are not counted")
     pairs = with_large(private, pairs, (before.tree, after.tree), (before.large, after.large))
-    return {path: pair for path, pair in pairs.items() if not is_ours(path)}
+    raw = (before.notes.raw, after.notes.raw)
+    return {path: pair for path, pair in pairs.items() if not is_ours(path) and not _has_same_bytes(path, pair, raw)}
+
+
+def _has_same_bytes(path: bytes, pair: difference.Pair, raw: tuple[dict[str, str], dict[str, str]]) -> bool:
+    """Whether git sees a difference only because it converted the same bytes on one side, or differently."""
+    old, new = pair
+    if not any(raw) or old is None or new is None or old.mode != new.mode:
+        return False
+    text = path_text(path)
+    found = raw[0].get(text, old.raw or old.oid), raw[1].get(text, new.raw or new.oid)
+    return found[0] is not None and found[0] == found[1]
+
+
+def _with_raw(path: bytes, entry: Entry | None, point: Point) -> Entry | None:
+    """An entry with the id of its bytes, if git converts them: a commit may have them as they are."""
+    return entry if entry is None else entry._replace(raw=point.notes.raw.get(path_text(path), entry.raw))
+
+
+def _is_plain_link(committed: Entry | None, found: Entry | None) -> bool:
+    """Whether a file is a link as git writes it where links are turned off."""
+    if committed is None or found is None or committed.oid not in (found.oid, found.raw):
+        return False
+    return (committed.mode, found.mode) == ("120000", "100644")
 
 
 class Comparison:
@@ -100,7 +124,7 @@ class Comparison:
         before, after = self._before, self._after
         asked = [Asked(self._private, point.commit or self._empty, point.tree) for point in (before, after)]
         try:
-            net = net_pairs(self._private, before, after, self._warnings)
+            net = self._without_line_ends(net_pairs(self._private, before, after, self._warnings))
             dirty_before = self._dirty(before, asked[0])
             dirty_after = self._dirty(after, asked[1]) or {}
         finally:
@@ -145,11 +169,14 @@ class Comparison:
         """What differed from the last commit; None if that can no longer be determined."""
         commit = point.commit or self._empty
         try:
-            return with_large(self._private, asked.pairs(), (commit, point.tree), ({}, point.large))
+            pairs = with_large(self._private, asked.pairs(), (commit, point.tree), ({}, point.large))
         except GitTimedOut:
             raise
         except GitFailed:
             return None
+        if not self._private.repository.has_plain_links:
+            return pairs
+        return {path: pair for path, pair in pairs.items() if not _is_plain_link(*pair)}
 
     def _committed_changes(self) -> Pairs | None:
         """What differs between the commits of both ends; None if the older one is gone."""
@@ -175,12 +202,46 @@ class Comparison:
             return first
         if path not in moved:
             return found
-        if is_same(now, committed):
+        if is_same(_with_raw(path, now, self._after), committed):
             return now
         was_committed = moved[path][0]
-        if is_same(found, was_committed):
+        if is_same(_with_raw(path, found, self._before), was_committed):
             return committed
         return self._carrying.merged(found, was_committed, committed) or committed
+
+    def _without_line_ends(self, net: Pairs) -> Pairs:
+        """If the rules for line ends changed, git finds new ones in files that nobody touched."""
+        before, after = self._before.notes, self._after.notes
+        in_tree = any(path == b".gitattributes" or path.endswith(b"/.gitattributes") for path in net)
+        elsewhere = bool(before.attributes and after.attributes and before.attributes != after.attributes)
+        if elsewhere:
+            self._partial = True
+            self._warnings.append(
+                "filters or attributes outside the tree changed during the task: what they leave out is not seen"
+            )
+        if not (in_tree or elsewhere or before.line_ends != after.line_ends):
+            return net
+        asked = {
+            path: (old.oid, new.oid)
+            for path, (old, new) in net.items()
+            if old is not None and new is not None and old.mode == new.mode and old.is_stored and new.is_stored
+            if old.oid is not None and new.oid is not None
+        }
+        alike = differing_in_line_ends(self._private, asked)
+        if not elsewhere:
+            alike &= self._with_line_ends(sorted(alike))
+        if alike:
+            self._warnings.append("the rules for line ends changed during the task: other line ends are no change")
+        return {path: pair for path, pair in net.items() if path not in alike}
+
+    def _with_line_ends(self, paths: list[bytes]) -> set[bytes]:
+        """The files whose line ends git changed at either end."""
+        found: set[bytes] = set()
+        for point in (self._before, self._after):
+            kept = self._private.state.kept_index(point.id)
+            if paths and os.path.exists(kept):  # noqa: PTH110
+                found |= has_line_ends(self._private, paths, kept, point.notes.line_ends)
+        return found
 
     def _in_and_out_of_sight(self, net: Pairs) -> list[bytes]:
         """Files that existed all the time and are now revealed or hidden by ignore rules."""
@@ -189,6 +250,8 @@ class Comparison:
         elsewhere = before.rules and after.rules and before.rules != after.rules
         if not (in_tree or elsewhere):
             return []
+        if elsewhere:  # nobody can tell from the tree which new files they hide
+            self._partial = True
         self._warnings.append("ignore rules changed during the task: some files came into or went out of sight")
         gone = {entry.oid for entry, now in net.values() if entry is not None and now is None}
         latest = before.began_ns - REVEAL_MARGIN_NS

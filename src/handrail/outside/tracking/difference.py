@@ -28,10 +28,12 @@ class Entry(NamedTuple):
     mode: str
     oid: str | None
     print: str | None = None
+    raw: str | None = None
+    """The id of its bytes, if they are known besides."""
 
     @classmethod
     def of_large(cls, large: Large) -> Entry:
-        return cls(large.mode, large.oid, large.print)
+        return cls(large.mode, large.oid, large.print, large.raw)
 
     @property
     def is_stored(self) -> bool:
@@ -65,7 +67,8 @@ def is_same(one: Entry | None, other: Entry | None) -> bool:
         return False
     if one.print is not None and other.print is not None:
         return one.print == other.print
-    return one.oid is not None and one.oid == other.oid
+    ids = [{entry.oid, entry.raw} - {None} for entry in (one, other)]
+    return not ids[0].isdisjoint(ids[1])
 
 
 class Asked:

@@ -31,6 +31,17 @@ THEIRS = (b"local", b"worktree")
 TRUE = ("true", "yes", "on", "1")
 
 
+class LineEnds(NamedTuple):
+    """What is configured about line ends for all files."""
+
+    autocrlf: str = ""
+    eol: str = ""
+
+    @property
+    def converts(self) -> bool:
+        return self.autocrlf == "input" or _is_true(self.autocrlf)
+
+
 class Repository(NamedTuple):
     """A working tree with its repository. Paths are absolute and free of symbolic links."""
 
@@ -48,6 +59,13 @@ class Repository(NamedTuple):
     """The names of those settings, to tell the user."""
     excludes_file: str = ""
     """The user's file of ignore rules for all repositories."""
+    attributes_file: str = ""
+    """The same for attributes."""
+    line_ends: LineEnds = LineEnds()
+    has_plain_links: bool = False
+    """Whether the user's git writes symbolic links as plain files."""
+    filter_settings: Mapping[str, str] = {}
+    """Every setting of every content filter, by whoever made it."""
     filters: frozenset[str] = frozenset()
     """Content filters that are not run: those of the repository, and git-lfs, which is imitated."""
 
@@ -83,6 +101,10 @@ class Repository(NamedTuple):
         """Runs git in this repository and returns what it prints."""
         call = self.start(*arguments, deadline=deadline, environment=environment, given=given)
         return call.output(allowed=allowed)
+
+
+def _is_true(value: str) -> bool:
+    return value in TRUE or (value.lstrip("+-").isdecimal() and int(value) != 0)
 
 
 def discover(folder: str, deadline: Deadline) -> Repository | None:
@@ -134,19 +156,29 @@ def _is_usable(top: str, folder: str) -> bool:
 def _disarmed(facts: Repository, settings: bytes) -> Repository:
     overrides: dict[str, str] = {}
     silenced, filters = set(), set()
-    is_sparse = is_partial = False
-    excludes_file = f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/git/ignore"  # noqa: PTH111
+    is_sparse = is_partial = has_plain_links = False
+    users = f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/git"  # noqa: PTH111
+    files = {"core.excludesfile": f"{users}/ignore", "core.attributesfile": f"{users}/attributes"}
+    line_ends = LineEnds()
+    filter_settings = {}
     words = settings.split(b"\0")
     for scope, setting in zip(words[0::2], words[1::2], strict=False):
         name, _, raw_value = setting.partition(b"\n")
         key, value = os.fsdecode(name), os.fsdecode(raw_value).lower()
         lowered = key.lower()
-        is_sparse = value in TRUE if lowered == "core.sparsecheckout" else is_sparse
+        if b"\n" not in setting:  # a name alone means yes
+            value = TRUE[0]
+        is_sparse = _is_true(value) if lowered == "core.sparsecheckout" else is_sparse
+        has_plain_links = not _is_true(value) if lowered == "core.symlinks" else has_plain_links
         is_partial |= lowered == "extensions.partialclone" or (
             lowered.startswith("remote.") and lowered.endswith(".promisor")
         )
-        if lowered == "core.excludesfile":
-            excludes_file = os.path.expanduser(os.fsdecode(raw_value))  # noqa: PTH111
+        if lowered in files:
+            files[lowered] = os.path.expanduser(os.fsdecode(raw_value))  # noqa: PTH111
+        elif lowered in ("core.autocrlf", "core.eol"):
+            line_ends = line_ends._replace(**{lowered.partition(".")[2]: value})
+        elif lowered.startswith("filter."):
+            filter_settings[key] = os.fsdecode(raw_value)
         if lowered.startswith("filter.lfs."):
             filters.add("lfs")
         if scope not in THEIRS:
@@ -166,6 +198,10 @@ def _disarmed(facts: Repository, settings: bytes) -> Repository:
         is_partial=is_partial,
         overrides=overrides,
         silenced=sorted(silenced),
-        excludes_file=excludes_file,
+        excludes_file=files["core.excludesfile"],
+        attributes_file=files["core.attributesfile"],
+        line_ends=line_ends,
+        has_plain_links=has_plain_links,
+        filter_settings=filter_settings,
         filters=frozenset(filters),
     )

@@ -43,6 +43,7 @@ FORCED_ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_ASKPASS": "false",
     "GIT_EDITOR": "false",
+    "GIT_GRAFT_FILE": os.devnull,
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_NO_LAZY_FETCH": "1",
@@ -61,16 +62,19 @@ FORCED_SETTINGS = {
     "core.abbrev": "no",
     "core.alternateRefsCommand": "",
     "core.askPass": "",
+    "core.checkStat": "default",  # like ignoreStat and trustctime: what spares git a look makes it blind
     "core.editor": "false",
     "core.fsmonitor": "false",  # may be a program, run by whatever reads the index
     "core.fsync": "none",  # private data can be made again
     "core.gitProxy": "",
     "core.hooksPath": os.devnull,
+    "core.ignoreStat": "false",
     "core.logAllRefUpdates": "false",
     "core.pager": "cat",
     "core.quotePath": "false",
     "core.splitIndex": "false",
     "core.sshCommand": "false",
+    "core.trustctime": "true",
     "credential.helper": "",
     "diff.external": "",
     "diff.ignoreSubmodules": "none",

@@ -1,20 +1,22 @@
 """What happened to HEAD between two snapshots: which commits were made here, and what came in from elsewhere.
 
 HEAD's reflog says how it moved, step by step: commits, merges, pulls, switches, resets, rebases. A commit is the task's
-own if it was made here in the meantime, was known to no ref before, and does not replay an older one. Without a reflog,
-committer and time have to do.
+own if it was made here in the meantime, was known to no ref before, and does not replay an older one. A commit that no
+step made, and that nothing brought from elsewhere, was made by plumbing, and counts as well. Of a merge, the task's own
+part is what git would not have done by itself.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from handrail.domain.journal.changes import Cause
+from handrail.outside.tracking.arrivals import brought
 from handrail.outside.tracking.difference import PLAIN, TREES, Entries, Entry, differing, parse_facts
-from handrail.outside.tracking.git_process import GitFailed
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
 from handrail.outside.tracking.snapshot import log_line_print
 from handrail.outside.tracking.state import Notes
@@ -105,9 +107,11 @@ class _Looking:
 
     def look(self) -> History:
         steps = read_steps(self._repository.git_dir, self._ends.before, self._ends.after)
-        new = self._new_commits()
+        new = self._new_commits([self._ends.new or ""])
         made = self._own_steps(steps, new)
-        own = self._own_paths(made, new)
+        by_hand, unmerged = self._resolved(steps, new)
+        own = self._own_paths([step for step in made if step.new not in by_hand], new)
+        own = unmerged | own | {path: found for path, found in unmerged.items() if found == "as found"}
         fallback = self._fallback(steps)
         causes = self._causes(steps or [], new)
         merged = self._paths_merged_in(steps or [], new, {step.new for step in made})
@@ -117,10 +121,10 @@ class _Looking:
     def _git(self, *arguments: str, given: bytes | None = None) -> bytes:
         return self._private.git(*arguments, given=given)
 
-    def _new_commits(self) -> dict[str, Commit]:
-        """Commits that are part of the history now and that no ref knew before, oldest first."""
+    def _new_commits(self, tips: Sequence[str]) -> dict[str, Commit]:
+        """Commits in the history of some that no ref knew before, oldest first."""
         known = {*self._ends.before.refs, *([self._ends.old] if self._ends.old else [])}
-        given = f"{self._ends.new}\n" + "".join(f"^{oid}\n" for oid in sorted(known))
+        given = "".join(f"{oid}\n" for oid in tips) + "".join(f"^{oid}\n" for oid in sorted(known))
         form = "--format=%H %ct %ce%x00%P"
         arguments = ("rev-list", "--ignore-missing", "--no-commit-header", f"--max-count={COMMITS}", form)
         try:
@@ -138,29 +142,67 @@ class _Looking:
     def _own_steps(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
         """The steps that created the task's commits, oldest first."""
         if steps is None:
-            return self._own_steps_by_signs(new)
-        candidates = [step for step in steps if step.kind in ("commit", "pick") or _adds_one(step, new)]
-        replays = self._replays(new) if any(step.kind == "pick" for step in candidates) else set()
-        made = [step for step in candidates if step.new in new and step.new not in replays]
-        reworked = {step.old for step in made if step.old not in new.get(step.new, _NOBODY).parents}
-        earlier = [step for step in candidates if step.new in reworked and step.new not in new]
-        wanted = {*made, *earlier}  # what an amended commit contained before also counts
-        return [step for step in steps if step in wanted]
+            self._warnings.append("HEAD has no log here; commits are told apart by where they came from")
+        candidates = [step for step in steps or [] if step.kind in ("commit", "pick") or _adds_one(step, new)]
+        here = self._made_here({step.new for step in candidates}, new)
+        silent = [_step_to(new[oid]) for oid in new if oid in here and len(new[oid].parents) < 2]
+        is_replaying = silent or any(step.kind == "pick" for step in candidates)
+        replays = self._replays(new) if is_replaying else set()
+        made = [step for step in (*candidates, *silent) if step.new in new and step.new not in replays]
+        place = {oid: number for number, oid in enumerate(new)}
+        made = sorted(dict.fromkeys(made), key=lambda step: place[step.new])
+        return [*self._reworked(made, candidates, new), *made]
 
-    def _own_steps_by_signs(self, new: dict[str, Commit]) -> list[Step]:
-        """Without a reflog of HEAD: this user's commits since the task began."""
-        self._warnings.append("HEAD has no log here; commits are told apart by committer and time")
-        mail = self._private.repository.run("config", "user.email", deadline=self._private.deadline, allowed=(0, 1))
-        began = self._ends.before.began_ns // 1_000_000_000
-        replays = self._replays(new)
-        return [
-            Step(commit.parents[0] if commit.parents else "", commit.oid, "commit")
-            for commit in new.values()
-            if commit.mail == mail.decode("utf-8", "replace").strip()
-            and commit.time >= began
-            and commit.oid not in replays
-            and len(commit.parents) < 2
-        ]
+    def _reworked(self, made: Sequence[Step], candidates: Sequence[Step], new: dict[str, Commit]) -> list[Step]:
+        """The steps to commits of this task that were amended since: what they contained counts as well."""
+        amended = {step.old for step in made if step.old not in new.get(step.new, _NOBODY).parents}
+        earlier = [step for step in candidates if step.new in amended and step.new not in new]
+        unseen = sorted(amended - {step.new for step in earlier} - new.keys() - {"", self._ends.old or ""})
+        if not unseen:
+            return earlier
+        lost = self._new_commits(unseen)
+        here = self._made_here({step.new for step in candidates}, lost)
+        return [_step_to(lost[oid]) for oid in lost if oid in here and len(lost[oid].parents) < 2] + earlier
+
+    def _made_here(self, known: Collection[str], new: dict[str, Commit]) -> set[str]:
+        """New commits that no step made and that came from nowhere else: HEAD was moved to them afterwards."""
+        silent = [oid for oid in new if oid not in known]
+        if not silent:
+            return set()
+        tips = brought(self._private, self._ends.before.began_ns // 1_000_000_000)
+        given = "".join(f"{oid}\n" for oid in silent) + "".join(f"^{oid}\n" for oid in sorted(tips))
+        try:
+            here = self._git("rev-list", "--ignore-missing", "--stdin", given=given.encode()).decode().split()
+        except GitFailed:
+            self._warnings.append("some new commits cannot be read; they count as the task's own")
+            return set(silent)
+        return set(silent).intersection(here)
+
+    def _resolved(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> tuple[set[str], dict[bytes, Found]]:
+        """The merges made here, and the paths that are not as git alone would have merged them: those in conflict, and
+        those that were changed on the way."""
+        merges: set[str] = set()
+        found: dict[bytes, Found] = {}
+        reached = {step.new for step in steps or []}
+        unlogged = [oid for oid, commit in new.items() if len(commit.parents) == 2 and oid not in reached]
+        here = self._made_here(reached, {oid: new[oid] for oid in unlogged}) if unlogged else set()
+        for merge in [oid for oid in new if oid in reached or oid in here][-MOVES:]:
+            parents = new[merge].parents
+            if len(parents) != 2:
+                continue
+            arguments = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages")
+            try:
+                said = self._private.git(*arguments, *parents, allowed=(0, 1)).split(b"\0")
+                pairs = differing(self._private, said[0].strip().decode(), merge)
+            except GitTimedOut:
+                raise
+            except GitFailed:  # an older git, or a history without a common base
+                continue
+            merges.add(merge)
+            conflicts = {path for path in said[1:] if path}
+            found |= {path: pair[0] for path, pair in pairs.items() if path not in conflicts}
+            found |= dict.fromkeys(conflicts, "as found")
+        return merges, found
 
     def _replays(self, new: dict[str, Commit]) -> set[str]:
         """New commits that repeat the patch of an older one, as a rebase leaves them behind."""
@@ -257,6 +299,10 @@ _NOBODY = Commit("", [], 0, "")
 def _adds_one(step: Step, new: dict[str, Commit]) -> bool:
     """A move of unknown kind that put one new commit on top."""
     return step.kind == "unknown" and new.get(step.new, _NOBODY).parents[:1] == [step.old]
+
+
+def _step_to(commit: Commit) -> Step:
+    return Step(commit.parents[0] if commit.parents else "", commit.oid, "commit")
 
 
 def _is_merge(step: Step, new: dict[str, Commit]) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from handrail.domain.journal.globs import WILDCARDS, compile_glob
+from handrail.outside.tracking.own_files import is_overlooked, is_own_text
 
 IGNORE_FILE = ".gitignore"
 MOST_BYTES = 1024 * 1024
@@ -49,7 +50,6 @@ build/
 """Skipped unless a .gitignore says otherwise."""
 
 _ALWAYS = frozenset({".git"})
-_OWN_STATE = re.compile(r"\.handrail/(?:snapshots|handrail\.db[^/]*)")
 _PLAIN_SUFFIX = re.compile(r"\*(\.[^*?\[\\/.]+)")
 
 
@@ -116,8 +116,13 @@ class Rules:
 
     def ignores(self, path: str, name: str, is_folder: bool) -> bool:
         """Whether an entry of this directory is skipped. `path` is relative to the root."""
-        if name in _ALWAYS or (path.startswith(".handrail/") and _OWN_STATE.fullmatch(path)):
+        if name in _ALWAYS:
             return True
+        if path.startswith(".handrail/"):
+            if is_own_text(path):
+                return True
+            if not is_folder and is_overlooked(path):
+                return False
         for start, file in self._files:
             said = file.says(path[start:], name, is_folder)
             if said is not None:

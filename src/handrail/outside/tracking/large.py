@@ -89,31 +89,40 @@ class LargeFiles:
     def _fingerprint(self, full: bytes, facts: os.stat_result, *, is_lfs: bool) -> Large:
         mode = "100755" if facts.st_mode & 0o100 else "100644"
         if stat.S_ISLNK(facts.st_mode):
-            return Large("120000", facts.st_size, f"sha256:{hashlib.sha256(os.readlink(full)).hexdigest()}")  # noqa: PTH115
+            target = os.readlink(full)  # noqa: PTH115
+            print_, raw = f"sha256:{hashlib.sha256(target).hexdigest()}", blob_id(self._algorithm, target)
+            return Large("120000", facts.st_size, print_, raw=raw)
+        times = f"{facts.st_size}:{facts.st_mtime_ns}:{facts.st_ctime_ns}:{facts.st_ino}"
         if facts.st_size > self._limits.hashed_bytes and not is_lfs:
-            times = f"{facts.st_mtime_ns}:{facts.st_ctime_ns}:{facts.st_ino}"
-            return Large(mode, facts.st_size, f"stat:{facts.st_size}:{times}")
+            return Large(mode, facts.st_size, f"stat:{times}")
         try:
-            digest, pointer = self._hash_of(full)
+            digest, raw, pointer = self._hash_of(full, facts.st_size)
         except OSError:
-            return Large(mode, facts.st_size, "unreadable")
+            return Large(mode, facts.st_size, f"unreadable:{times}")
         if not is_lfs:
-            return Large(mode, facts.st_size, f"sha256:{digest}")
+            return Large(mode, facts.st_size, f"sha256:{digest}", raw=raw)
         blob = pointer or LFS_POINTER + f"oid sha256:{digest}\nsize {facts.st_size}\n".encode()
-        oid = hashlib.new(self._algorithm, b"blob %d\0" % len(blob) + blob, usedforsecurity=False).hexdigest()
+        oid = blob_id(self._algorithm, blob)
         return Large(mode, facts.st_size, f"lfs:{oid}", oid)
 
-    def _hash_of(self, full: bytes) -> tuple[str, bytes | None]:
-        """The hash of a file's content; and the content itself if it already is an LFS pointer."""
+    def _hash_of(self, full: bytes, size: int) -> tuple[str, str, bytes | None]:
+        """The hash of a file's content and the id of such a blob; and the content itself if it is an LFS pointer."""
         digest, first = hashlib.sha256(), b""
+        blob = hashlib.new(self._algorithm, b"blob %d\0" % size, usedforsecurity=False)
         descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             while chunk := os.read(descriptor, CHUNK):
                 digest.update(chunk)
+                blob.update(chunk)
                 first = first or chunk
                 if self._deadline.left() <= 0:
                     raise GitTimedOut((os.fsdecode(full),), -9, b"reading it took too long")
         finally:
             os.close(descriptor)
         is_pointer = first.startswith(LFS_POINTER) and len(first) < POINTER_BYTES
-        return digest.hexdigest(), first if is_pointer else None
+        return digest.hexdigest(), blob.hexdigest(), first if is_pointer else None
+
+
+def blob_id(algorithm: str, content: bytes) -> str:
+    """The id that git gives a blob of these bytes."""
+    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -7,19 +7,23 @@ and the user's repository lacks go to a private store. The user's index is read,
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from handrail.domain.journal.paths import path_text
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed, GitTimedOut
-from handrail.outside.tracking.state import TreeState
+from handrail.outside.tracking.sight import clear_sight
+from handrail.outside.tracking.state import Last, TreeState
 from handrail.outside.whole_files import drop_file
 
 ARGUMENTS = 1000
 """The most folders named on one command line; if there are more, the whole tree is searched instead."""
+SMALL_BYTES = 1 << 20
 SCAN = (
     "status",
     "--porcelain=v2",
@@ -71,8 +75,10 @@ class PrivateIndex:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(self.repository.objects),
             "GIT_OPTIONAL_LOCKS": locks,
         }
+        sight = clear_sight(self.repository.top, self.state.folder)
+        seen = self.repository._replace(overrides={**sight, **self.repository.overrides})
         environment = {**places, **(environment or {})}
-        return self.repository.start(*arguments, deadline=self.deadline, environment=environment, given=given)
+        return seen.start(*arguments, deadline=self.deadline, environment=environment, given=given)
 
     def git(
         self, *arguments: str, index: str | None = None, given: bytes | None = None, allowed: Sequence[int] = (0,)
@@ -83,14 +89,18 @@ class PrivateIndex:
     def users_index(self) -> str:
         return f"{self.repository.git_dir}/index"
 
-    def prepare(self) -> bool:
-        """Prepares the index for a scan; True if it had to be rebuilt. In a sparse checkout it always is: only the
-        user's index says which files are left out of the tree."""
+    def prepare(self, last: Last | None) -> bool:
+        """Prepares the index for a scan; True if something other than files on disk changed it."""
         drop_file(f"{self.state.index}.lock")  # left by a killed process: we hold the lock on the state
-        if os.path.exists(self.state.index) and not self.repository.is_sparse:  # noqa: PTH110
+        sparse = self.repository.is_sparse or (last is not None and last.sparse)
+        if not os.path.exists(self.state.index) or (sparse and last is None):  # noqa: PTH110
+            self.begin()
+            return True
+        if not sparse or last is None:
             return False
-        self.begin()
-        return True
+        is_seen = last.users_index == index_facts(self.users_index)
+        rules = sparse_rules(self.repository)
+        return not (is_seen and rules == last.sparse) and self._follow_sparse(is_believed=rules != last.sparse)
 
     def begin(self) -> None:
         """Copies the user's index, and reveals the changes it would hide."""
@@ -102,7 +112,58 @@ class PrivateIndex:
         except FileNotFoundError:  # nothing was ever staged
             return
         self.show_hidden_edits()
+        self.git(
+            "update-index", "--no-untracked-cache", allowed=(0, 1, 128)
+        )  # somebody else's, and made to be believed
         self.git("-c", "core.untrackedCache=true", "update-index", "--force-untracked-cache", allowed=(0, 1, 128))
+
+    def _follow_sparse(self, *, is_believed: bool) -> bool:
+        """Leaves out of sight what the user's index leaves out of the tree, and nothing else. A file that is left out
+        although the patterns stayed the same is not believed to be: it counts as deleted."""
+        theirs = self._left_out(self.users_index) if self.repository.is_sparse else ({}, set())
+        ours = self._left_out(None)
+        new = {path: facts for path, facts in theirs[0].items() if ours[0].get(path) != facts}
+        if not is_believed:
+            new = {path: facts for path, facts in new.items() if path not in ours[1]}
+        back = sorted(ours[0].keys() - theirs[0].keys())
+        if back:
+            self.git("update-index", "--no-skip-worktree", "-z", "--stdin", given=joined(back))
+        if new:
+            self.put({path: (facts.split(b" ")[0], facts.split(b" ")[1]) for path, facts in new.items()})
+            self.git("update-index", "--skip-worktree", "-z", "--stdin", given=joined(new))
+        return bool(back or new)
+
+    def _left_out(self, index: str | None) -> tuple[dict[bytes, bytes], set[bytes]]:
+        """The paths that an index leaves out of the tree, with their modes and ids; and the paths it does not."""
+        left_out, present = {}, set()
+        for line in names(self.git("ls-files", "-t", "-s", "-z", index=index)):
+            facts, path = line[2:].split(b"\t", 1)
+            if line[:1] == b"S":
+                left_out[path] = facts
+            else:
+                present.add(path)
+        return left_out, present
+
+    def put(self, entries: Mapping[bytes, tuple[bytes, bytes]]) -> None:
+        """Sets entries, given as mode and blob id, without a look at the disk."""
+        given = b"".join(b"%b %b\t%b\0" % (mode, oid, path) for path, (mode, oid) in sorted(entries.items()))
+        self.git("update-index", "-z", "--index-info", given=given)
+
+    def put_as_they_are(self, modes: Mapping[bytes, bytes]) -> list[bytes]:
+        """Updates the index with the bytes of some files as they are, without any conversion. Returns those that cannot
+        be read."""
+        paths = sorted(modes)
+        for start in range(0, len(paths), ARGUMENTS):
+            chosen = paths[start : start + ARGUMENTS]
+            arguments = ("hash-object", "-w", "--no-filters", "--", *map(os.fsdecode, chosen))
+            try:
+                oids = self.git(*arguments).split()
+            except GitTimedOut:
+                raise
+            except GitFailed:
+                return paths[start:]
+            self.put({path: (modes[path], oid) for path, oid in zip(chosen, oids, strict=True)})
+        return []
 
     def show_hidden_edits(self) -> None:
         """Clears `assume-unchanged` and, outside sparse checkouts, `skip-worktree`, which would hide changes."""
@@ -118,14 +179,15 @@ class PrivateIndex:
             if paths:
                 self.git("update-index", option, "-z", "--stdin", given=joined(paths), allowed=(0, 1, 128))
 
-    def scan(self) -> Scan:
-        """Compares the index with the disk."""
+    def scan(self, *, is_cache_believed: bool = True) -> Scan:
+        """Compares the index with the disk. The cache of untracked files spares a look into most folders."""
         commit = branch = None
         changed: list[bytes] = []
         gone: list[bytes] = []
         folders: list[bytes] = []
         differing: list[bytes] = []
-        for record in names(self.git("-c", "core.untrackedCache=true", *SCAN)):
+        doubt = {} if is_cache_believed else {"GIT_DISABLE_UNTRACKED_CACHE": "1"}
+        for record in names(self.start("-c", "core.untrackedCache=true", *SCAN, environment=doubt).output()):
             kind = record[:1]
             if record.startswith(b"# branch.oid ") and record[13:] != b"(initial)":
                 commit = record[13:].decode()
@@ -202,12 +264,49 @@ class PrivateIndex:
         call = self.start(*arguments, given=given, environment={"GIT_LITERAL_PATHSPECS": "0"})
         return [path.removeprefix(b"./") for path in names(call.output(allowed=(0, 1)))]
 
-    def attributes(self, name: str, paths: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The values of one attribute, for the paths that have one."""
+    def attributes(
+        self, wanted: Sequence[str], paths: Sequence[bytes], *, index: str | None = None
+    ) -> dict[bytes, dict[str, str]]:
+        """The values of some attributes, where they have one: as the tree says, or as an index does."""
+        found: dict[bytes, dict[str, str]] = {}
         if not paths:
-            return {}
-        words = self.git("check-attr", "-z", "--stdin", name, given=joined(paths)).split(b"\0")
-        return {path: value for path, value in zip(words[0::3], words[2::3], strict=False) if value != b"unspecified"}
+            return found
+        source = () if index is None else ("--cached",)
+        words = self.git("check-attr", *source, "-z", "--stdin", *wanted, index=index, given=joined(paths)).split(b"\0")
+        for path, name, value in zip(words[0::3], words[1::3], words[2::3], strict=False):
+            if value != b"unspecified":
+                found.setdefault(path, {})[name.decode()] = os.fsdecode(value)
+        return found
+
+
+def index_facts(index: str) -> list[int]:
+    """Size, times and inode of an index: unchanged as long as nobody wrote it."""
+    try:
+        facts = os.stat(index)  # noqa: PTH116
+    except OSError:
+        return []
+    return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino]
+
+
+def sparse_rules(repository: Repository) -> str:
+    """A fingerprint of the patterns of a sparse checkout; empty if there is none."""
+    if not repository.is_sparse:
+        return ""
+    return hashlib.sha256(small_file(f"{repository.git_dir}/info/sparse-checkout")).hexdigest()[:32]
+
+
+def small_file(file: str) -> bytes:
+    """The content of a file that may be anything: does not block on a pipe, and does not end in gigabytes."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, SMALL_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def copy_index(repository: Repository, copied: str) -> None:

@@ -13,16 +13,37 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from handrail.domain.journal.paths import path_bytes, path_text
-from handrail.outside.tracking.discovery import Repository
-from handrail.outside.tracking.large import LargeFiles, Limits
-from handrail.outside.tracking.private_index import PrivateIndex, Scan, names
-from handrail.outside.tracking.state import Large, Last, Notes
+import msgspec
 
-STATE_FOLDER = b".handrail/"
+from handrail.domain.journal.paths import path_bytes, path_text
+from handrail.outside.tracking.conversion import (
+    ask_for_ident,
+    bytes_of,
+    found_by,
+    treatment,
+    with_own_ident,
+)
+from handrail.outside.tracking.discovery import Repository
+from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.large import LargeFiles, Limits, blob_id
+from handrail.outside.tracking.own_files import is_ours, overlooked
+from handrail.outside.tracking.private_index import (
+    PrivateIndex,
+    Scan,
+    copy_index,
+    index_facts,
+    joined,
+    names,
+    small_file,
+    sparse_rules,
+)
+from handrail.outside.tracking.same_second import changed_since, doubtful
+from handrail.outside.tracking.state import Large, Last, Notes
+from handrail.outside.whole_files import drop_file
+
 HEADS = b"refs/heads/"
+BELIEVED_AFTER_S = 10
 UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
-RULE_BYTES = 1 << 20
 
 
 class Taken(NamedTuple):
@@ -45,14 +66,13 @@ class _Sorted(NamedTuple):
     gone: list[bytes]
     folders: list[bytes]
     """Paths that are folders now: submodules, and files that were replaced by folders."""
-
-
-def is_ours(path: bytes) -> bool:
-    """Whether a path is Handrail's own database, lock or snapshot, which is never part of what a task did."""
-    if not path.startswith(STATE_FOLDER):
-        return False
-    name = path[len(STATE_FOLDER) :]
-    return name.startswith((b"handrail.db", b"snapshots/")) or (name.endswith(b".gate") and b"/" not in name)
+    unconverted: dict[bytes, bytes]
+    """Files to store byte by byte, with their modes: git would leave something out."""
+    raw: dict[str, str]
+    """The ids of the bytes of files that git converts."""
+    converted: frozenset[bytes] = frozenset()
+    unrun: frozenset[bytes] = frozenset()
+    """Files with a filter that is not run."""
 
 
 def take(private: PrivateIndex, limits: Limits) -> Taken:
@@ -69,6 +89,7 @@ class _Taking:
         self._limits = limits
         self._top = os.fsencode(private.repository.top) + b"/"
         self._flags = _flags(private.repository)
+        self._overlooked = set(overlooked(self._top))
         large_file = Path(private.state.folder, "large.json")
         self._large = LargeFiles(large_file, private.repository.algorithm, limits, private.deadline)
 
@@ -77,18 +98,27 @@ class _Taking:
         began_ns = private.state.now_ns()
         size, end = reflog_end(self._repository.git_dir)
         asked = self._repository.start("for-each-ref", "--format=%(objectname) %(refname)", deadline=private.deadline)
+        searched = None
         try:
-            last = None if private.prepare() else private.state.last()
-            scan = private.scan()
+            known = private.state.last()
+            last = None if private.prepare(known) else known
+            searched = ask_for_ident(private)
+            again = self._changed_again(known, began_ns)
+            scan = private.scan(is_cache_believed=known is None or not known.are_folders_doubtful)
             refs = [line.split(b" ", 1) for line in asked.output().split(b"\n")[:-1]]
+            files = self._sort(scan, found_by(searched), again)
         finally:
             asked.stop()
-        files = self._sort(scan)
-        is_same = last is not None and not (files.stored or files.gone)
+            if searched is not None:
+                searched.stop()
+        is_same = last is not None and not (files.stored or files.gone or files.unconverted)
         tree = last.tree if is_same and last is not None else self._stored_tree(files)
         rules = ignore_rules(self._repository)
-        tree, unstaged = self._beside_users_index(tree, last, rules)
+        tree, unstaged = self._beside_users_index(tree, last, rules, files)
         submodules = self._submodules(files, last)
+        raw = self._raw(files, last)
+        seconds = range(began_ns // 1_000_000_000, private.state.now_ns() // 1_000_000_000 + 1)
+        doubts = doubtful(private.state.index, self._repository.algorithm, seconds)
         self._remember(
             last,
             Last(
@@ -97,6 +127,10 @@ class _Taking:
                 rules=rules,
                 unstaged=unstaged,
                 submodules=[path_text(path) for path in submodules],
+                raw=raw,
+                sparse=sparse_rules(self._repository),
+                doubtful={path_text(path): time for path, time in sorted(doubts.files.items())},
+                are_folders_doubtful=doubts.folders,
             ),
         )
         notes = Notes(
@@ -105,10 +139,13 @@ class _Taking:
             branch=scan.branch,
             refs=sorted({oid.decode() for oid, _ in refs}),
             heads={path_text(name.removeprefix(HEADS)): oid.decode() for oid, name in refs if name.startswith(HEADS)},
-            large={path_text(path): entry for path, entry in self._with_oids(files.large).items()},
+            large={path_text(path): entry for path, entry in self._with_oids(files).items()},
             unstaged=unstaged,
             dirty=sorted({path_text(path) for path in (*scan.differing, *scan.changed) if not is_ours(path)}),
             rules=rules,
+            attributes=attribute_rules(self._repository),
+            line_ends="/".join(self._repository.line_ends),
+            raw=raw,
             reflog_size=size,
             reflog_end=end,
         )
@@ -120,13 +157,29 @@ class _Taking:
             self._private.state.remember(found)
         self._large.save()
 
-    def _sort(self, scan: Scan) -> _Sorted:
-        found = _Sorted([], {}, [path for path in scan.gone if not is_ours(path)], [])
-        found.folders.extend(path for path in found.gone if self._is_folder(path))
-        changed = sorted({path for path in scan.changed if not is_ours(path)})
-        filtered = self._unrun_filters(changed)
+    def _changed_again(self, known: Last | None, began_ns: int) -> list[bytes]:
+        """Files that git took for unchanged, because they changed in the second in which it last looked. Dropped from
+        the index, they are read anew."""
+        if known is not None:
+            doubts = {path_bytes(text): time for text, time in known.doubtful.items()}
+        else:  # the user's git looked last, at any time; what is older than this is believed
+            now = began_ns // 1_000_000_000
+            seconds = range(now - BELIEVED_AFTER_S, now + 1)
+            doubts = doubtful(self._private.state.index, self._repository.algorithm, seconds).files
+        found = changed_since(self._top, doubts)
+        self._private.drop(found)
+        return found
+
+    def _sort(self, scan: Scan, searched: Sequence[bytes], changed_again: Sequence[bytes]) -> _Sorted:
+        visible = {path for path in (*scan.changed, *changed_again) if not is_ours(path)} | self._overlooked
+        treated = treatment(self._private, sorted(visible))
+        own_ident = with_own_ident(self._top, {*searched, *treated.ident})
+        filtered = {path: name for path, name in treated.filters.items() if name in self._repository.filters}
+        gone = [path for path in scan.gone if not is_ours(path)]
+        folders = [path for path in gone if self._is_folder(path)]
+        found = _Sorted([], {}, gone, folders, {}, {}, treated.converted, frozenset(filtered))
         room, count = self._limits.total_bytes, self._limits.files
-        for path in changed:
+        for path in sorted(visible | own_ident):
             try:
                 facts = os.lstat(self._top + path)
             except OSError:
@@ -140,7 +193,12 @@ class _Taking:
             elif path in filtered or self._is_large(path, facts, room, count):
                 found.large[path] = self._large.look(path, self._top + path, facts, is_lfs=filtered.get(path) == "lfs")
             else:
-                found.stored.append(path)
+                if path in own_ident:
+                    found.unconverted[path] = b"100755" if facts.st_mode & 0o100 else b"100644"
+                else:
+                    found.stored.append(path)
+                    if path in treated.converted and (content := bytes_of(self._top + path)) is not None:
+                        found.raw[path_text(path)] = blob_id(self._repository.algorithm, content)
                 room -= facts.st_size
                 count -= 1
         if count <= 0 or room <= 0:
@@ -157,28 +215,43 @@ class _Taking:
         full = self._top + path
         return os.path.isdir(full) and not os.path.islink(full)  # noqa: PTH112, PTH114 - bytes
 
-    def _unrun_filters(self, paths: Sequence[bytes]) -> dict[bytes, str]:
-        """Files under a content filter that is not run, with the filter's name."""
-        drivers = self._repository.filters
-        if not drivers:
-            return {}
-        values = {path: os.fsdecode(value) for path, value in self._private.attributes("filter", paths).items()}
-        return {path: driver for path, driver in values.items() if driver in drivers}
-
     def _stored_tree(self, files: _Sorted) -> str:
         self._private.drop(files.gone)
-        self._take_up(files.stored)
+        self._take_up(files.stored, files)
+        self._fingerprint(self._private.put_as_they_are(files.unconverted), files)
         became_folders = [path for path in files.folders if path in set(files.gone)]
         if became_folders:  # what is below was hidden by the file's own entry
             below = self._private.untracked(became_folders)
-            self._take_up([path for path in below if not path.endswith(b"/") and not is_ours(path)])
+            self._take_up([path for path in below if not path.endswith(b"/") and not is_ours(path)], files)
         return self._private.tree()
 
-    def _take_up(self, paths: list[bytes]) -> None:
-        for path in self._private.take_up(paths):
-            self._flags.append(f"unreadable:{path_text(path)}")
+    def _take_up(self, paths: list[bytes], files: _Sorted) -> None:
+        self._fingerprint(self._private.take_up(paths), files)
 
-    def _beside_users_index(self, tree: str, last: Last | None, rules: str) -> tuple[str, dict[str, str]]:
+    def _fingerprint(self, refused: list[bytes], files: _Sorted) -> None:
+        """Fingerprints files that git cannot or will not store: a name it reserves, an encoding it does not know."""
+        for path in refused:
+            try:
+                facts = os.lstat(self._top + path)
+            except OSError:
+                continue
+            if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
+                files.large[path] = self._large.look(path, self._top + path, facts, is_lfs=False)
+            else:
+                self._flags.append(f"unreadable:{path_text(path)}")
+
+    @staticmethod
+    def _raw(files: _Sorted, last: Last | None) -> dict[str, str]:
+        """The raw ids of files that are as the last snapshot found them, and of those that are not."""
+        known = last.raw if last is not None else {}
+        if not known and not files.raw:
+            return {}
+        looked_at = {path_text(path) for path in (*files.stored, *files.large, *files.gone, *files.unconverted)}
+        return {text: oid for text, oid in known.items() if text not in looked_at} | files.raw
+
+    def _beside_users_index(
+        self, tree: str, last: Last | None, rules: str, files: _Sorted
+    ) -> tuple[str, dict[str, str]]:
         """The tree, corrected by what only the user's index can tell, and where that index differs from it. The
         corrections: files that are staged although ignored, and files that are now ignored and untracked."""
         facts = index_facts(self._private.users_index)
@@ -187,11 +260,11 @@ class _Taking:
         unstaged = self._differences_from(tree)
         staged_only = [path for path, mark in unstaged.items() if mark == "A" and self._is_content(path)]
         not_staged = [path for path, mark in unstaged.items() if mark == "D"]
-        ignored = self._private.ignored(not_staged)
+        ignored = [path for path in self._private.ignored(not_staged) if path not in self._overlooked]
         fits = [path for path in staged_only if not self._is_large(path, os.lstat(self._top + path), 1 << 60, 1)]
         if fits or ignored:
             self._private.drop(ignored)
-            self._take_up(fits)
+            self._take_up(fits, files)
             tree = self._private.tree()
             unstaged = self._differences_from(tree)
         return tree, {path_text(path): mark for path, mark in unstaged.items()}
@@ -218,21 +291,46 @@ class _Taking:
             return [path_bytes(text) for text in last.submodules]
         return self._private.submodules()
 
-    def _with_oids(self, large: dict[bytes, Large]) -> dict[bytes, Large]:
-        """Adds the blob ids of large files that are in the user's index exactly as they are on disk."""
-        asked = [os.fsdecode(path) for path, entry in large.items() if entry.oid is None][:1000]
+    def _with_oids(self, files: _Sorted) -> dict[bytes, Large]:
+        """The fingerprinted files, with the blob ids of those that are staged exactly as they are on disk."""
+        asked = [path for path, entry in files.large.items() if entry.oid is None][:1000]
         if not asked:
-            return large
-        index = self._private.users_index
-        staged = names(self._private.git("ls-files", "-s", "-z", "--", *asked, index=index))
-        differing = set(names(self._private.git("diff-files", "--name-only", "-z", "--", *asked, index=index)))
-        found = dict(large)
-        for line in staged:
-            facts, path = line.split(b"\t", 1)
-            if path not in differing and path in large and facts.endswith(b" 0"):
-                entry = large[path]
-                found[path] = Large(entry.mode, entry.size, entry.print, facts.split(b" ")[1].decode())
+            return files.large
+        words = [os.fsdecode(path) for path in asked]
+        lines = names(self._private.git("ls-files", "-s", "-z", "--", *words, index=self._private.users_index))
+        staged = {path: facts.split(b" ")[1].decode() for facts, path in (line.split(b"\t", 1) for line in lines)}
+        asked = [path for path in asked if path in staged]
+        unrun = [path for path in asked if path in files.unrun]
+        same = set(unrun) - self._differing_from_staged(unrun) if unrun else set()
+        for path in asked:
+            is_known = files.large[path].raw == staged[path] or path not in files.converted or path in files.unrun
+            if files.large[path].raw == staged[path] or (not is_known and self._blob_of(path) == staged[path]):
+                same.add(path)
+        found = dict(files.large)
+        for path in same:
+            found[path] = msgspec.structs.replace(found[path], oid=staged[path])
         return found
+
+    def _blob_of(self, path: bytes) -> str | None:
+        """The id of the blob that git would make of a file."""
+        try:
+            return self._private.git("hash-object", "--", os.fsdecode(path)).decode().strip()
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            return None
+
+    def _differing_from_staged(self, paths: list[bytes]) -> set[bytes]:
+        """Which files are not as the user's index has them, by their times: their filter is not run."""
+        copied = f"{self._private.state.folder}/staged.{os.getpid()}"
+        try:
+            copy_index(self._repository, copied)
+            for option in ("--no-assume-unchanged", "--no-skip-worktree"):
+                self._private.git("update-index", option, "-z", "--stdin", index=copied, given=joined(paths))
+            words = [os.fsdecode(path) for path in paths]
+            return set(names(self._private.git("diff-files", "--name-only", "-z", "--", *words, index=copied)))
+        finally:
+            drop_file(copied)
 
 
 def _flags(repository: Repository) -> list[str]:
@@ -246,36 +344,23 @@ def _flags(repository: Repository) -> list[str]:
     return found + [f"not_run:{key}" for key in repository.silenced]
 
 
-def index_facts(index: str) -> list[int]:
-    """Size, times and inode of an index: unchanged as long as nobody wrote it."""
-    try:
-        facts = os.stat(index)  # noqa: PTH116
-    except OSError:
-        return []
-    return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino]
-
-
 def ignore_rules(repository: Repository) -> str:
     """A fingerprint of the ignore rules that are not files of the tree."""
+    return _fingerprint(small_file(f"{repository.common_dir}/info/exclude"), small_file(repository.excludes_file))
+
+
+def attribute_rules(repository: Repository) -> str:
+    """A fingerprint of what decides on conversions, apart from line ends, and is no file of the tree."""
+    files = (f"{repository.common_dir}/info/attributes", repository.attributes_file)
+    settings = repr(sorted(repository.filter_settings.items())).encode("utf-8", "surrogateescape")
+    return _fingerprint(*map(small_file, files), settings)
+
+
+def _fingerprint(*parts: bytes) -> str:
     digest = hashlib.sha256()
-    for file in (f"{repository.common_dir}/info/exclude", repository.excludes_file):
-        rules = _small_file(file)
-        digest.update(b"%d:" % len(rules) + rules)
+    for part in parts:
+        digest.update(b"%d:" % len(part) + part)
     return digest.hexdigest()
-
-
-def _small_file(file: str) -> bytes:
-    """The content of a file that may be anything: does not block on a pipe."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, RULE_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def reflog_end(git_dir: str) -> tuple[int, str]:

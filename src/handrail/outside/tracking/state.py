@@ -38,7 +38,9 @@ class Large(msgspec.Struct, frozen=True, array_like=True):
     print: str
     """A hash of its content, prefixed with the hash's name."""
     oid: str | None = None
-    """Its blob id, if that could be computed without storing it."""
+    """The id of the blob that git would make of it, if that is known."""
+    raw: str | None = None
+    """The id that a blob of its bytes would have."""
 
 
 class Notes(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +61,12 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
     """Paths that differed from HEAD, roughly. Comparing the trees is exact, as long as they exist."""
     rules: str = ""
     """A fingerprint of the ignore rules outside the tree."""
+    attributes: str = ""
+    """A fingerprint of the rules for conversions outside the tree."""
+    line_ends: str = ""
+    """What is configured about line ends."""
+    raw: dict[str, str] = {}
+    """For files that git converts: the ids of their bytes as they were, as far as they were read."""
     reflog_size: int = 0
     reflog_end: str = ""
     """A fingerprint of the last line of HEAD's reflog, to detect whether the log was cut since."""
@@ -73,6 +81,12 @@ class Last(msgspec.Struct, frozen=True, kw_only=True):
     rules: str
     unstaged: dict[str, str]
     submodules: list[str]
+    raw: dict[str, str] = {}
+    sparse: str = ""
+    """A fingerprint of the patterns of a sparse checkout."""
+    doubtful: dict[str, int] = {}
+    """Files that changed in the second in which git looked at them, with the times of their last changes."""
+    are_folders_doubtful: bool = False
 
 
 class Busy(Exception):  # noqa: N818 - it leads to a partial answer

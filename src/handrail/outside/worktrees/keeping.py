@@ -15,8 +15,9 @@ from handrail.outside.tracking.difference import EMPTY_TREE
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
 from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.own_files import is_ours
 from handrail.outside.tracking.private_index import PrivateIndex, copy_index, names
-from handrail.outside.tracking.snapshot import UNDER_WAY, is_ours, take
+from handrail.outside.tracking.snapshot import UNDER_WAY, take
 from handrail.outside.tracking.state import TreeState
 from handrail.outside.worktrees.registered import HEADS
 from handrail.outside.worktrees.writing_git import Git

@@ -1,0 +1,209 @@
+"""Random histories: a random configuration, random attributes, random work before a task and in it. What the engine
+tells is held against copies of the tree, and against an account of which kind of work touched which file.
+
+One number is one history. `python -m tests.outside.tracking.histories NUMBER` plays it again and shows every step;
+`… FROM TO` plays a range.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from handrail.domain.journal.changes import Changes
+from handrail.domain.journal.paths import path_bytes
+from handrail.outside.tracking.git_tracker import GitTracker
+from handrail.outside.tracking.large import Limits
+from handrail.outside.world import RandomIds, SystemClock
+from tests.outside.tracking.history_steps import TASK_STEPS, Step, Work
+from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, at_home, written_config
+from tests.outside.tracking.playground import File, file_at
+
+LIMITS = (None, None, Limits(file_bytes=40, seconds=60), Limits(files=3, seconds=60))
+
+
+class Wrong(AssertionError):  # noqa: N818 - it is the history that is
+    """A history that was told wrongly."""
+
+
+def tree_of(top: Path) -> dict[bytes, File]:
+    """Every file that is not ignored, as it is on disk. The rules are the template's: `*.log` and `build/`."""
+    found: dict[bytes, File] = {}
+    start = len(os.fsencode(top)) + 1
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if name not in (".git", "build")]
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        for name in (*files, *links):
+            path = Path(folder, name)
+            if name != ".git" and not name.endswith(".log") and (file := file_at(path)) is not None:
+                found[os.fsencode(path)[start:]] = file
+    return found
+
+
+class History:
+    """One history, and what is expected of it."""
+
+    def __init__(self, seed: int, folder: Path, template: Template, *, show: Callable[[str], None]) -> None:
+        self.seed = seed
+        self.choose = random.Random(seed)
+        self.show = show
+        self.folder = folder
+        template.copy_to(folder / "repo")
+        self.work = Work(folder / "repo", self.choose, template)
+        clock = SystemClock()
+        limits = self.choose.choice(LIMITS)
+        self.tracker = GitTracker(folder / "state", clock=clock, ids=RandomIds(clock), limits=limits)
+        self.tags: dict[bytes, set[str]] = {}
+        self.edited: set[bytes] = set()
+        self.done: list[str] = [f"limits {limits}"]
+
+    def configure(self) -> None:
+        chosen = self.choose.sample(sorted(SETTINGS), self.choose.choice((0, 1, 1, 2, 3, 6)))
+        mine: dict[str, str] = {}
+        theirs: dict[str, str] = {}
+        for key in chosen:
+            value = self.choose.choice(SETTINGS[key])
+            (mine if self.choose.random() < 0.4 else theirs)[key] = value
+        self.done.append(f"user's settings {mine}, repository's {theirs}")
+        with_filter = self.choose.random() < 0.15
+        (self.folder / ".gitconfig").write_text(written_config(mine, with_filter=with_filter), encoding="utf-8")
+        with (self.work.top / ".git" / "config").open("a", encoding="utf-8") as file:
+            file.write(written_config(theirs))
+        self.work.note_settings({**mine, **theirs}, with_filter=with_filter)
+        if self.choose.random() < 0.4:
+            self.edited.add(b".gitattributes")
+            self.work.attributes(self.choose.sample(ATTRIBUTES, self.choose.choice((1, 1, 2))))
+            self.done.append(f"attributes {self.work.repo.read('.gitattributes')!r}")
+
+    def step(self, step: Step, *, in_task: bool) -> None:
+        before = tree_of(self.work.top)
+        tags = step(self.work)
+        if tags is None:  # nothing to do
+            return
+        after = tree_of(self.work.top)
+        touched = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        self.done.append(f"{'task: ' if in_task else ''}{tags.said} -> {sorted(touched)}")
+        self.show(self.done[-1])
+        for path in touched:
+            tag = tags.of.get(path, tags.otherwise)
+            is_link = "link" in (before.get(path, " ")[0], after.get(path, " ")[0])
+            if tag == "foreign" and (path in self.edited or (is_link and self.work.plain_links)):
+                tag = "either"
+            if in_task:
+                self.tags.setdefault(path, set()).add(tag)
+            if tag == "own":
+                self.edited.add(path)
+
+    def play(self) -> None:
+        self.configure()
+        for _ in range(self.choose.choice((0, 0, 1, 2, 4))):
+            self.step(self.choose.choice(TASK_STEPS), in_task=False)
+        if self.choose.random() < 0.3:  # an earlier look: what follows builds on its index
+            self.tracker.snapshot(str(self.work.top))
+            self.step(self.choose.choice(TASK_STEPS), in_task=False)
+        before = self.tracker.snapshot(str(self.work.top))
+        seen = tree_of(self.work.top)
+        self.work.begin_task()
+        for _ in range(self.choose.choice((1, 1, 2, 3, 5))):
+            self.step(self.choose.choice(TASK_STEPS), in_task=True)
+        after = self.tracker.snapshot(str(self.work.top), like=before)
+        found = self.tracker.changes(before, after)
+        self.judge(seen, tree_of(self.work.top), found)
+
+    def judge(self, before: dict[bytes, File], after: dict[bytes, File], found: Changes) -> None:
+        own = {path_bytes(change.path): change.change for change in found.own}
+        external = {path_bytes(change.path): change.change for change in found.external}
+        problems = []
+        if found.partial and not self.work.may_be_partial:
+            problems.append(f"partial: {found.warnings}")
+        told = own.keys() | external.keys()
+        for path in sorted(told | before.keys() | after.keys()):
+            problems += [f"{path!r}: {problem}" for problem in self.of(path, before, after, own, external)]
+        net = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+        if problems and found.partial and self.work.may_be_partial:
+            problems = [] if found.warnings else ["partial without a word"]
+        if not told and net and not found.partial and any(self.must_be_told(path, before, after) for path in net):
+            problems.append("silently empty")
+        if problems:
+            raise Wrong(
+                "\n".join([f"history {self.seed}", *self.done, *problems, f"own {own}", f"external {external}"])
+            )
+
+    def must_be_told(self, path: bytes, before: dict[bytes, File], after: dict[bytes, File]) -> bool:
+        old, new = before.get(path), after.get(path)
+        tags = self.tags.get(path, set())
+        if "sparse" in tags or path in self.work.hidden:
+            return False
+        if self.work.was_sparse and tags != {"own"} and None in (old, new):  # any command may leave a file out
+            return False
+        return self.work.content(path, old) != self.work.content(path, new)
+
+    def of(
+        self,
+        path: bytes,
+        before: dict[bytes, File],
+        after: dict[bytes, File],
+        own: Mapping[bytes, str],
+        external: Mapping[bytes, str],
+    ) -> Iterator[str]:
+        old, new = before.get(path), after.get(path)
+        tags = self.tags.get(path, set())
+        is_told = path in own or path in external
+        if old == new:
+            if is_told and not self.work.may_be_told_unchanged(path, is_external=path not in own):
+                yield "told, but its bytes are the same"
+            return
+        if not self.must_be_told(path, before, after):
+            if "sparse" in tags and tags == {"sparse"} and path in own:
+                yield "only left out of the tree, or back in it"
+            return
+        change = "added" if old is None else "deleted" if new is None else "modified"
+        if not is_told:
+            yield f"{change}, but not told"
+        elif (path in own) != (path in external) and {**own, **external}[path] != change:
+            yield f"{change}, but told as {({**own, **external})[path]}"
+        if tags == {"own"} and path not in own:
+            yield "the task's own, but not told as such"
+        if tags == {"own"} and path in external and not self.work.moved_head_only:
+            yield "the task's own, but told as external"
+        if tags == {"foreign"} and path in own:
+            yield "came in from elsewhere, but told as the task's own"
+
+
+def play(seed: int, template: Template, *, show: Callable[[str], None] = lambda _: None) -> None:
+    """Plays one history. Raises Wrong."""
+    folder = Path(tempfile.mkdtemp(prefix=f"handrail-history-{seed}-", dir=template.folder))
+    try:
+        with at_home(folder):
+            History(seed, folder, template, show=show).play()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(first: int, last: int | None) -> int:
+    wrong = 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="handrail-histories-") as folder:
+        template = Template(Path(folder))
+        for seed in range(first, first + 1 if last is None else last):
+            try:
+                play(seed, template, show=print if last is None else lambda _: None)
+            except Wrong as problem:
+                wrong += 1
+                print(f"{problem}\n", flush=True)
+            except Exception as problem:  # noqa: BLE001 - the others are played all the same
+                wrong += 1
+                print(f"history {seed}: {type(problem).__name__} {problem}\n", flush=True)
+    number = 1 if last is None else last - first
+    print(f"{number} histories, {wrong} wrong, {time.monotonic() - began:.0f} s")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None))
