@@ -1,5 +1,5 @@
-"""The one way to open a file that somebody else may have put there: it does not wait, takes only a regular file, does not
-leave the tree the file belongs to, and never reads more than a bound.
+"""The one way to open a file that somebody else may have put there: it does not wait, takes only a regular file, does
+not leave the tree the file belongs to, and never reads more than a bound.
 
 A repository's file may be a link to a device, a pipe that nobody writes to, or larger than memory. So nothing is
 believed about a path: from the tree's root down, each part is opened in the folder that was opened before it, links are
@@ -28,15 +28,23 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _CAN_WALK = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd and os.readlink in os.supports_dir_fd
 """Whether a file can be opened in an open folder, as everywhere but on Windows."""
 
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFLNK: "a link", stat.S_IFSOCK: "a socket"}
+_ITSELF = "put the file itself there"
+
 PathLike = str | os.PathLike[str]
 
 
-class FileRefused(OSError):
+class FileRefused(OSError):  # noqa: N818 - it describes the file, it is not a failure of the program
     """Why a file is not read. `strerror` says it, and `hint` what to do."""
 
     def __init__(self, path: str, why: str, hint: str) -> None:
         super().__init__(errno.EINVAL, why, path)
         self.hint = hint
+
+
+def reason_of(problem: OSError) -> str:
+    """Why a file could not be read, and what to do if that is known."""
+    return f"{problem.strerror}; {problem.hint}" if isinstance(problem, FileRefused) else str(problem.strerror)
 
 
 def read_regular(path: PathLike, most_bytes: int, *, within: PathLike | None = None, links: bool = True) -> bytes:
@@ -100,13 +108,12 @@ def list_folder(path: PathLike, *, within: PathLike | None = None, links: bool =
 def _check(facts: os.stat_result, path: str) -> None:
     if stat.S_ISREG(facts.st_mode):
         return
-    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISLNK, "a link"), (stat.S_ISSOCK, "a socket"))
-    kind = next((kind for is_kind, kind in kinds if is_kind(facts.st_mode)), "a device")
-    raise FileRefused(path, f"it is {kind}, not a regular file", "put the file itself there")
+    kind = _KINDS.get(stat.S_IFMT(facts.st_mode), "a device")
+    raise FileRefused(path, f"it is {kind}, not a regular file", _ITSELF)
 
 
 def _leads_out(path: str) -> FileRefused:
-    return FileRefused(path, "a link leads out of the project", "put the file itself there")
+    return FileRefused(path, "it leads out of the project", _ITSELF)
 
 
 def _open_within(path: str, root: str, *, links: bool, folder: bool) -> int:
@@ -140,7 +147,7 @@ class _Walk:
                     self._leave()
                     continue
                 here = self._way[-1]
-                facts = os.stat(name, dir_fd=here, follow_symlinks=False)  # noqa: PTH116 - pathlib is heavy
+                facts = os.stat(name, dir_fd=here, follow_symlinks=False)
                 if stat.S_ISLNK(facts.st_mode):
                     names = self._target(name) + names
                 elif names:
@@ -151,7 +158,7 @@ class _Walk:
                     _check(facts, self._path)
                     return os.open(name, _FILE | _NO_LINK, dir_fd=here)
             if not folder:
-                raise FileRefused(self._path, "it is a folder, not a regular file", "put the file itself there")
+                raise FileRefused(self._path, "it is a folder, not a regular file", _ITSELF)
             return os.open(".", _FOLDER, dir_fd=self._way[-1])
         finally:
             for descriptor in self._way:
@@ -166,10 +173,10 @@ class _Walk:
         """Where a link leads from here: the names that take its place."""
         self._followed += 1
         if not self._links:
-            raise FileRefused(self._path, "it is a link, which is not followed", "put the file itself there")
+            raise FileRefused(self._path, "it is a link, which is not followed", _ITSELF)
         if self._followed > LINKS:
-            raise FileRefused(self._path, "its links lead in a circle", "put the file itself there")
-        target = os.readlink(name, dir_fd=self._way[-1])  # noqa: PTH115 - as above
+            raise FileRefused(self._path, "its links lead in a circle", _ITSELF)
+        target = os.readlink(name, dir_fd=self._way[-1])
         if not target.startswith("/"):
             return _names(target)
         # Resolved by name and then walked from the root like any other: a change in between leads nowhere else.
@@ -187,7 +194,7 @@ def _open_resolved(path: str, root: str, inner: str, *, links: bool, folder: boo
     if _inner(real, root) is None:
         raise _leads_out(path)
     if not links and real != os.path.join(os.path.realpath(root), *_names(inner)):  # noqa: PTH118 - as above
-        raise FileRefused(path, "it is a link, which is not followed", "put the file itself there")
+        raise FileRefused(path, "it is a link, which is not followed", _ITSELF)
     if folder:
         return os.open(real, _FOLDER | _NO_LINK)
     _check(os.lstat(real), path)
@@ -204,4 +211,4 @@ def _inner(real: str, root: str) -> str | None:
 
 
 def _names(path: str) -> list[str]:
-    return [name for name in path.split(os.sep) if name not in ("", ".")]
+    return [name for name in path.split(os.sep) if name not in ("", ".")]  # noqa: PTH206 - as above

@@ -16,7 +16,7 @@ from msgspec import Meta
 from handrail.kernel import limits
 from handrail.kernel.errors import SettingInvalid
 from handrail.kernel.nearest import did_you_mean
-from handrail.regular_files import FileRefused, read_regular
+from handrail.regular_files import read_regular, reason_of
 from handrail.validator_words import explained, path_of
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
@@ -222,8 +222,9 @@ def _from_file(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as problem:
-        hint = problem.hint if isinstance(problem, FileRefused) else "make it readable or remove it"
-        raise SettingInvalid(f"{path} cannot be read: {problem.strerror}", hint=hint) from None
+        raise SettingInvalid(
+            f"{path} cannot be read: {reason_of(problem)}", hint="make it readable or remove it"
+        ) from None
     # Only for projects that have a config file; keeps start-up light.
     from handrail.kernel.toml_values import parse_toml  # noqa: PLC0415
 

@@ -1,5 +1,5 @@
-"""TOML that may be hostile as plain data: bounded in size, depth and digits. Python's own parser takes quadratic time and
-memory for long dotted keys, and fails in its own ways for deep nesting and long numbers."""
+"""TOML that may be hostile as plain data: bounded in size, depth and digits. Python's own parser takes quadratic time
+and memory for long dotted keys, and fails in its own ways for deep nesting and long numbers."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.outside.whole_files import write_whole
+from handrail.regular_files import read_regular
 
 SPECS = ".specs"
 FILE_BYTES = 2 * 1024 * 1024
@@ -38,16 +39,16 @@ class SpecFiles:
         # A document that cannot be read whole counts as empty: the missing rest might say the opposite of the part
         # read.
         return {
-            path.name: _read(path, FILE_BYTES) or ""
+            path.name: self._read(path, FILE_BYTES) or ""
             for path in listed
             if path.suffix == ".md" and path.is_file() and not path.is_symlink()
         }
 
     def state(self, workspace: str) -> str | None:
-        return _read(self._folder(workspace) / STATE_FILE, MIRROR_BYTES)
+        return self._read(self._folder(workspace) / STATE_FILE, MIRROR_BYTES)
 
     def index(self) -> str | None:
-        return _read(self._specs() / INDEX_FILE, MIRROR_BYTES)
+        return self._read(self._specs() / INDEX_FILE, MIRROR_BYTES)
 
     def write(self, workspace: str, name: str, text: str) -> None:
         if "/" in name or name.startswith("."):
@@ -87,14 +88,10 @@ class SpecFiles:
             raise InvalidParams(f"{SPECS} is a link, which is not followed", hint=f"make {SPECS} a folder")
         return folder
 
-
-def _read(path: Path, most_bytes: int) -> str | None:
-    """A file's text; None if there is none that can be read whole."""
-    try:
-        if not path.is_file() or path.is_symlink():
+    def _read(self, path: Path, most_bytes: int) -> str | None:
+        """A file's text; None if there is none that can be read whole."""
+        try:
+            data = read_regular(path, most_bytes, within=self._root, links=False)
+        except OSError:
             return None
-        with path.open("rb") as opened:
-            data = opened.read(most_bytes + 1)
-    except OSError:
-        return None
-    return data.decode("utf-8", "replace") if len(data) <= most_bytes else None
+        return data.decode("utf-8", "replace")

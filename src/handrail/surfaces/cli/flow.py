@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -102,7 +103,7 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: An
     weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
     from handrail.outside.flow_mistakes import mistakes_in  # noqa: PLC0415 - it reads YAML, which is slow to import
 
-    told = [mistake for item in broken for mistake in mistakes_in(item)]
+    told = [mistake for item in broken for mistake in mistakes_in(item, flows)]
     if as_json:
         problems = [_problem(item) for item in told]
         echo_json({"checked": len(checked), "problems": problems, "weaker": list(weaker.values())})
@@ -164,7 +165,7 @@ def flows_of(root: Path | None) -> FlowFiles:
 def _check_target(flows: FlowFiles, target: str) -> LoadedFlow | BrokenFlow:
     file = Path(target)
     if is_written_name(file.name):
-        return flows.checked(file.absolute())
+        return flows.checked(Path(os.path.abspath(file)))  # noqa: PTH100 - without `..`, so that its tree is found
     if file.is_file():
         raise InvalidParams(f"{target} is not a flow file", hint="flows are .yaml, .yml or .json files")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from handrail.kernel.errors import InvalidParams, InvalidWorkflow, NotFound, Pla
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.guide_files import GuideFiles
 from handrail.outside.matching import LinearMatcher
-from handrail.outside.written_files import Source
+from handrail.outside.written_files import Source, tree_around
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import bold, columns, counted, hanging, kept_in_shape, wrapped
@@ -170,14 +171,13 @@ def guides_of(root: Path | None, options: dict[str, Any]) -> GuideFiles:
 
 
 def _check_target(guides: GuideFiles, target: str) -> LoadedGuide | BrokenGuide:
-    file = Path(target)
+    file = Path(os.path.abspath(target))  # noqa: PTH100 - without `..`, so that its tree is found
     if file.is_file():
-        folder = GuideFiles(
-            [Source("file", file.absolute().parent)], matcher=LinearMatcher(), server_version=__version__
-        )
+        tree = tree_around(file, (source.tree for source in guides.sources))
+        folder = GuideFiles([Source("file", file.parent, tree)], matcher=LinearMatcher(), server_version=__version__)
         everything: list[LoadedGuide | BrokenGuide] = [*folder.guides(), *folder.problems()]
         for item in everything:
-            if item.file == file.absolute():
+            if item.file == file:
                 return item
         raise InvalidParams(f"{target} is not a guide file", hint="guides are .json, .yaml or .yml files")
     found = guides.find(target)

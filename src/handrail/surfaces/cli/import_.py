@@ -129,7 +129,7 @@ def import_(
     is_piped = str(file) == "-"
     file_name = "standard input" if is_piped else typed_text(file.name)
     name, tag = (typed_text(text) if text is not None else None for text in (name, options["tag"]))
-    text = text_of(sys.stdin.buffer, file_name) if is_piped else read_text(file)
+    text = text_of(sys.stdin.buffer, file_name) if is_piped else read_text(file, place.project)
     form = options["form"] or format_of(text, "" if is_piped else str(file))
     if name is not None and not name.strip():
         raise InvalidParams("The name is empty.", hint="give --name some words, or leave it out")
