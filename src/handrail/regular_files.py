@@ -35,16 +35,17 @@ PathLike = str | os.PathLike[str]
 
 
 class FileRefused(OSError):  # noqa: N818 - it describes the file, it is not a failure of the program
-    """Why a file is not read. `strerror` says it, and `hint` what to do."""
+    """Why a file is not read, in words (as `strerror` too), and what to do."""
 
     def __init__(self, path: str, why: str, hint: str) -> None:
         super().__init__(errno.EINVAL, why, path)
+        self.why = why
         self.hint = hint
 
 
 def reason_of(problem: OSError) -> str:
     """Why a file could not be read, and what to do if that is known."""
-    return f"{problem.strerror}; {problem.hint}" if isinstance(problem, FileRefused) else str(problem.strerror)
+    return f"{problem.why}; {problem.hint}" if isinstance(problem, FileRefused) else str(problem.strerror)
 
 
 def read_regular(path: PathLike, most_bytes: int, *, within: PathLike | None = None, links: bool = True) -> bytes:
@@ -63,6 +64,19 @@ def read_beginning(path: PathLike, most_bytes: int, *, within: PathLike | None =
     descriptor = open_regular(path, within=within, links=links)
     try:
         return take(descriptor, most_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def copy_regular(path: PathLike, copied: PathLike, most_bytes: int) -> None:
+    """Copies a file, however long, to a name of our own. Raises FileRefused if it is longer than the bound."""
+    descriptor = open_regular(path)
+    try:
+        with open(copied, "wb") as target:  # noqa: PTH123 - pathlib is heavy
+            while part := os.read(descriptor, CHUNK):
+                most_bytes -= target.write(part)
+                if most_bytes < 0:
+                    raise FileRefused(os.fspath(path), "it is too large to copy", "make it smaller")
     finally:
         os.close(descriptor)
 
@@ -175,7 +189,7 @@ class _Walk:
         if not self._links:
             raise FileRefused(self._path, "it is a link, which is not followed", _ITSELF)
         if self._followed > LINKS:
-            raise FileRefused(self._path, "its links lead in a circle", _ITSELF)
+            raise FileRefused(self._path, "it leads in a circle", _ITSELF)
         target = os.readlink(name, dir_fd=self._way[-1])
         if not target.startswith("/"):
             return _names(target)

@@ -56,6 +56,12 @@ GIT_FILE_BYTES = 64 * 1024
 RECORD_FILE_BYTES = 64 * 1024 * 1024
 """A file in which Handrail keeps records outside the store. What is larger was not written by it."""
 
+MANIFEST_FILE_BYTES = 512 * 1024 * 1024
+"""The kept list of a folder's files. A million of them with long names take half of it."""
+
+INDEX_FILE_BYTES = 2 * 1024 * 1024 * 1024
+"""Git's index, which is copied before git may change it. Twenty million files."""
+
 PATTERN_MEMORY_BYTES = 8 * 1024 * 1024
 """Memory one compiled pattern may take in the linear-time regex engine."""
 

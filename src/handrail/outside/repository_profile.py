@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from handrail.domain.pipeline.profile import Profile, profile_of, wanted
-from handrail.regular_files import open_regular, read_beginning, take
+from handrail.regular_files import FileRefused, open_regular, read_beginning, take
 
 SECONDS = 5.0
 """The time for everything asked of git."""
@@ -98,6 +98,8 @@ def _index_state(index: str) -> str | None:
         descriptor = open_regular(index)
     except FileNotFoundError:
         return ""  # nothing was added yet
+    except FileRefused:
+        return None
     try:
         found = os.fstat(descriptor)
         end = os.pread(descriptor, CHECKSUM_BYTES, max(0, found.st_size - CHECKSUM_BYTES))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from handrail.kernel.errors import InvalidFlow, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.written_files import bundled_folder
-from handrail.regular_files import read_regular, reason_of
+from handrail.regular_files import FileRefused, read_regular
 
 FOLDERS = (Path(".handrail") / "agents", Path("agents"))
 """Where a project may keep its own, nearest first."""
@@ -85,8 +85,10 @@ def _own_text(project: Path, place: Path) -> str | None:
         if file.is_symlink():
             raise _unusable(place, "is a symbolic link to nothing", "put the file itself there") from None
         return None
+    except FileRefused as problem:
+        raise _unusable(place, problem.why.removeprefix("it "), problem.hint) from None
     except OSError as problem:
-        raise _unusable(place, f"cannot be read: {reason_of(problem)}", "make it readable, or take it away") from None
+        raise _unusable(place, f"cannot be read: {problem.strerror}", "make it readable, or take it away") from None
     try:
         text = raw.removeprefix(b"\xef\xbb\xbf").decode().replace("\r\n", "\n")
     except UnicodeDecodeError:

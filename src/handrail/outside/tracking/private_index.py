@@ -8,15 +8,16 @@ and the user's repository lacks go to a private store. The user's index is read,
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from handrail.domain.journal.paths import path_text
+from handrail.kernel.limits import INDEX_FILE_BYTES
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.state import TreeState
 from handrail.outside.whole_files import drop_file
+from handrail.regular_files import copy_regular
 
 ARGUMENTS = 1000
 """The most folders named on one command line; if there are more, the whole tree is searched instead."""
@@ -214,7 +215,7 @@ def copy_index(repository: Repository, copied: str) -> None:
     """Copies the user's index with its time, which git compares with the files' times to find those that changed in the
     very moment it was written. Raises FileNotFoundError if nothing was ever staged."""
     index = f"{repository.git_dir}/index"
-    shutil.copyfile(index, copied)
+    copy_regular(index, copied, INDEX_FILE_BYTES)
     facts = os.stat(index)  # noqa: PTH116
     os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 

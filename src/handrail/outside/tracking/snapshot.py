@@ -18,6 +18,7 @@ from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.large import LargeFiles, Limits
 from handrail.outside.tracking.private_index import PrivateIndex, Scan, names
 from handrail.outside.tracking.state import Large, Last, Notes
+from handrail.regular_files import open_regular, read_beginning
 
 STATE_FOLDER = b".handrail/"
 HEADS = b"refs/heads/"
@@ -266,24 +267,18 @@ def ignore_rules(repository: Repository) -> str:
 def _small_file(file: str) -> bytes:
     """The content of a file that may be anything: does not block on a pipe."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+        return read_beginning(file, RULE_BYTES)
     except OSError:
         return b""
-    try:
-        return os.read(descriptor, RULE_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def reflog_end(git_dir: str) -> tuple[int, str]:
     """How long HEAD's reflog is, and a fingerprint of its last line."""
     try:
-        with open(f"{git_dir}/logs/HEAD", "rb") as log:  # noqa: PTH123
+        with os.fdopen(open_regular(f"{git_dir}/logs/HEAD"), "rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(0, size - 4096))
-            return size, log_line_print(log.read())
+            return size, log_line_print(log.read(4096))
     except OSError:
         return 0, ""
 
