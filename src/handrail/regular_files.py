@@ -207,7 +207,7 @@ def _open_resolved(path: str, root: str, inner: str, *, links: bool, folder: boo
     real = os.path.realpath(path)
     if _inner(real, root) is None:
         raise _leads_out(path)
-    if not links and real != os.path.join(os.path.realpath(root), *_names(inner)):  # noqa: PTH118 - as above
+    if not links and real != os.path.normpath(os.path.join(os.path.realpath(root), inner)):  # noqa: PTH118 - as above
         raise FileRefused(path, "it is a link, which is not followed", _ITSELF)
     if folder:
         return os.open(real, _FOLDER | _NO_LINK)
