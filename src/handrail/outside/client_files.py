@@ -20,7 +20,7 @@ from handrail.domain.setup.steps import INSTRUCTIONS, MANIFEST, SYSTEM_PROMPT
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.limits import CLIENT_FILE_BYTES, PROJECT_FILE_BYTES
 from handrail.outside.whole_files import write_whole
-from handrail.regular_files import read_regular, reason_of
+from handrail.regular_files import FileRefused, read_regular, reason_of
 
 
 def this_machine(home: Path, environ: Mapping[str, str]) -> Machine:
@@ -85,8 +85,10 @@ class ClientFiles:
             return None
         except UnicodeDecodeError:
             raise NotUnderstood("it is not UTF-8 text") from None
+        except FileRefused as problem:
+            raise NotUnderstood(reason_of(problem)) from None
         except OSError as problem:
-            raise NotUnderstood(f"it cannot be read: {reason_of(problem)}") from None
+            raise NotUnderstood(f"it cannot be read: {problem.strerror}") from None
 
     def manifest(self) -> Manifest:
         """What init has written here before. Raises PlaceUnusable if that cannot be determined."""
