@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import handrail
+from handrail.kernel.errors import PlaceUnusable
 from handrail.regular_files import list_folder, open_regular, reason_of, take
 from handrail.validator_words import explained, path_of
 
@@ -81,6 +82,23 @@ def nearest_first(sources: Sequence[Source]) -> tuple[Source, ...]:
     for source in sources:
         unique.setdefault(os.path.realpath(source.folder), source)
     return tuple(unique.values())
+
+
+def make_folder(folder: Path, tree: Path | None) -> None:
+    """Makes a folder that is about to be written to, unless a link on the way to it leads out of the tree. Raises
+    PlaceUnusable."""
+    try:
+        there = folder
+        while not os.path.lexists(there):
+            there = there.parent
+        if tree is not None and there != tree:
+            list_folder(there, within=tree)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise PlaceUnusable(
+            f"{folder} cannot be written to: {reason_of(problem)}",
+            hint="make it a folder that can be written to, or choose another --root",
+        ) from None
 
 
 def is_written_name(name: str) -> bool:

@@ -135,3 +135,23 @@ def test_it_is_not_waited_for_nor_followed_nor_read_without_end(tmp_path: Path, 
         assert name in ended.said, ended.said
         assert re.search(TRICKS[trick].says, ended.said), ended.said
     assert asked.stays in ended.said or trick == "folder-out"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("guide", "new", "mine"), ("flow", "new", "mine"), ("import", "guide.json")],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_nothing_is_written_through_a_folder_that_leads_out(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ground = Ground(tmp_path)
+    step = {"id": "one", "title": "One", "prompt": "Do it."}
+    guide = {"id": "mine", "name": "Mine", "version": "1.0.0", "description": "d", "steps": [step]}
+    (ground.repo / "guide.json").write_text(json.dumps(guide), encoding="utf-8")
+    (ground.repo / ".handrail").mkdir()
+    for name in ("guides", "flows"):
+        (ground.repo / ".handrail" / name).symlink_to(ground.outside)
+    ended = ground.handrail(*words)
+    check_bounds(ended)
+    assert ended.code == 1, ended
+    assert "leads out of the project" in ended.said
+    assert [*ground.outside.iterdir()] == []

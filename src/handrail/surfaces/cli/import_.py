@@ -350,6 +350,7 @@ def _take_guide(text: str, file_name: str, name: str | None, place: Place, *, as
     from handrail.domain.guides.definition import NAME_MAX  # noqa: PLC0415 - as above
     from handrail.outside.matching import LinearMatcher  # noqa: PLC0415 - as above
     from handrail.outside.plan_files import write_text  # noqa: PLC0415 - as above
+    from handrail.outside.written_files import foreign_tree, make_folder  # noqa: PLC0415 - as above
 
     taken = read_guide(text, Path(file_name).stem, LinearMatcher())
     called = plain_title(name or "")[:NAME_MAX]
@@ -358,7 +359,7 @@ def _take_guide(text: str, file_name: str, name: str | None, place: Place, *, as
     if target.exists():
         raise InvalidParams(f"{target} is there already", hint="remove it first, if this one is to replace it")
     if not dry_run:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent, foreign_tree(place.project, place.home))
         write_text(target, msgspec.json.format(msgspec.json.encode(guide), indent=2).decode() + "\n", replace=False)
     if as_json:
         fields = {
