@@ -66,7 +66,7 @@ HOOK_HEAVY = (*(name for name in HEAVY if name != "apsw"), "argparse", "click", 
 """Modules that no hook of a client may import: they have the standard library's light part, and apsw."""
 SILENT_HOOK_HEAVY = (*HOOK_HEAVY, "enum", "json", "re", "typing")
 """Those that a hook may not import either where it has nothing to say, as after most edits."""
-HOOK_RINGS = ("handrail.hooks", "handrail.kernel")
+HOOK_RINGS = ("handrail.hooks", "handrail.kernel", "handrail.regular_files")
 """What hooks may load of Handrail."""
 
 

@@ -16,6 +16,7 @@ from msgspec import Meta
 from handrail.kernel import limits
 from handrail.kernel.errors import SettingInvalid
 from handrail.kernel.nearest import did_you_mean
+from handrail.regular_files import read_regular, reason_of
 from handrail.validator_words import explained, path_of
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
@@ -217,16 +218,17 @@ def _listed(value: Any) -> Any:
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes()
+        written = read_regular(path, limits.CONFIG_FILE_BYTES, within=path.parents[len(CONFIG_FILE.parts) - 1])
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as problem:
         raise SettingInvalid(
-            f"{path} cannot be read: {problem.strerror}", hint="make it readable or remove it"
+            f"{path} cannot be read: {reason_of(problem)}", hint="make it readable or remove it"
         ) from None
-    import tomllib  # noqa: PLC0415 - only for projects that have a config file; keeps start-up light
+    # Only for projects that have a config file; keeps start-up light.
+    from handrail.kernel.toml_values import parse_toml  # noqa: PLC0415
 
     try:
-        return tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise SettingInvalid(f"{path} is not valid TOML: {problem}", hint="fix the file") from None
+        return parse_toml(written)
+    except ValueError as problem:
+        raise SettingInvalid(f"{path} cannot be used: {problem}", hint="fix the file") from None

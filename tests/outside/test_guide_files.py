@@ -444,9 +444,9 @@ def test_the_standard_sources_in_order(tmp_path: Path) -> None:
         Source("user", home / ".handrail" / "guides"),
         Source("WORKFLOW_STORAGE_PATH", tmp_path / "abs"),
         Source("WORKFLOW_STORAGE_PATH", home / "mine"),
-        Source("WORKFLOW_STORAGE_PATH", project / "rel"),
-        Source("project", project / ".handrail" / "guides"),
-        Source("project", project / "workflows"),
+        Source("WORKFLOW_STORAGE_PATH", project / "rel", project),
+        Source("project", project / ".handrail" / "guides", project),
+        Source("project", project / "workflows", project),
     )
 
 

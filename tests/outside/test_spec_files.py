@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
+from handrail.outside import spec_files
 from handrail.outside.spec_files import FILE_BYTES, SpecFiles
+from handrail.regular_files import read_regular
 
 RUN = ".specs/run"
 
@@ -33,14 +35,14 @@ def test_a_document_that_cannot_be_read_whole_counts_as_empty(
 ) -> None:
     (tmp_path / RUN / "long.md").write_bytes(b"x" * (FILE_BYTES + 1))
     (tmp_path / RUN / "locked.md").write_text("hidden")
-    real = Path.open
+    real = read_regular
 
-    def opened(path: Path, mode: str) -> IO[Any]:
+    def read(path: Path, most_bytes: int, **how: Any) -> bytes:
         if path.name == "locked.md":
             raise PermissionError(13, "Permission denied")
-        return real(path, mode)
+        return real(path, most_bytes, **how)
 
-    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(spec_files, "read_regular", read)
     assert specs.texts(RUN) == {"design.md": "# Design\n", "locked.md": "", "long.md": ""}
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 
 from handrail.hooks.given import Given
+from handrail.kernel.limits import CONFIG_FILE_BYTES, GIT_FILE_BYTES
+from handrail.regular_files import read_regular
 
 _STATE = ".handrail"
 _DATABASE = "handrail.db"
@@ -120,8 +122,7 @@ def _main_worktree(top: str, marker: str) -> str | None:
 
 
 def _text(path: str) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123 - as above
-        return file.read().decode().strip()
+    return read_regular(path, GIT_FILE_BYTES).decode().strip()
 
 
 def _is_within(file: str, folder: str) -> bool:
@@ -155,15 +156,15 @@ def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple
 
 
 def _read_config(path: str) -> dict[str, object]:
+    """What the project's file says. Raises whatever is wrong with it: no server starts with such a file either."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - as above
-            written = file.read()
-    except OSError:
+        written = read_regular(path, CONFIG_FILE_BYTES, within=os.path.dirname(os.path.dirname(path)))  # noqa: PTH120 - as above
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     # Most files do not mention the store, and parsing TOML takes as long as all the rest. A name may be written with
     # escapes.
     if b"db" not in written and b"global_store" not in written and b"\\" not in written:
         return {}
-    import tomllib  # noqa: PLC0415 - see above
+    from handrail.kernel.toml_values import parse_toml  # noqa: PLC0415 - see above
 
-    return tomllib.loads(written.decode())
+    return parse_toml(written)

@@ -35,6 +35,33 @@ TEMPLATE_FILE_BYTES = 1024 * 1024
 TEMPLATE_FILES = 200
 """Template files read from one folder: each call that needs templates reads them all."""
 
+CONFIG_FILE_BYTES = 64 * 1024
+"""The project's `config.toml`. A thousand lines; it is read at every start, and by every hook."""
+
+TOML_BYTES = 1024 * 1024
+"""Any TOML that is parsed. The parser takes two seconds for the worst megabyte."""
+
+TOML_DEPTH = 32
+"""Nesting depth of TOML: brackets in brackets, the parts of one key, and both together. Clients' files have four."""
+
+CLIENT_FILE_BYTES = 4 * 1024 * 1024
+"""A client's file in the user's own folder: some clients keep their whole state there."""
+
+PROJECT_FILE_BYTES = 256 * 1024
+"""A client's file, or one that instructs agents, in a project. Parsing takes two seconds for the worst of this size."""
+
+GIT_FILE_BYTES = 64 * 1024
+"""A small file of git's own: where a worktree's folder is, what is being rebased. It has a line or two."""
+
+RECORD_FILE_BYTES = 64 * 1024 * 1024
+"""A file in which Handrail keeps records outside the store. What is larger was not written by it."""
+
+MANIFEST_FILE_BYTES = 512 * 1024 * 1024
+"""The kept list of a folder's files. A million of them with long names take half of it."""
+
+INDEX_FILE_BYTES = 2 * 1024 * 1024 * 1024
+"""Git's index, which is copied before git may change it. Twenty million files."""
+
 PATTERN_MEMORY_BYTES = 8 * 1024 * 1024
 """Memory one compiled pattern may take in the linear-time regex engine."""
 

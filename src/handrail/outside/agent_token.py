@@ -9,8 +9,10 @@ from pathlib import Path
 
 from handrail.kernel.errors import PlaceUnusable
 from handrail.outside.whole_files import PRIVATE, write_new
+from handrail.regular_files import read_regular
 
 TOKEN_FILE = Path(".handrail") / "token"
+TOKEN_BYTES = 4096
 
 
 def agent_token(home: Path) -> str:
@@ -42,4 +44,4 @@ def _read_or_create(file: Path) -> str:
 def _read(file: Path) -> str:
     if os.name == "posix" and file.stat().st_mode & 0o077:
         file.chmod(PRIVATE)
-    return file.read_text(encoding="utf-8").strip()
+    return read_regular(file, TOKEN_BYTES).decode().strip()

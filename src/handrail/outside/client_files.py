@@ -18,9 +18,9 @@ from handrail.domain.setup.edits import NotUnderstood
 from handrail.domain.setup.planning import Change, Manifest, as_text
 from handrail.domain.setup.steps import INSTRUCTIONS, MANIFEST, SYSTEM_PROMPT
 from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.limits import CLIENT_FILE_BYTES, PROJECT_FILE_BYTES
 from handrail.outside.whole_files import write_whole
-
-LARGEST = 4 * 1024 * 1024
+from handrail.regular_files import FileRefused, read_regular, reason_of
 
 
 def this_machine(home: Path, environ: Mapping[str, str]) -> Machine:
@@ -63,8 +63,8 @@ class ClientFiles:
 
     def _points(self, path: Path, others: list[Path]) -> bool:
         """Whether a file includes another of them by an @ line, as CLAUDE.md may."""
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            lines = path.read_text(encoding="utf-8").splitlines()
+        with contextlib.suppress(NotUnderstood):
+            lines = (self.read(str(path)) or "").splitlines()
             return any(line.strip() in (f"@{other.name}", f"@./{other.name}") for line in lines for other in others)
         return False
 
@@ -77,18 +77,16 @@ class ClientFiles:
 
     def read(self, file: str) -> str | None:
         """A file's text with its line ends unchanged; None if there is no file. Raises NotUnderstood."""
-        real = Path(os.path.realpath(file))
-        own = Path(os.path.realpath(self.project))
-        if Path(file).is_relative_to(self.project) and not real.is_relative_to(own):
-            raise NotUnderstood("it leads out of the project")
+        is_theirs = Path(file).is_relative_to(self.project)
+        most = PROJECT_FILE_BYTES if is_theirs else CLIENT_FILE_BYTES
         try:
-            if real.is_file() and real.stat().st_size > LARGEST:
-                raise NotUnderstood("it is too large for a configuration")
-            return real.read_bytes().decode()
+            return read_regular(file, most, within=self.project if is_theirs else None).decode()
         except FileNotFoundError:
             return None
         except UnicodeDecodeError:
             raise NotUnderstood("it is not UTF-8 text") from None
+        except FileRefused as problem:
+            raise NotUnderstood(reason_of(problem)) from None
         except OSError as problem:
             raise NotUnderstood(f"it cannot be read: {problem.strerror}") from None
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.limits import CONFIG_FILE_BYTES
+from handrail.kernel.toml_values import parse_toml
 from handrail.outside.whole_files import write_whole
+from handrail.regular_files import read_regular, reason_of
 
 _LINE = re.compile(r"^\s*db\s*=")
 _TABLE = re.compile(r"^\s*\[")
@@ -45,8 +47,8 @@ def _if_only(text: str, lines: list[str], db: dict[str, str]) -> str | None:
     """The changed text, if everything else in it still means what it did before."""
     changed = "".join(f"{line}\n" for line in lines)
     try:
-        before, after = tomllib.loads(text), tomllib.loads(changed)
-    except tomllib.TOMLDecodeError:
+        before, after = parse_toml(text), parse_toml(changed)
+    except ValueError:
         return None
     before.pop("db", None)
     return changed if after == {**before, **db} else None
@@ -64,12 +66,20 @@ def drop_db(config: Path) -> bool:
 
 def _change(config: Path, how: Callable[[str], str | None], by_hand: str) -> bool:
     try:
-        text = config.read_text(encoding="utf-8") if config.exists() else ""
-        changed = how(text)
+        changed = how(_text(config))
         if changed is None or config.is_symlink():
             return False
         config.parent.mkdir(parents=True, exist_ok=True)
         write_whole(config, changed.encode())
-    except (OSError, UnicodeDecodeError) as problem:
-        raise PlaceUnusable(f"{config} cannot be changed: {problem}", hint=by_hand) from None
+    except UnicodeDecodeError:
+        raise PlaceUnusable(f"{config} cannot be changed: it is not UTF-8 text", hint=by_hand) from None
+    except OSError as problem:
+        raise PlaceUnusable(f"{config} cannot be changed: {reason_of(problem)}", hint=by_hand) from None
     return True
+
+
+def _text(config: Path) -> str:
+    try:
+        return read_regular(config, CONFIG_FILE_BYTES, within=config.parent.parent).decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from handrail.kernel.errors import PlaceUnusable
 from handrail.outside.whole_files import write_new, write_whole
+from handrail.regular_files import FileRefused, read_regular
 
 SLUG = 50
 """The longest part of a file's name after its number, in characters."""
@@ -109,9 +110,10 @@ def _earlier_exports(folder: Path) -> tuple[dict[str, _There], int]:
         if numbered is None:
             continue
         highest = max(highest, int(numbered[1]))
-        if not entry.is_file(follow_symlinks=False) or entry.stat().st_size > READ_BYTES:
+        try:
+            content = read_regular(entry.path, READ_BYTES, links=False).replace(b"\r\n", b"\n")
+        except FileRefused:
             continue
-        content = Path(entry.path).read_bytes().replace(b"\r\n", b"\n")
         marked = _MARK.search(content)
         if marked is not None:
             is_ours = hashlib.sha256(content[: marked.start()]).hexdigest().encode() == marked[2]

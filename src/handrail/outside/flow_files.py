@@ -29,6 +29,7 @@ from handrail.outside.written_files import (
     path_in,
     shown,
     standard_folders,
+    tree_around,
 )
 
 FOLDER = Path(".handrail") / "flows"
@@ -89,7 +90,7 @@ class FlowFiles:
                     continue
                 stems[stem] = name
                 if stem not in taken:
-                    found.append(self._read(source.label, source.folder / name, ()))
+                    found.append(self._read(source, source.folder / name, ()))
             taken |= stems.keys()
         return tuple(found)
 
@@ -102,7 +103,11 @@ class FlowFiles:
 
     def checked(self, file: Path) -> LoadedFlow | BrokenFlow:
         """One file, wherever it is. What it extends is found by name, as always."""
-        return self._read("file", file, ())
+        return self._read(Source("file", file.parent, self.tree_of(file)), file, ())
+
+    def tree_of(self, file: Path) -> Path | None:
+        """The tree that a file's links may not lead out of."""
+        return tree_around(file, (source.tree for source in self._sources))
 
     def _entry(self, name: str, extended_by: tuple[str, ...]) -> LoadedFlow | BrokenFlow:
         found: LoadedFlow | BrokenFlow | None = None
@@ -113,7 +118,7 @@ class FlowFiles:
                 return problem  # its content might have been meant, and must not be replaced
             file = next((source.folder / one for one in names if Path(one).stem == name), None)
             if file is not None and found is None:
-                found = self._read(source.label, file, extended_by)
+                found = self._read(source, file, extended_by)
             elif file is not None:
                 shadows.append(str(file))
         if found is None:
@@ -125,13 +130,14 @@ class FlowFiles:
             )
         return msgspec.structs.replace(found, shadows=tuple(shadows)) if isinstance(found, LoadedFlow) else found
 
-    def _read(self, label: str, file: Path, extended_by: tuple[str, ...]) -> LoadedFlow | BrokenFlow:
+    def _read(self, source: Source, file: Path, extended_by: tuple[str, ...]) -> LoadedFlow | BrokenFlow:
         try:
-            flow = _parsed(file, lambda base: self._base(base, (*extended_by, file.stem)))
+            written = Written(file, FILE_BYTES, source.tree)
+            flow = _parsed(file, written, lambda base: self._base(base, (*extended_by, file.stem)))
         except Flaw as flaw:
             stem = file.stem if shown(file.stem) == file.stem else ""
-            return BrokenFlow(stem, label, f"{shown(file)}{flaw.place}", flaw.reason, flaw.phase)
-        return LoadedFlow(flow, label, str(file))
+            return BrokenFlow(stem, source.label, f"{shown(file)}{flaw.place}", flaw.reason, flaw.phase)
+        return LoadedFlow(flow, source.label, str(file))
 
     def _base(self, name: str, extended_by: tuple[str, ...]) -> Flow | None:
         """The flow that another one extends."""
@@ -164,13 +170,12 @@ def refused(entry: BrokenFlow) -> InvalidFlow:
 def _names_in(source: Source) -> tuple[list[str], BrokenFlow | None]:
     """The flow files of a folder by name, and what is wrong with the folder."""
     try:
-        return names_in(source.folder), None
+        return names_in(source), None
     except Flaw as flaw:
         return [], BrokenFlow("", source.label, str(source.folder), flaw.reason)
 
 
-def _parsed(file: Path, find: Callable[[str], Flow | None]) -> Flow:
-    written = Written(file, FILE_BYTES)
+def _parsed(file: Path, written: Written, find: Callable[[str], Flow | None]) -> Flow:
     make_known(Flow)
     try:
         flow = msgspec.convert(written.data, Flow)

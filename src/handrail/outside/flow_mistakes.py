@@ -15,7 +15,7 @@ from handrail.domain.pipeline.flow import Flow, Kind, Phase
 from handrail.domain.pipeline.flow_shelf import BrokenFlow
 from handrail.kernel.nearest import did_you_mean
 from handrail.known_types import make_known
-from handrail.outside.flow_files import FILE_BYTES
+from handrail.outside.flow_files import FILE_BYTES, FlowFiles
 from handrail.outside.written_files import Flaw, Written, WrittenPath
 from handrail.validator_words import explained
 
@@ -27,11 +27,11 @@ _WHOLE_FLOW = {"name": "a"}
 _WORD = re.compile(r"Invalid enum value '(?P<word>.*)'", re.DOTALL)
 
 
-def mistakes_in(broken: BrokenFlow) -> list[BrokenFlow]:
+def mistakes_in(broken: BrokenFlow, flows: FlowFiles) -> list[BrokenFlow]:
     """Every mistake that can be reported on its own, or else the one already known."""
     file = Path(_PLACE.sub("", broken.where))
     try:
-        written = Written(file, FILE_BYTES)
+        written = Written(file, FILE_BYTES, flows.tree_of(file))
     except Flaw:
         return [broken]
     make_known(Flow)

@@ -20,7 +20,17 @@ from handrail.domain.guides.matching import Matcher
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
 from handrail.known_types import make_known
-from handrail.outside.written_files import BUNDLED, Flaw, Source, bundled_folder, listed_in, nearest_first, shown
+from handrail.outside.written_files import (
+    BUNDLED,
+    Flaw,
+    Source,
+    bundled_folder,
+    foreign_tree,
+    listed_in,
+    nearest_first,
+    shown,
+)
+from handrail.regular_files import open_regular, reason_of, take
 
 UNSETTLED_NS = 2_000_000_000
 """A file this fresh is read again by the next call: its clock may be too coarse to show a second edit."""
@@ -77,16 +87,18 @@ class _Shelf(msgspec.Struct, frozen=True):
 
 def standard_sources(*, home: Path, project: Path | None, storage_path: str | None) -> tuple[Source, ...]:
     """Where guides come from, lowest priority first. Relative entries of `storage_path` start at the project."""
+    tree = foreign_tree(project, home) if project is not None else None
     sources = [
         Source(BUNDLED, bundled_folder("guides")),
         Source("user", home / ".handrail" / "guides"),
     ]
     for entry in filter(None, (storage_path or "").split(os.pathsep)):
         folder = home / entry[2:] if entry.startswith(("~/", "~\\")) else (project or Path()) / entry
-        sources.append(Source("WORKFLOW_STORAGE_PATH", folder))
+        is_theirs = tree is not None and folder.is_relative_to(tree)
+        sources.append(Source("WORKFLOW_STORAGE_PATH", folder, tree if is_theirs else None))
     if project is not None:
-        sources.append(Source("project", project / ".handrail" / "guides"))
-        sources.append(Source("project", project / "workflows"))
+        sources.append(Source("project", project / ".handrail" / "guides", tree))
+        sources.append(Source("project", project / "workflows", tree))
     return tuple(sources)
 
 
@@ -129,7 +141,7 @@ class GuideFiles:
         # they stand for is read, so that a change in between is seen by the next look.
         folders = tuple(str(source.folder) for source in self.sources)
         folder_stamps = tuple(map(_stamp_at, folders))
-        listings = tuple(_list(source.folder) for source in self.sources)
+        listings = tuple(map(_list, self.sources))
         files = tuple(
             str(s.folder / name) for s, found in zip(self.sources, listings, strict=True) for name, _ in found.files
         )
@@ -142,7 +154,7 @@ class GuideFiles:
                 known = old.get(str(file))
                 if known is not None and known.settled and known.stamp == stamp:
                     readings[str(file)] = known
-                elif isinstance(stamp, tuple) and (fresh := self._read(file)) is not None:
+                elif isinstance(stamp, tuple) and (fresh := self._read(file, source.tree)) is not None:
                     readings[str(file)] = fresh
         settled = all(one.settled for one in readings.values()) and all(_is_settled(at, now) for at in folder_stamps)
         glance = _Glance(folders + files, folder_stamps + file_stamps, settled)
@@ -150,17 +162,20 @@ class GuideFiles:
         self._shelf = _arrange(self.sources, listings, readings, glance)
         return self._shelf
 
-    def _read(self, file: Path) -> _Reading | None:
+    def _read(self, file: Path, tree: Path | None) -> _Reading | None:
         """What the file says now; None if it is gone since the folder was listed."""
         now = self._now_ns()
         try:
-            with file.open("rb") as stream:
-                info = os.fstat(stream.fileno())
-                raw = stream.read(GUIDE_FILE_BYTES + 1)
+            descriptor = open_regular(file, within=tree)
+            try:
+                info = os.fstat(descriptor)
+                raw = take(descriptor, GUIDE_FILE_BYTES + 1)
+            finally:
+                os.close(descriptor)
         except FileNotFoundError:
             return None
         except OSError as error:
-            reason = f"the file cannot be read: {error.strerror}"
+            reason = f"the file cannot be read: {reason_of(error)}"
             return _Reading((0, 0, 0, 0), settled=False, found=_Flaw(file.stem, reason))
         stamp = _stamp_of(info)
         found, id_position = self._parse(file, raw)
@@ -197,9 +212,9 @@ class GuideFiles:
         return guide, locate(text, document.spots, ("id",))
 
 
-def _list(folder: Path) -> _Listing:
+def _list(source: Source) -> _Listing:
     try:
-        names = listed_in(folder)
+        names = listed_in(source)
     except Flaw as flaw:
         return _Listing(problems=(flaw.reason,))
     problems: list[str] = []
@@ -210,7 +225,7 @@ def _list(folder: Path) -> _Listing:
         )
     files: list[tuple[str, Stamp | str]] = []
     for name in names[:GUIDE_FILES]:
-        stamp = _stamp(os.path.join(folder, name))  # noqa: PTH118 - runs at every call for every file: Path is too slow
+        stamp = _stamp(os.path.join(source.folder, name))  # noqa: PTH118 - runs at every call for every file: Path is too slow
         if stamp is not None and shown(name) != name:
             problems.append(f"the name of the file {shown(name)} is not UTF-8; rename it")
         elif stamp is not None:

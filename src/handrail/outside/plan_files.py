@@ -4,11 +4,14 @@ written whole or not at all."""
 from __future__ import annotations
 
 import codecs
+import os
 from pathlib import Path
 from typing import BinaryIO
 
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.outside.whole_files import write_new, write_whole
+from handrail.outside.written_files import tree_around
+from handrail.regular_files import open_regular, reason_of
 
 LARGEST = 64 * 1024 * 1024
 """The most bytes read from a file. A plan of 10,000 tasks, each with a page of text, is a third of it."""
@@ -18,17 +21,24 @@ OWN_TIMES = 4
 """How many times larger such a file may be: it says more than the file that was imported, and must be readable too."""
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 """Byte order marks and the encodings they stand for: PowerShell's `>` writes UTF-16."""
+_HANDED_OVER = ("/dev/stdin", "/dev/fd/")
+"""How a shell names what it hands over open, such as `<(command)`: it may be a pipe, and is waited for."""
 
 
-def read_text(file: Path, largest: int = LARGEST) -> str:
-    """The text of a file, or a refusal that says what is wrong with it."""
+def read_text(file: Path, project: Path | None = None, largest: int = LARGEST) -> str:
+    """The text of a file, or a refusal that says what is wrong with it. One in the project must not lead out of it."""
     try:
-        with file.open("rb") as stream:
+        if str(file).startswith(_HANDED_OVER):
+            descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        else:
+            whole = Path(os.path.abspath(file))  # noqa: PTH100 - without `..`, and without following links
+            descriptor = open_regular(whole, within=tree_around(whole, (project,)))
+        with os.fdopen(descriptor, "rb") as stream:
             return text_of(stream, str(file), largest)
     except FileNotFoundError:
         raise InvalidParams(f"{file} is not there", hint="name a file, or - for standard input") from None
     except OSError as problem:
-        raise PlaceUnusable(f"{file} cannot be read: {problem.strerror}", hint="name another file") from None
+        raise PlaceUnusable(f"{file} cannot be read: {reason_of(problem)}", hint="name another file") from None
 
 
 def text_of(stream: BinaryIO, name: str, largest: int = LARGEST) -> str:

@@ -6,6 +6,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from handrail.kernel.limits import GIT_FILE_BYTES
+from handrail.regular_files import read_regular
+
 
 def find_project(start: Path) -> Path:
     """The folder that holds (or would hold) `.handrail/` for work done in `start`."""
@@ -34,9 +37,13 @@ def _main_worktree(marker: Path) -> Path | None:
     """The main worktree of the linked worktree whose `.git` file is `marker`; None for a submodule, a bare repository
     and anything that cannot be read: there the folder itself is the root."""
     try:
-        text = marker.read_text(encoding="utf-8").strip()
+        text = _small_text(marker)
         git_dir = (marker.parent / text.removeprefix("gitdir:").strip()).resolve()
-        common = (git_dir / (git_dir / "commondir").read_text(encoding="utf-8").strip()).resolve()
-    except (OSError, UnicodeDecodeError):
+        common = (git_dir / _small_text(git_dir / "commondir")).resolve()
+    except (OSError, ValueError, RuntimeError):  # ValueError: no text, or a NUL in it; RuntimeError: circular links
         return None
     return common.parent if common.name == ".git" else None
+
+
+def _small_text(file: Path) -> str:
+    return read_regular(file, GIT_FILE_BYTES).decode().strip()

@@ -15,13 +15,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from handrail.domain.pipeline.profile import Profile, profile_of, wanted
+from handrail.regular_files import FileRefused, open_regular, read_beginning, take
 
 SECONDS = 5.0
 """The time for everything asked of git."""
@@ -95,18 +95,17 @@ def _index_state(index: str) -> str | None:
     no more than a short one. Git can be told to write zeros there (`index.skipHash`); then the whole index is hashed,
     or None returned if it is too long for that."""
     try:
-        descriptor = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_regular(index)
     except FileNotFoundError:
         return ""  # nothing was added yet
+    except FileRefused:
+        return None
     try:
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return None
         end = os.pread(descriptor, CHECKSUM_BYTES, max(0, found.st_size - CHECKSUM_BYTES))
         if any(end):
             return f"{found.st_size} {end.hex()}"
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            raw = file.read(INDEX_BYTES + 1)
+        raw = take(descriptor, INDEX_BYTES + 1)
         return hashlib.blake2b(raw).hexdigest() if len(raw) <= INDEX_BYTES else None
     finally:
         os.close(descriptor)
@@ -175,7 +174,7 @@ def _walk_files(top: str) -> list[str]:
         except OSError:
             continue
         prefix = f"{folder}/" if folder else ""
-        rules = above.below(folder, _text(f"{top}/{prefix}{IGNORE_FILE}"))
+        rules = above.below(folder, _text(top, f"{prefix}{IGNORE_FILE}"))
         for entry in entries:
             if not folder and entry.name in OUR_FOLDERS:
                 continue
@@ -194,21 +193,12 @@ def _walk_files(top: str) -> list[str]:
 
 
 def _texts(top: str, names: Iterable[str]) -> dict[str, str]:
-    return {name: text for name in names if (text := _text(f"{top}/{name}")) is not None}
+    return {name: text for name in names if (text := _text(top, name)) is not None}
 
 
-def _text(file: str) -> str | None:
+def _text(top: str, name: str) -> str | None:
     """A file's text, up to a limit; None for anything but a regular file, including links."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_beginning(f"{top}/{name}", MANIFEST_BYTES, within=top, links=False).decode("utf-8", "replace")
     except OSError:
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read(MANIFEST_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)

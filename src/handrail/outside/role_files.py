@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from handrail.kernel.errors import InvalidFlow, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.written_files import bundled_folder
+from handrail.regular_files import FileRefused, read_regular
 
 FOLDERS = (Path(".handrail") / "agents", Path("agents"))
 """Where a project may keep its own, nearest first."""
@@ -80,22 +80,15 @@ def _own_text(project: Path, place: Path) -> str | None:
     """The text of a project's file; None if it has none."""
     file = project / place
     try:
-        real = file.resolve(strict=True)
-        if not real.is_relative_to(project.resolve()):
-            raise _unusable(place, "leads out of the project", "put the file itself there")
-        if not stat.S_ISREG(real.stat().st_mode):
-            raise _unusable(place, "is no regular file", "put the instructions there as a file")
-        with real.open("rb") as stream:
-            raw = stream.read(ROLE_BYTES + 1)
+        raw = read_regular(file, ROLE_BYTES, within=project)
     except (FileNotFoundError, NotADirectoryError):
         if file.is_symlink():
             raise _unusable(place, "is a symbolic link to nothing", "put the file itself there") from None
         return None
-    except (OSError, RuntimeError) as problem:  # RuntimeError: circular links, before Python 3.13
-        reason = getattr(problem, "strerror", None) or "its links lead in a circle"
-        raise _unusable(place, f"cannot be read: {reason}", "make it readable, or take it away") from None
-    if len(raw) > ROLE_BYTES:
-        raise _unusable(place, f"is larger than {ROLE_BYTES} bytes", "say it shorter, or name files for it to read")
+    except FileRefused as problem:
+        raise _unusable(place, problem.why.removeprefix("it "), problem.hint) from None
+    except OSError as problem:
+        raise _unusable(place, f"cannot be read: {problem.strerror}", "make it readable, or take it away") from None
     try:
         text = raw.removeprefix(b"\xef\xbb\xbf").decode().replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -8,6 +8,7 @@ from pathlib import Path
 from handrail.domain.pipeline.workspace_texts import WorkspaceTexts
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.outside.whole_files import write_whole
+from handrail.regular_files import read_regular
 
 SPECS = ".specs"
 FILE_BYTES = 2 * 1024 * 1024
@@ -40,17 +41,17 @@ class SpecFiles:
         # read.
         return WorkspaceTexts(
             {
-                path.name: _content(path, FILE_BYTES)
+                path.name: self._content(path, FILE_BYTES)
                 for path in listed
                 if path.suffix == ".md" and path.is_file() and not path.is_symlink()
             }
         )
 
     def state(self, workspace: str) -> str | None:
-        return _read(self._folder(workspace) / STATE_FILE, MIRROR_BYTES)
+        return self._read(self._folder(workspace) / STATE_FILE, MIRROR_BYTES)
 
     def index(self) -> str | None:
-        return _read(self._specs() / INDEX_FILE, MIRROR_BYTES)
+        return self._read(self._specs() / INDEX_FILE, MIRROR_BYTES)
 
     def write(self, workspace: str, name: str, text: str | bytes) -> None:
         if "/" in name or name.startswith("."):
@@ -90,23 +91,17 @@ class SpecFiles:
             raise InvalidParams(f"{SPECS} is a link, which is not followed", hint=f"make {SPECS} a folder")
         return folder
 
-
-def _read(path: Path, most_bytes: int) -> str | None:
-    """A file's text; None if there is none that can be read whole, or it is not UTF-8."""
-    data = _content(path, most_bytes)
-    try:
-        return data.decode() if data is not None else None
-    except UnicodeDecodeError:
-        return None
-
-
-def _content(path: Path, most_bytes: int) -> bytes | None:
-    """A file's bytes; None if they cannot be read whole."""
-    try:
-        if not path.is_file() or path.is_symlink():
+    def _read(self, path: Path, most_bytes: int) -> str | None:
+        """A file's text; None if there is none that can be read whole, or it is not UTF-8."""
+        data = self._content(path, most_bytes)
+        try:
+            return data.decode() if data is not None else None
+        except UnicodeDecodeError:
             return None
-        with path.open("rb") as opened:
-            data = opened.read(most_bytes + 1)
-    except OSError:
-        return None
-    return data if len(data) <= most_bytes else None
+
+    def _content(self, path: Path, most_bytes: int) -> bytes | None:
+        """A file's bytes; None if they cannot be read whole."""
+        try:
+            return read_regular(path, most_bytes, within=self._root, links=False)
+        except OSError:
+            return None

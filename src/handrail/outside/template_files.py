@@ -68,7 +68,7 @@ class TemplateFiles:
 
 def _entries_of(source: Source) -> list[FileTemplate | BrokenTemplate]:
     try:
-        names = names_in(source.folder)
+        names = names_in(source)
     except Flaw as flaw:
         return [BrokenTemplate("", source.label, str(source.folder), flaw.reason)]
     found: list[FileTemplate | BrokenTemplate] = []
@@ -91,7 +91,7 @@ def _entry(source: Source, name: str) -> FileTemplate | BrokenTemplate:
     """The template in one file, or why there is none."""
     file = source.folder / name
     try:
-        written = Written(file, TEMPLATE_FILE_BYTES)
+        written = Written(file, TEMPLATE_FILE_BYTES, source.tree)
         blueprint = _read(file.stem, written)
     except Flaw as flaw:
         stem = file.stem if shown(name) == name else ""

@@ -12,6 +12,8 @@ import os
 from pathlib import Path
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.limits import RECORD_FILE_BYTES
+from handrail.regular_files import read_regular
 
 FILE = Path(".handrail") / "trusted-stores"
 POSTGRES = ("postgresql://", "postgres://")
@@ -26,7 +28,7 @@ def lies_outside(db: str, project: Path) -> bool:
 
 def is_trusted(db: str, *, project: Path, home: Path) -> bool:
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return _mark(db, project) in (home / FILE).read_text(encoding="ascii").split()
+        return _mark(db, project) in read_regular(home / FILE, RECORD_FILE_BYTES).decode("ascii").split()
     return False
 
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import handrail
+from handrail.kernel.errors import PlaceUnusable
+from handrail.regular_files import list_folder, open_regular, reason_of, take
 from handrail.validator_words import explained, path_of
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ class Source(msgspec.Struct, frozen=True):
 
     label: str
     folder: Path
+    tree: Path | None = None
+    """The project that the folder came with: no link there may lead out of it. None for a folder of the user or of
+    Handrail, where links are followed wherever they lead."""
 
 
 class Flaw(Exception):  # noqa: N818 - it describes the file, it is not a failure of the program
@@ -49,15 +54,26 @@ class Flaw(Exception):  # noqa: N818 - it describes the file, it is not a failur
 def standard_folders(kind: str, *, home: Path, project: Path) -> tuple[Source, ...]:
     """Where files of this kind come from, nearest first."""
     return (
-        Source("project", project / ".handrail" / kind),
+        Source("project", project / ".handrail" / kind, foreign_tree(project, home)),
         Source("user", home / ".handrail" / kind),
         Source(BUNDLED, bundled_folder(kind)),
     )
 
 
+def foreign_tree(project: Path, home: Path) -> Path | None:
+    """The tree that links of a project's files may not lead out of. In a user's home the files are the user's own."""
+    return None if os.path.realpath(project) == os.path.realpath(home) else project
+
+
 def bundled_folder(kind: str) -> Path:
     """The folder of the files of this kind that come with Handrail."""
     return Path(handrail.__file__).parent / kind
+
+
+def tree_around(file: Path, trees: Iterable[Path | None]) -> Path | None:
+    """The tree that contains a file, by its name: a person may have named it without knowing that it is a link."""
+    whole = os.path.abspath(file)  # noqa: PTH100 - without `..`, and without following links
+    return next((tree for tree in trees if tree is not None and Path(whole).is_relative_to(tree)), None)
 
 
 def nearest_first(sources: Sequence[Source]) -> tuple[Source, ...]:
@@ -68,26 +84,42 @@ def nearest_first(sources: Sequence[Source]) -> tuple[Source, ...]:
     return tuple(unique.values())
 
 
+def make_folder(folder: Path, tree: Path | None) -> None:
+    """Makes a folder that is about to be written to, unless a link on the way to it leads out of the tree. Raises
+    PlaceUnusable."""
+    try:
+        there = folder
+        while not os.path.lexists(there):
+            there = there.parent
+        if tree is not None and there != tree:
+            list_folder(there, within=tree)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise PlaceUnusable(
+            f"{folder} cannot be written to: {reason_of(problem)}",
+            hint="make it a folder that can be written to, or choose another --root",
+        ) from None
+
+
 def is_written_name(name: str) -> bool:
     return name.lower().endswith(SUFFIXES) and not name.startswith(".")
 
 
-def listed_in(folder: Path) -> list[str]:
+def listed_in(source: Source) -> list[str]:
     """The names in a folder that such files may have, in alphabetical order, including folders. Raises Flaw for a
     folder that cannot be read."""
     try:
-        with os.scandir(folder) as listing:
-            return sorted(entry.name for entry in listing if is_written_name(entry.name))
+        return sorted(filter(is_written_name, list_folder(source.folder, within=source.tree)))
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Flaw(f"the folder cannot be read: {error.strerror}") from None
+        raise Flaw(f"the folder cannot be read: {reason_of(error)}") from None
 
 
-def names_in(folder: Path) -> list[str]:
+def names_in(source: Source) -> list[str]:
     """The files of a folder that may be meant, by name, including unreadable ones. Raises Flaw for a folder that cannot
     be read."""
-    return [name for name in listed_in(folder) if _is_there(folder / name)]
+    return [name for name in listed_in(source) if _is_there(source.folder / name)]
 
 
 def _is_there(file: Path) -> bool:
@@ -108,11 +140,11 @@ def shown(path: Path | str) -> str:
 class Written:
     """One file: its text, the document in it, and when it was last changed."""
 
-    def __init__(self, file: Path, most_bytes: int) -> None:
-        """Raises Flaw for a file that cannot be read, or holds no document."""
+    def __init__(self, file: Path, most_bytes: int, tree: Path | None = None) -> None:
+        """Raises Flaw for a file that cannot be read, or holds no document. `tree` is its source's."""
         if shown(file) != str(file):
             raise Flaw("the file's name is not UTF-8; rename it")
-        self.text, self.changed_ms = _text(file, most_bytes)
+        self.text, self.changed_ms = _text(file, most_bytes, tree)
         self._document = _document(file, self.text)
 
     @property
@@ -127,17 +159,18 @@ class Written:
         return f":{position.line}:{position.column}"
 
 
-def _text(file: Path, most_bytes: int) -> tuple[str, int]:
+def _text(file: Path, most_bytes: int, tree: Path | None) -> tuple[str, int]:
     try:
-        info = file.stat()
-        if not stat.S_ISREG(info.st_mode):
-            raise Flaw("this is not a regular file")
-        with file.open("rb") as stream:
-            raw = stream.read(most_bytes + 1)
+        descriptor = open_regular(file, within=tree)
+        try:
+            info = os.fstat(descriptor)
+            raw = take(descriptor, most_bytes + 1)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         raise Flaw("the file is a symbolic link to nothing" if file.is_symlink() else "it is not there") from None
     except OSError as error:
-        raise Flaw(f"the file cannot be read: {error.strerror}") from None
+        raise Flaw(f"the file cannot be read: {reason_of(error)}") from None
     if len(raw) > most_bytes:
         raise Flaw(f"the file is larger than {most_bytes} bytes")
     try:

@@ -10,7 +10,7 @@ from handrail.kernel.errors import Refusal
 from handrail.outside.server_trial import who_listens
 from handrail.outside.tracking.git_process import git_program
 from handrail.outside.worktrees.writing_git import MERGE_TREE, git_version
-from handrail.settings import Settings
+from handrail.settings import Settings, said_by_project
 from handrail.setup.findings import Finding, Patient, broken, look, well
 
 PORT_S = 1.0
@@ -56,7 +56,7 @@ def check_address(patient: Patient, settings: Settings) -> Iterator[Finding]:
         return
     there = who_listens(host, port, timeout_s=PORT_S) if port else None
     if there == "other":
-        chosen = "HANDRAIL_HTTP" in patient.environ or _is_in(patient.project / ".handrail" / "config.toml", "http")
+        chosen = "HANDRAIL_HTTP" in patient.environ or _is_chosen(patient.project, "http")
         what = f"{settings.http} is taken by another program"
         wrong = broken if chosen else look  # no harm to anyone who never serves over HTTP
         yield wrong("http", what, "another one: handrail up --http 127.0.0.1:0, or set http")
@@ -66,10 +66,8 @@ def check_address(patient: Patient, settings: Settings) -> Iterator[Finding]:
         yield well("http", f"{settings.http}: free")
 
 
-def _is_in(file: Path, name: str) -> bool:
-    import tomllib  # noqa: PLC0415 - only here
-
+def _is_chosen(project: Path, name: str) -> bool:
     try:
-        return name in tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return said_by_project(project, name) is not None
+    except Refusal:
         return False

@@ -6,11 +6,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end, value_at
+from handrail.kernel.toml_values import parse_toml
 
 _HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -18,9 +18,9 @@ _HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 def plain(text: str) -> dict[str, Any]:
     """The parsed text. Raises NotUnderstood."""
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise NotUnderstood(f"it is not valid TOML: {problem}") from None
+        return parse_toml(text)
+    except ValueError as problem:
+        raise NotUnderstood(str(problem)) from None
 
 
 def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> list[Edit]:
@@ -68,8 +68,8 @@ def _with(whole: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
 
 def _proven(text: str, edits: list[Edit], wanted: Mapping[str, Any]) -> list[Edit]:
     try:
-        is_right = tomllib.loads(done(text, edits)) == wanted
-    except tomllib.TOMLDecodeError:
+        is_right = parse_toml(done(text, edits)) == wanted
+    except ValueError:
         is_right = False
     if not is_right:
         raise NotUnderstood("it is written in a way that cannot be added to")

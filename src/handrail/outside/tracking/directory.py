@@ -21,10 +21,12 @@ from handrail.domain.journal.tracking import OtherTask, Snapshot
 from handrail.kernel.clock import Clock
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.ids import Ids
+from handrail.kernel.limits import MANIFEST_FILE_BYTES
 from handrail.outside.tracking.manifest import Bounds, Looked, Manifest, from_bytes, look, to_bytes
 from handrail.outside.tracking.plain_changes import changed_paths, changes_between
 from handrail.outside.tracking.state import disk_use
 from handrail.outside.whole_files import write_whole
+from handrail.regular_files import read_regular
 
 GONE = "the snapshot that this began with is no longer kept, so its changes are not known"
 
@@ -192,7 +194,7 @@ def _time_there(folder: Path) -> int:
 
 def _read_manifest(file: Path) -> Manifest | None:
     try:
-        return from_bytes(file.read_bytes())
+        return from_bytes(read_regular(file, MANIFEST_FILE_BYTES))
     except OSError:
         return None
 

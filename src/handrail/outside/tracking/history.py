@@ -14,12 +14,14 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from handrail.domain.journal.changes import Cause
+from handrail.kernel.limits import RECORD_FILE_BYTES
 from handrail.outside.tracking.arrivals import brought
 from handrail.outside.tracking.difference import PLAIN, TREES, Entries, Entry, differing, parse_facts
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
 from handrail.outside.tracking.snapshot import log_line_print
 from handrail.outside.tracking.state import Notes
+from handrail.regular_files import read_regular
 
 COMMITS = 20_000
 """The most new commits to look at; a larger pull is reported as a whole."""
@@ -318,8 +320,7 @@ def _cause(step: Step) -> Cause:
 def read_steps(git_dir: str, before: Notes, after: Notes) -> list[Step] | None:
     """HEAD's moves between two snapshots; None if there is no reflog of them."""
     try:
-        with open(f"{git_dir}/logs/HEAD", "rb") as log:  # noqa: PTH123
-            content = log.read()
+        content = read_regular(f"{git_dir}/logs/HEAD", RECORD_FILE_BYTES)
     except OSError:
         return None
     is_whole = log_line_print(content[: before.reflog_size]) == before.reflog_end

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.journal.paths import path_text
-from handrail.known_types import make_known
+from handrail.outside.record_files import read_record
 from handrail.outside.tracking.git_process import Deadline, GitTimedOut
 from handrail.outside.tracking.state import Large
 from handrail.outside.whole_files import write_whole
@@ -61,11 +61,7 @@ class LargeFiles:
         self._limits = limits
         self._deadline = deadline
         self._used: dict[str, _Remembered] = {}
-        try:
-            make_known(_Remembered)
-            self._known = msgspec.json.decode(file.read_bytes(), type=dict[str, _Remembered])
-        except (OSError, msgspec.MsgspecError):
-            self._known = {}
+        self._known = read_record(file, dict[str, _Remembered]) or {}
 
     def has(self, path: bytes) -> bool:
         return path_text(path) in self._known

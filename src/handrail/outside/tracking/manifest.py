@@ -352,7 +352,7 @@ def from_bytes(content: bytes) -> Manifest | None:
     try:
         make_known(_Written)
         written = msgspec.msgpack.decode(content, type=_Written)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     if written.format != FORMAT:
         return None

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from handrail.domain.journal.paths import path_text
+from handrail.kernel.limits import INDEX_FILE_BYTES
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.sight import clear_sight
 from handrail.outside.tracking.state import Last, TreeState
 from handrail.outside.whole_files import drop_file
+from handrail.regular_files import copy_regular, read_beginning
 
 ARGUMENTS = 1000
 """The most folders named on one command line; if there are more, the whole tree is searched instead."""
@@ -292,28 +292,22 @@ def sparse_rules(repository: Repository) -> str:
     """A fingerprint of the patterns of a sparse checkout; empty if there is none."""
     if not repository.is_sparse:
         return ""
-    return hashlib.sha256(small_file(f"{repository.git_dir}/info/sparse-checkout")).hexdigest()[:32]
+    return hashlib.sha256(small_file(f"{repository.git_dir}/info/sparse-checkout")).hexdigest()
 
 
 def small_file(file: str) -> bytes:
     """The content of a file that may be anything: does not block on a pipe, and does not end in gigabytes."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+        return read_beginning(file, SMALL_BYTES)
     except OSError:
         return b""
-    try:
-        return os.read(descriptor, SMALL_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def copy_index(repository: Repository, copied: str) -> None:
     """Copies the user's index with its time, which git compares with the files' times to find those that changed in the
     very moment it was written. Raises FileNotFoundError if nothing was ever staged."""
     index = f"{repository.git_dir}/index"
-    shutil.copyfile(index, copied)
+    copy_regular(index, copied, INDEX_FILE_BYTES)
     facts = os.stat(index)  # noqa: PTH116
     os.utime(copied, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 

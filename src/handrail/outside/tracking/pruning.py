@@ -10,11 +10,13 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
+from handrail.kernel.limits import GIT_FILE_BYTES
 from handrail.outside.tracking.difference import in_index
 from handrail.outside.tracking.discovery import discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed
 from handrail.outside.tracking.private_index import PrivateIndex, names
 from handrail.outside.tracking.state import Busy, StateFolder, TreeState, disk_use
+from handrail.regular_files import read_regular
 
 
 def prune(folder: StateFolder, older_than_ms: int, keep: Collection[str], seconds: float) -> int:
@@ -39,7 +41,7 @@ def prune(folder: StateFolder, older_than_ms: int, keep: Collection[str], second
 
 def _sweep(state: TreeState, deadline: Deadline) -> None:
     """Removes objects that are in no kept snapshot and not in the last one."""
-    top = os.fsdecode(Path(state.folder, "tree").read_bytes())
+    top = os.fsdecode(read_regular(Path(state.folder, "tree"), GIT_FILE_BYTES))
     repository = discover(top, deadline)
     if repository is None:
         return

@@ -40,6 +40,7 @@ from handrail.outside.tracking.private_index import (
 from handrail.outside.tracking.same_second import changed_since, doubtful
 from handrail.outside.tracking.state import Large, Last, Notes
 from handrail.outside.whole_files import drop_file
+from handrail.regular_files import open_regular
 
 HEADS = b"refs/heads/"
 BELIEVED_AFTER_S = 10
@@ -366,10 +367,10 @@ def _fingerprint(*parts: bytes) -> str:
 def reflog_end(git_dir: str) -> tuple[int, str]:
     """How long HEAD's reflog is, and a fingerprint of its last line."""
     try:
-        with open(f"{git_dir}/logs/HEAD", "rb") as log:  # noqa: PTH123
+        with os.fdopen(open_regular(f"{git_dir}/logs/HEAD"), "rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(0, size - 4096))
-            return size, log_line_print(log.read())
+            return size, log_line_print(log.read(4096))
     except OSError:
         return 0, ""
 

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import msgspec
 
-from handrail.known_types import make_known
 from handrail.outside.file_lock import FileLock
+from handrail.outside.record_files import read_record
 from handrail.outside.tracking.git_process import Deadline
 from handrail.outside.whole_files import write_whole
 
@@ -126,11 +126,7 @@ class TreeState:
 
     def notes(self, snapshot_id: str) -> Notes | None:
         """A snapshot's notes; None if they are gone."""
-        try:
-            make_known(Notes)
-            return msgspec.json.decode(self._notes(snapshot_id).read_bytes(), type=Notes)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        return read_record(self._notes(snapshot_id), Notes)
 
     def forget(self, snapshot_id: str) -> None:
         for path in (self._notes(snapshot_id), Path(self.kept_index(snapshot_id))):
@@ -146,11 +142,7 @@ class TreeState:
         return found
 
     def last(self) -> Last | None:
-        try:
-            make_known(Last)
-            return msgspec.json.decode(Path(self.folder, "last.json").read_bytes(), type=Last)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        return read_record(Path(self.folder, "last.json"), Last)
 
     def remember(self, last: Last) -> None:
         write_whole(Path(self.folder, "last.json"), msgspec.json.encode(last))

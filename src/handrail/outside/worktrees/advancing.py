@@ -18,7 +18,7 @@ import msgspec
 
 from handrail.domain.journal.paths import path_text
 from handrail.kernel.errors import WorktreeRefused, WouldLoseWork
-from handrail.known_types import make_known
+from handrail.outside.record_files import record_in
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import copy_index, joined, names
@@ -28,6 +28,7 @@ from handrail.outside.worktrees.looking import worktree_at
 from handrail.outside.worktrees.making import is_beginning
 from handrail.outside.worktrees.registered import Entry, entry_on, registered
 from handrail.outside.worktrees.writing_git import Git
+from handrail.regular_files import read_beginning
 
 MARK = b"handrail\n"
 LINK = 0o120000
@@ -225,14 +226,10 @@ def _take_lock(repository: Repository, step: Step) -> None:
 
 def _step_in(git_dir: str) -> Step | None:
     try:
-        with open(f"{git_dir}/index.lock", "rb") as file:  # noqa: PTH123
-            content = file.read(4096)
-        if not content.startswith(MARK):
-            return None
-        make_known(Step)
-        return msgspec.json.decode(content.removeprefix(MARK), type=Step)
-    except (OSError, msgspec.MsgspecError):
+        content = read_beginning(f"{git_dir}/index.lock", 4096)
+    except OSError:
         return None
+    return record_in(content.removeprefix(MARK), Step) if content.startswith(MARK) else None
 
 
 def _update_files(git: Git, step: Step) -> None:

@@ -7,10 +7,10 @@ overlook. Ignored files do not. What is staged but differs from the folder becom
 from __future__ import annotations
 
 import os
-import shutil
 from typing import NamedTuple
 
 from handrail.domain.journal.paths import path_text
+from handrail.kernel.limits import INDEX_FILE_BYTES
 from handrail.outside.tracking.difference import EMPTY_TREE
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
@@ -21,6 +21,7 @@ from handrail.outside.tracking.snapshot import UNDER_WAY, take
 from handrail.outside.tracking.state import TreeState
 from handrail.outside.worktrees.registered import HEADS
 from handrail.outside.worktrees.writing_git import Git
+from handrail.regular_files import copy_regular
 
 EVERYTHING = Limits(seconds=3600, file_bytes=1 << 62, total_bytes=1 << 62, files=1 << 62)
 STEPS_BACK = 2
@@ -130,7 +131,7 @@ def staged_tree(git: Git, scratch: str, name: str) -> str | None:
     """The index as a tree; None if nothing was ever staged."""
     copied = f"{scratch}/{name}.staged"
     try:
-        shutil.copyfile(f"{git.repository.git_dir}/index", copied)
+        copy_regular(f"{git.repository.git_dir}/index", copied, INDEX_FILE_BYTES)
     except FileNotFoundError:
         return None
     return git.run("write-tree", "--missing-ok", environment={"GIT_INDEX_FILE": copied}).decode().strip()

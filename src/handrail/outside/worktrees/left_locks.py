@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from handrail.known_types import make_known
+from handrail.outside.record_files import read_record
 from handrail.outside.whole_files import drop_file, write_whole
+from handrail.regular_files import read_beginning
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -32,15 +33,11 @@ def write_note(file: str, locks: list[str], value: str | None) -> None:
 
 def drop_left(file: str, wait: Callable[[], object]) -> None:
     """Deletes the locks that a note names, and the note. `wait` takes longer than any running git holds such a lock."""
-    try:
-        make_known(Note)
-        note = msgspec.json.decode(Path(file).read_bytes(), type=Note)
-    except FileNotFoundError:
-        return
-    except (OSError, msgspec.MsgspecError):
+    note = read_record(file, Note)
+    if note is None:
         drop_file(file)
         return
-    locks = [os.fsdecode(bytes.fromhex(name)) for name in note.locks]
+    locks = _locks_in(note, os.path.dirname(file))  # noqa: PTH120 - names need not be UTF-8
     before = {lock: _facts(lock, note.value) for lock in locks}
     left = {lock: facts for lock, facts in before.items() if facts is not None}
     if left:
@@ -51,12 +48,22 @@ def drop_left(file: str, wait: Callable[[], object]) -> None:
     drop_file(file)
 
 
+def _locks_in(note: Note, git_dir: str) -> list[str]:
+    """The locks that a note names. It may have come with the repository, so it names none outside of git's folder."""
+    own = os.path.join(os.path.realpath(git_dir), "")  # noqa: PTH118 - as above
+    try:
+        named = [os.fsdecode(bytes.fromhex(name)) for name in note.locks]
+        above = [os.path.join(os.path.realpath(os.path.dirname(lock)), "") for lock in named]  # noqa: PTH118, PTH120
+    except ValueError:
+        return []
+    return [lock for lock, folder in zip(named, above, strict=True) if folder.startswith(own)]
+
+
 def _facts(lock: str, value: str | None) -> tuple[int, int] | None:
     """What distinguishes a lock from a later one at the same path; None if there is none, or it is somebody else's."""
     try:
         facts = os.lstat(lock)
-        with open(lock, "rb") as opened:  # noqa: PTH123
-            content = opened.read(100).strip()
+        content = read_beginning(lock, 100, links=False).strip()
     except OSError:
         return None
     if value is not None and content not in (b"", value.encode()):

@@ -8,11 +8,11 @@ else is somebody's work and is left alone. What a removal left half done is rest
 from __future__ import annotations
 
 import os
-import stat
 
 from handrail.domain.journal.paths import path_text
 from handrail.domain.workspaces.worktrees import Made
 from handrail.kernel.errors import WorktreeRefused
+from handrail.kernel.limits import GIT_FILE_BYTES
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import names
@@ -31,6 +31,7 @@ from handrail.outside.worktrees.registered import (
     registered,
 )
 from handrail.outside.worktrees.writing_git import Git
+from handrail.regular_files import read_beginning, read_regular
 
 SUBMODULES = "submodules are not checked out"
 LFS = "files of git-lfs are pointers until `git lfs pull`"
@@ -229,15 +230,11 @@ def _is_cut_short(git: Git, path: bytes) -> bool:
 
 def is_beginning(git: Git, path: str, content_id: str) -> bool:
     """True if a file is the beginning of an object's content, or all of it, as a checkout would write it."""
-    file = f"{git.repository.top}/{path}"
+    whole = git.run("cat-file", "--filters", f"--path={path}", content_id)
     try:
-        if not stat.S_ISREG(os.lstat(file).st_mode):
-            return False
-        with open(file, "rb") as opened:  # noqa: PTH123
-            content = opened.read()
+        return whole.startswith(read_regular(f"{git.repository.top}/{path}", len(whole), links=False))
     except OSError:
         return False
-    return git.run("cat-file", "--filters", f"--path={path}", content_id).startswith(content)
 
 
 def _clear_a_broken_start(git: Git, path: str) -> None:
@@ -246,8 +243,7 @@ def _clear_a_broken_start(git: Git, path: str) -> None:
     try:
         if os.listdir(path) != [".git"]:  # noqa: PTH208
             return
-        with open(f"{path}/.git", "rb") as file:  # noqa: PTH123
-            link = os.fsdecode(file.read(1 << 16)).removeprefix("gitdir: ").rstrip("\n")
+        link = os.fsdecode(read_beginning(f"{path}/.git", GIT_FILE_BYTES)).removeprefix("gitdir: ").rstrip("\n")
     except OSError:
         return
     above = os.path.realpath(f"{git.repository.common_dir}/worktrees")

@@ -25,8 +25,8 @@ from pathlib import Path
 import msgspec
 
 from handrail.kernel.errors import PlaceUnusable, WorktreeRefused
-from handrail.known_types import make_known
 from handrail.outside.file_lock import FileLock
+from handrail.outside.record_files import read_record
 from handrail.outside.tracking.git_process import Deadline
 from handrail.outside.whole_files import write_whole
 
@@ -151,11 +151,7 @@ class Place:
 
     @staticmethod
     def _read_origin(file: Path) -> Origin | None:
-        try:
-            make_known(Origin)
-            return msgspec.json.decode(file.read_bytes(), type=Origin)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        return read_record(file, Origin)
 
 
 def _abandoned_folders(above: str, prefix: str | tuple[str, ...]) -> list[str]:

@@ -9,9 +9,11 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from handrail.kernel.limits import GIT_FILE_BYTES
 from handrail.outside.tracking.discovery import Repository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.worktrees.writing_git import Git
+from handrail.regular_files import read_beginning
 
 HEADS = "refs/heads/"
 INITIALIZING = "initializing"
@@ -88,8 +90,7 @@ def _folders(repository: Repository) -> dict[str, str]:
 def linked_path(folder: str) -> str | None:
     """The worktree that one of git's folders is for."""
     try:
-        with open(f"{folder}/gitdir", "rb") as file:  # noqa: PTH123 - names need not be UTF-8
-            link = os.fsdecode(file.read(1 << 16).rstrip(b"\n"))
+        link = os.fsdecode(read_beginning(f"{folder}/gitdir", GIT_FILE_BYTES).rstrip(b"\n"))
     except OSError:
         return None
     return os.path.realpath(os.path.join(folder, os.path.dirname(link))) if link else None  # noqa: PTH118, PTH120
@@ -111,8 +112,7 @@ def _being_moved(git_dir: str) -> set[str]:
     found = set()
     for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
         try:
-            with open(f"{git_dir}/{name}", "rb") as file:  # noqa: PTH123
-                found.add(os.fsdecode(file.read(4096).strip()).removeprefix(HEADS))
+            found.add(os.fsdecode(read_beginning(f"{git_dir}/{name}", 4096).strip()).removeprefix(HEADS))
         except OSError:
             continue
     return found

@@ -10,6 +10,7 @@ import os
 
 from handrail.outside.worktrees.keeping import ref_of
 from handrail.outside.worktrees.writing_git import Git
+from handrail.regular_files import open_regular
 
 LOG_BYTES = 8 * 1024 * 1024
 
@@ -39,10 +40,10 @@ def _is_head(git: Git, commit: str) -> bool:
 def _commits_in_reflog(file: str) -> set[str]:
     """Every commit that a reflog names."""
     try:
-        with open(file, "rb") as log:  # noqa: PTH123
+        with os.fdopen(open_regular(file), "rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(0, size - LOG_BYTES))
-            lines = log.read().split(b"\n")
+            lines = log.read(LOG_BYTES).split(b"\n")
     except OSError:
         return set()
     found = {word.decode("ascii", "replace") for line in lines for word in line.split(b" ", 2)[:2] if len(word) >= 40}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from handrail.domain.pipeline.flow import BY_TASK, Flow, Phase, is_flow_id, phas
 from handrail.domain.pipeline.flow_shelf import BrokenFlow, LoadedFlow
 from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
 from handrail.outside.flow_files import FOLDER, FlowFiles, refused, standard_flows
-from handrail.outside.written_files import is_written_name
+from handrail.outside.written_files import foreign_tree, is_written_name, make_folder
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, hanging, packed, table_lines, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, place_of
@@ -102,7 +103,7 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: An
     weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
     from handrail.outside.flow_mistakes import mistakes_in  # noqa: PLC0415 - it reads YAML, which is slow to import
 
-    told = [mistake for item in broken for mistake in mistakes_in(item)]
+    told = [mistake for item in broken for mistake in mistakes_in(item, flows)]
     if as_json:
         problems = [_problem(item) for item in told]
         echo_json({"checked": len(checked), "problems": problems, "weaker": list(weaker.values())})
@@ -132,14 +133,15 @@ def new(name: str, base: str, root: Path | None, as_json: bool, **_: Any) -> Non
     flows = flows_of(root)
     description = f"As {base} was when this was copied from it. Say here what this flow is for."
     copied = msgspec.structs.replace(flows.find(base), name=name, description=description)
-    folder = place_of(root).project / FOLDER
+    place = place_of(root)
+    folder = place.project / FOLDER
     for there in (folder / f"{name}{suffix}" for suffix in (".yaml", ".yml", ".json")):
         if there.exists() or there.is_symlink():
             raise InvalidParams(f"{there} is there already", hint="edit it, or choose another name")
     replaced = [entry for entry in flows.entries() if entry.name == name]
     file = folder / f"{name}.yaml"
+    make_folder(folder, foreign_tree(place.project, place.home))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as written:
             written.write(_HEAD.format(base=base, name=name) + _as_yaml(copied))
     except OSError as problem:
@@ -164,7 +166,7 @@ def flows_of(root: Path | None) -> FlowFiles:
 def _check_target(flows: FlowFiles, target: str) -> LoadedFlow | BrokenFlow:
     file = Path(target)
     if is_written_name(file.name):
-        return flows.checked(file.absolute())
+        return flows.checked(Path(os.path.abspath(file)))  # noqa: PTH100 - without `..`, so that its tree is found
     if file.is_file():
         raise InvalidParams(f"{target} is not a flow file", hint="flows are .yaml, .yml or .json files")
     try:

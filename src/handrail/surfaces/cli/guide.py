@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from handrail.kernel.errors import InvalidParams, InvalidWorkflow, NotFound, Pla
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.guide_files import GuideFiles
 from handrail.outside.matching import LinearMatcher
-from handrail.outside.written_files import Source
+from handrail.outside.written_files import Source, foreign_tree, make_folder, tree_around
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import bold, columns, counted, hanging, kept_in_shape, wrapped
@@ -135,12 +136,13 @@ def new(guide_id: str, name: str | None, root: Path | None, as_json: bool, **opt
             f"{guide_id} cannot be a guide's id", hint="3 to 64 characters: small letters, digits and hyphens"
         )
     existing = guides_of(root, options).find(guide_id)
-    file = place_of(root).project / ".handrail" / "guides" / f"{guide_id}.yaml"
+    place = place_of(root)
+    file = place.project / ".handrail" / "guides" / f"{guide_id}.yaml"
     if file.exists():
         raise InvalidParams(f"{file} is there already", hint="edit it, or choose another id")
     text = _TEMPLATE.format(id=guide_id, name=name or guide_id.replace("-", " ").capitalize(), file=file.name)
+    make_folder(file.parent, foreign_tree(place.project, place.home))
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as written:
             written.write(text)
     except OSError as problem:
@@ -170,14 +172,13 @@ def guides_of(root: Path | None, options: dict[str, Any]) -> GuideFiles:
 
 
 def _check_target(guides: GuideFiles, target: str) -> LoadedGuide | BrokenGuide:
-    file = Path(target)
+    file = Path(os.path.abspath(target))  # noqa: PTH100 - without `..`, so that its tree is found
     if file.is_file():
-        folder = GuideFiles(
-            [Source("file", file.absolute().parent)], matcher=LinearMatcher(), server_version=__version__
-        )
+        tree = tree_around(file, (source.tree for source in guides.sources))
+        folder = GuideFiles([Source("file", file.parent, tree)], matcher=LinearMatcher(), server_version=__version__)
         everything: list[LoadedGuide | BrokenGuide] = [*folder.guides(), *folder.problems()]
         for item in everything:
-            if item.file == file.absolute():
+            if item.file == file:
                 return item
         raise InvalidParams(f"{target} is not a guide file", hint="guides are .json, .yaml or .yml files")
     found = guides.find(target)

@@ -129,7 +129,7 @@ def import_(
     is_piped = str(file) == "-"
     file_name = "standard input" if is_piped else typed_text(file.name)
     name, tag = (typed_text(text) if text is not None else None for text in (name, options["tag"]))
-    text = text_of(sys.stdin.buffer, file_name) if is_piped else read_text(file)
+    text = text_of(sys.stdin.buffer, file_name) if is_piped else read_text(file, place.project)
     form = options["form"] or format_of(text, "" if is_piped else str(file))
     if name is not None and not name.strip():
         raise InvalidParams("The name is empty.", hint="give --name some words, or leave it out")
@@ -350,6 +350,7 @@ def _take_guide(text: str, file_name: str, name: str | None, place: Place, *, as
     from handrail.domain.guides.definition import NAME_MAX  # noqa: PLC0415 - as above
     from handrail.outside.matching import LinearMatcher  # noqa: PLC0415 - as above
     from handrail.outside.plan_files import write_text  # noqa: PLC0415 - as above
+    from handrail.outside.written_files import foreign_tree, make_folder  # noqa: PLC0415 - as above
 
     taken = read_guide(text, Path(file_name).stem, LinearMatcher())
     called = plain_title(name or "")[:NAME_MAX]
@@ -358,7 +359,7 @@ def _take_guide(text: str, file_name: str, name: str | None, place: Place, *, as
     if target.exists():
         raise InvalidParams(f"{target} is there already", hint="remove it first, if this one is to replace it")
     if not dry_run:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent, foreign_tree(place.project, place.home))
         write_text(target, msgspec.json.format(msgspec.json.encode(guide), indent=2).decode() + "\n", replace=False)
     if as_json:
         fields = {
