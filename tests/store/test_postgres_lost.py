@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreRefused, StoreUnusable
 from handrail.store import postgres as module

@@ -17,7 +17,7 @@ from handrail.domain.exchange.plan_document import (
     origin_in,
     status_there,
 )
-from handrail.domain.recovery.standing import SUPERSEDES
+from handrail.domain.journal.deciding import SUPERSEDES
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow

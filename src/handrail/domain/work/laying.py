@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from handrail.domain.crew.claiming import holder_of
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import PlanEdit, tasks_named
+from handrail.domain.work.lease import holder_of
 from handrail.domain.work.planning import PlanTask, check_ends, check_plan, inherited_needs
 from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, TasksOpen
