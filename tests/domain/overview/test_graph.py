@@ -49,7 +49,8 @@ class Plan:
     def task(self, name: str, *needs: str, **more: Any) -> Plan:
         """Adds a task `t_<name>` that needs others."""
         self._sequence += 1
-        self._records.append(any_task(f"t_{name}", **{"name": name, "sequence": self._sequence, **more}))
+        told = {"name": name, "sequence": self._sequence, "unmet": len(needs), **more}
+        self._records.append(any_task(f"t_{name}", **told))
         self._records += [dependency("wf_1", f"t_{name}", f"t_{need}") for need in needs]
         return self
 
