@@ -18,7 +18,7 @@ _LEAST_MS = 1
 
 
 def critical_path(tasks: Sequence[Task], edges: Sequence[Edge]) -> list[int]:
-    """Indexes into `tasks`, first to last. Of equally long chains, the one with more tasks, then the first of the plan."""
+    """Indexes into `tasks`, first to last. Of equally long chains, the one with more tasks, then the first."""
     before: list[list[str]] = [[] for _ in tasks]
     for source, target in edges:
         before[target].append(tasks[source].id)
