@@ -16,8 +16,9 @@ import click.testing
 import pytest
 
 from handrail.outside.config_file import with_db, without_db
-from handrail.store.migrations import LATEST
+from handrail.store.migrations import LATEST, STEPS
 from handrail.store.opening import holds_password, shown_address
+from handrail.store.sqlite import SqliteEngine
 from handrail.surfaces.cli.main import cli
 from tests.store.server import running, schema_of_its_own
 from tests.surfaces.cli.test_store_commands import create, run, run_json, workflows
@@ -327,7 +328,7 @@ def test_upgrade_says_what_it_did_and_keeps_the_old_file(project: Path) -> None:
     file = project / ".handrail" / "handrail.db"
     assert run_json(project, "db", "upgrade")["from"] == LATEST
     assert "nothing to do" in run(project, "db", "upgrade").stdout
-    older(file, LATEST - 1)
+    older(file)
     told = run_json(project, "db", "upgrade")
     assert (told["from"], told["schema"]) == (LATEST - 1, LATEST)
     kept = Path(told["backup"])
@@ -336,12 +337,10 @@ def test_upgrade_says_what_it_did_and_keeps_the_old_file(project: Path) -> None:
         assert connection.execute("PRAGMA user_version").get == LATEST - 1
 
 
-def older(file: Path, schema: int) -> None:
-    """Takes the last step of the schema back: its tables go, and the number with them."""
-    from handrail.store.migrations import STEPS, statements
-
-    with contextlib.closing(apsw.Connection(str(file))) as connection:
-        for statement in reversed(statements(STEPS[-1].sql)):
-            _, kind, name, *_ = statement.split()
-            connection.execute(f"DROP {kind} {name}")
-        connection.execute(f"PRAGMA user_version = {schema}")
+def older(file: Path) -> None:
+    """Puts an empty store in place of this one, as a Handrail that lacks the last step made it."""
+    for path in file.parent.glob(f"{file.name}*"):
+        path.unlink()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("handrail.store.sqlite.STEPS", STEPS[:-1])
+        SqliteEngine(file, version="0.1.0").close()
