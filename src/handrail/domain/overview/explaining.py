@@ -1,7 +1,7 @@
 """Explains in one sentence why a task or a workflow is where it is, and what would move it.
 
-The cause of waiting is a task that can move (`causes.py`); tasks in between only pass the waiting on. For people and
-pages; `moving.py` decides which moves are legal.
+The cause of waiting is a task that can move (`work/causes.py`); tasks in between only pass the waiting on. For people
+and pages; `work/moving.py` decides which moves are legal.
 """
 
 from __future__ import annotations
