@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.kernel.lease import acquire
 from handrail.kernel.ledger import Actor, Change, NewEvent

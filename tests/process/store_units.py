@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
 from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel import lease as leases

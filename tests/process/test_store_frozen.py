@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.kernel import lease as leases
 from handrail.kernel.errors import StoreBusy, StoreRefused, StoreTooNew
 from handrail.kernel.ids import CountingIds

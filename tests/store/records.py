@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.domain.crew.lease import Lease
 from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.repository import Repository
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreAway, StoreRefused
 from handrail.store import postgres_outcomes as module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.store import store as module
 from handrail.store.store import HOLDER, RENEWALS
 from handrail.store.unit import Unit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import NothingToUndo, StoreBusy, StoreUnusable

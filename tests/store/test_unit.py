@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from handrail.domain.work.lease import Lease
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal
-from handrail.surfaces.calling import Client
-from tests.toolsets.planned import Desk
+from handrail.surfaces.asking import Meanwhile, Patience
+from handrail.surfaces.calling import Client, run
+from tests.surfaces.keyed import Noticing
+from tests.toolsets.planned import TESTER, Desk
 
 PERSON: dict[str, Any] = {"runtime": "custom"}
 
@@ -96,6 +101,42 @@ def test_a_waiting_call_that_nobody_wants_any_more_ends(tmp_path: Path) -> None:
     looked = iter([False, True])
     answer = desk.call_as(Client(), "message_list", cancelled=lambda: next(looked, True), agent_id=ben, wait_ms=25_000)
     assert answer["messages"] == []
+
+
+class Passing(Noticing):
+    """A ledger that has no news: the clock goes on by as long as somebody waits for some."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk._handrail.call.ledger)
+        self._desk = desk
+        self.claims: list[bool] = []
+        """Whether the first task was still held, each time nothing had happened."""
+
+    def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        self._desk.clock.advance(max(1, round(timeout_s * 1000)))
+        lease = self._desk.store.run(TESTER, lambda unit: unit.get(Lease, "task_1"))
+        self.claims.append(lease is not None and lease.holding.is_held(self._desk.clock.now_ms()))
+        return False
+
+
+def test_an_agent_that_waits_longer_than_its_lease_keeps_what_it_holds(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, heartbeat_ms=1000)
+    desk.plan({"name": "one"})
+    anna, ben = (desk.call("agent_register", name=name, **PERSON)["id"] for name in ("Anna", "Ben"))
+    desk.call("task_claim", task_id="task_1", agent_id=ben, start=True)
+    ledger = Passing(desk)
+    waits = desk._handrail.switch.find("message_list")
+    assert waits is not None
+    run(
+        waits,
+        msgspec.structs.replace(desk._handrail.call, ledger=ledger),
+        {"agent_id": ben, "wait_ms": 25_000},
+        actor=TESTER,
+        meanwhile=Meanwhile(patience=Patience(now_s=lambda: desk.clock.now_ms() / 1000)),
+    )
+    assert len(ledger.claims) >= 25, "once a heartbeat"
+    assert all(ledger.claims)
+    assert desk.call("task_claim", task_id="task_1", agent_id=anna)["success"] is False
 
 
 def test_a_refused_call_still_shows_that_its_agent_is_there(tmp_path: Path) -> None:

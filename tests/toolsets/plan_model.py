@@ -10,6 +10,16 @@ from tests.toolsets.graph_model import Doc, by_ends, same, tidy
 
 DONE = ("completed", "skipped")
 OPEN = ("pending", "failed")
+LEGAL = {
+    "pending": {"planning", "in_progress", "skipped"},
+    "planning": {"in_progress", "completed", "failed"},
+    "in_progress": {"completed", "paused", "failed"},
+    "paused": {"in_progress", "failed"},
+    "failed": {"pending", "in_progress", "skipped"},
+    "completed": set(),
+    "skipped": set(),
+}
+"""What `task_update_status` may do, written out: a model that read the table under test would agree with any table."""
 PART_OF = "part_of"
 DEFAULTS: Doc = {"description": "", "priority": 0}
 PROGRESS = ("status", "assignedAgent", "workspace", "startedAt", "finishedAt")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from handrail.domain.dry_run.steps import ASSUMED
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, member_id
-from handrail.domain.work.steps import ASSUMED
 from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed, WorkflowClosed
 from handrail.kernel.records import UnitOfWork
 from handrail.protocol.wire import encode

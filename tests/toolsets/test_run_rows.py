@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.crew.lease import Lease
 from handrail.domain.pipeline.belonging import check_task
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.state import TaskState
 from handrail.domain.pipeline.tasking import NOT_THE_RUNS, PASSED, UNREVIEWED, mirror_tasks
 from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import IllegalTransition

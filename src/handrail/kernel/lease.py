@@ -1,5 +1,5 @@
 """Leases: who holds something, until when, and under which fencing number. One mechanism for claims, locks and
-presence. Pure; `domain/crew/lease.py` stores leases.
+presence. Pure; `work/lease.py` in the domain stores leases.
 
 Expiry is checked on every read, so nothing needs a sweeper. The fence grows with every change of holder, which exposes
 a holder that was presumed lost and comes back: safety rests on the fence, never on synchronised clocks.

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from handrail.domain.registry.event_kinds import is_write
 from handrail.kernel.clock import Clock
 from handrail.kernel.errors import NothingToUndo, StoreAway, StoreBusy, StoreUnusable
 from handrail.kernel.ids import Ids
@@ -38,13 +39,8 @@ HOLDERS, HOLDER = 10_000, 200
 """How many holders' last renewals are remembered, and how long a remembered name may be: anybody may call under any
 name. When the limit is reached all are forgotten, which costs each of them one renewal."""
 UNDO = "ledger.undo"
-ROUTINE = ("op.", "message.read", "message.acknowledged")
-"""Events that only record that a call came and went, or that somebody read. Nobody who undoes a write means these."""
 LOOKED_AT = 50
 """How many of an actor's newest events are searched for the last write."""
-NEVER_BACK = ("pipeline.", "gate.", "task.claim", "task.released", "token.", "graph.lock", "graph.unlock", "tx.")
-"""Events that cannot be undone: decisions, fences and rights are not reversed behind anybody's back. A released task
-was taken from an agent that has been told so."""
 
 
 class Store:
@@ -215,13 +211,7 @@ def _last_standing(reader: Reader, actor: Actor) -> Event:
     for event in reader.last_by(actor.name, LOOKED_AT):
         if event.kind == UNDO:
             gone.add((event.stream, event.data["undone"]))
-        elif event.kind.startswith(NEVER_BACK):
-            raise NothingToUndo(
-                f"{event.kind} is not taken back: decisions, claims and rights only move forward",
-                hint="answer the gate that waits, let the task be claimed again, or make what is missing anew",
-                position=event.position,
-            )
-        elif not event.kind.startswith(ROUTINE) and (event.stream, event.seq) not in gone:
+        elif is_write(event) and (event.stream, event.seq) not in gone:
             return event
     if gone:
         raise NothingToUndo(

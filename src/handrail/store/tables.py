@@ -12,7 +12,6 @@ import msgspec
 
 from handrail.domain.board.entry import BoardEntry
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
 from handrail.domain.crew.token import Token
 from handrail.domain.gates.gate import Gate
@@ -24,6 +23,7 @@ from handrail.domain.registry.running import RunningCall
 from handrail.domain.values.records import ValueSet
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.repository import Repository
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task

@@ -1,6 +1,6 @@
 """Toolset `agent`: plan.md's agents. They register, show that they are present, claim tasks and give them back.
 
-`domain/crew/claiming.py` defines claims; the tools to find and claim tasks are in `claims.py`.
+`domain/claims/claiming.py` defines claims; the tools to find and claim tasks are in `claims.py`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.claims.claiming import give_up, take_up
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import give_up, take_up
-from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.posting import losses
 from handrail.domain.crew.presence import (
     LOOKED_AT,
@@ -28,6 +27,7 @@ from handrail.domain.crew.presence import (
     status_of,
 )
 from handrail.domain.work.finding import find_task
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, TaskNotFound
 from handrail.kernel.query import Query

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from handrail.domain.claims.claiming import check_writer, claim, give_up
+from handrail.domain.claims.offering import Offered, missing, offers, without_expired_claim
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import check_writer, claim, claim_of, give_up
 from handrail.domain.crew.identity import Writer
-from handrail.domain.crew.offering import Offered, missing, offers, without_expired_claim
 from handrail.domain.crew.posting import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.journal.keeping import LOOKING
 from handrail.domain.work.finding import find_task, find_workflow
+from handrail.domain.work.lease import claim_of
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.pausing import pause_details
 from handrail.domain.work.task import Task

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handrail.domain.crew.claiming import check_writer
-from handrail.domain.crew.offering import ready_tasks
+from handrail.domain.claims.claiming import check_writer
+from handrail.domain.claims.offering import ready_tasks
 from handrail.domain.crew.presence import claims_of
 from handrail.domain.graphs.locking import check_unlocked
 from handrail.domain.work.finding import find_task, find_workflow, listed
@@ -17,6 +17,7 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.errors import NothingOpen, SeveralOpen
 from handrail.kernel.query import Query
+from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 
 SHOWN = 10
@@ -32,6 +33,13 @@ def task_to_write(call: Call, task_id: str) -> Task:
     task = find_task(call.work, task_id)
     check_writer(call.work, task, call.writer, call.crew)
     return task
+
+
+def may_finish(unit: UnitOfWork, task: Task, status: str) -> None:
+    """Refuses to finish a task that only the run it belongs to may finish."""
+    from handrail.domain.pipeline.belonging import check_task  # noqa: PLC0415 - every start would pay
+
+    check_task(unit, task, status)
 
 
 def plan_to_change(call: Call, workflow: Workflow) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.claiming import check_writer
+from handrail.domain.claims.claiming import check_writer
 from handrail.domain.journal import keeping
 from handrail.domain.journal.keeping import Beginning, Ending
 from handrail.domain.work.checkpoint import Checkpoint
@@ -31,7 +31,7 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import task_to_write
+from handrail.toolsets.here import may_finish, task_to_write
 from handrail.toolsets.journal_shapes import (
     CompletedTask,
     CompleteTask,
@@ -149,7 +149,7 @@ def complete_task(call: Call, request: CompleteTask) -> CompletedTask:
         metadata=_without_none(msgspec.to_builtins(request.metadata)),
         checks=msgspec.to_builtins(request.checks),
     )
-    done = keeping.complete(call.work, task, call.prepared, claims)
+    done = keeping.complete(call.work, task, call.prepared, claims, may_finish)
     shown = keeping.shown_files(done.report)
     return CompletedTask(
         task_id=task.id,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from handrail.domain.crew.offering import deserted_tasks, in_order, ready_tasks
+from handrail.domain.claims.offering import deserted_tasks, in_order, ready_tasks
 from handrail.domain.fitting import within
 from handrail.domain.gates.reviews import open_reviews
 from handrail.domain.journal.plan_steps import steps_left

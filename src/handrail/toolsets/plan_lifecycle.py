@@ -10,15 +10,15 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from handrail.domain.dry_run.foreseeing import Foreseen, Step, foresee
+from handrail.domain.dry_run.steps import Meetings, Plan, steps_of_graph, steps_of_tasks, steps_of_workflow
 from handrail.domain.fitting import within
 from handrail.domain.graphs.records import SharedGraph
+from handrail.domain.overview.explaining import explain_workflow
 from handrail.domain.registry.lifecycle import State, just_recorded, lifecycle_of
-from handrail.domain.work.explaining import explain_workflow
 from handrail.domain.work.finding import find_workflow
-from handrail.domain.work.foreseeing import Foreseen, Step, foresee
 from handrail.domain.work.moving import check_open
 from handrail.domain.work.planning import MOST_SEQUENCE, PlanTask, Text
-from handrail.domain.work.steps import Meetings, Plan, steps_of_graph, steps_of_tasks, steps_of_workflow
 from handrail.domain.work.workflow import WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import (
     GraphNotFound,

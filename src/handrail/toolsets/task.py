@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.crew.lease import ended
-from handrail.domain.crew.offering import without_expired_claim
+from handrail.domain.claims.offering import without_expired_claim
 from handrail.domain.work.checkpoint import Checkpoint, next_checkpoint
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.finding import find_task
+from handrail.domain.work.lease import ended
 from handrail.domain.work.moving import check_open, move_task, workflow_of
 from handrail.domain.work.planning import Strings, Text
 from handrail.domain.work.task import Task
@@ -31,7 +31,7 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.query import Query
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import task_to_write
+from handrail.toolsets.here import may_finish, task_to_write
 from handrail.toolsets.shown import shown_checkpoint, shown_task
 from handrail.toolsets.vocabulary import TASK
 from handrail.toolsets.workflow import ABANDONED, HELD, PLANNED, STARTED, Done
@@ -124,13 +124,15 @@ def task_update_status(call: Call, request: UpdateTaskStatus) -> Done:
             "blocked is not a status to set: a task is blocked by what it depends on",
             hint="task_check_dependencies shows what it waits for; use paused to stop a running task",
         )
+    told: dict[str, Any] = {} if request.outcome_detail is None else {"outcome_detail": request.outcome_detail}
     move_task(
         call.work,
         task,
         request.status,
         outcome=request.outcome,
-        outcome_detail=request.outcome_detail,
         error=request.error,
+        may_finish=may_finish,
+        **told,
     )
     return Done(True)
 

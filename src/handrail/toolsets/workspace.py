@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from handrail.domain.crew.claiming import check_writer
+from handrail.domain.claims.claiming import check_writer
 from handrail.domain.journal.keeping import LOOKING
 from handrail.domain.work.finding import find_task, find_workflow
 from handrail.domain.work.moving import check_open, workflow_of

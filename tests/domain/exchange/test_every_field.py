@@ -11,7 +11,8 @@ import pytest
 from handrail.domain.exchange import plan_lines
 from handrail.domain.exchange.fitting import fitted
 from handrail.domain.exchange.plan_document import KEPT, Note, PlanDocument, PlannedTask, status_there
-from handrail.domain.recovery.standing import SUPERSEDES, replaced_by
+from handrail.domain.journal.deciding import SUPERSEDES, replaced_by
+from handrail.domain.pipeline.belonging import check_task
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import places_taken
 from handrail.domain.work.moving import BEGUN, move_task
@@ -317,7 +318,8 @@ def test_what_is_under_way_elsewhere_takes_nobodys_place_and_travels_as_it_was()
     assert [row.status for row in rows_of(store, Task, key)] == ["paused", "paused"]
     assert [task.status for task in take(store, key).tasks] == ["in_progress", "planning"]
     row = rows_of(store, Task, key)[0]
-    store.run(TESTER, lambda unit: move_task(unit, move_task(unit, row, "in_progress"), "completed", outcome="done"))
+    began = store.run(TESTER, lambda unit: move_task(unit, row, "in_progress"))
+    store.run(TESTER, lambda unit: move_task(unit, began, "completed", outcome="done", may_finish=check_task))
     assert (take(store, key).tasks[0].status, take(store, key).tasks[0].context) == ("completed", {})
 
 

@@ -58,6 +58,20 @@ def test_an_id_of_another_source_is_another_task(first: PlanDocument, second: Pl
     assert more(store, key, second).added == more(store, key, first).added == 0
 
 
+@pytest.mark.parametrize("source", ["", "x/a"])
+def test_the_same_id_from_another_system_is_another_task(source: str) -> None:
+    def from_system(system: str) -> PlanDocument:
+        return plan(task("a", origin=Origin(system=system, id="1", source=source)))
+
+    store = new_store()
+    key = lay(store, from_system("beads")).workflow.id
+    new = new_of(store, key, from_system("task-master"))
+    assert ([one.name for one in new.tasks], new.remarks) == (["a (1)"], [])
+    assert more(store, key, from_system("task-master")).added == 1
+    assert [one.name for one in take(store, key).tasks] == ["a", "a (1)"]
+    assert more(store, key, from_system("task-master")).added == more(store, key, from_system("beads")).added == 0
+
+
 def test_an_issue_is_the_same_alone_and_among_those_of_other_repositories() -> None:
     store = new_store()
     one = ISSUE.format(title="A", repository="x/a")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.domain.journal.deciding import Decision, decision_page
-from handrail.domain.recovery.standing import replaced_by
+from handrail.domain.journal.deciding import Decision, decision_page, replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.workflow import Workflow
+from tests.store.records import checkpoint
 
 WORKFLOW = Workflow(
     id="wf_1",
@@ -91,3 +91,16 @@ def test_a_decision_in_one_sentence_is_its_own_title() -> None:
     assert len(made.title) == 120
     assert made.title.endswith("…")
     assert made.chosen == made.note.summary
+
+
+def test_a_decision_that_a_later_one_names_is_replaced() -> None:
+    first = checkpoint("cp_1", type="decision", summary="five tries", created_at=1)
+    second = checkpoint("cp_2", type="decision", summary="ten tries", created_at=2, detail={"supersedes": "cp_1"})
+    third = checkpoint("cp_3", type="decision", summary="no limit", created_at=3, detail={"supersedes": ["ten tries"]})
+    assert set(replaced_by([third, second, first])) == {"cp_1", "cp_2"}
+
+
+def test_a_decision_replaces_neither_itself_nor_a_later_one() -> None:
+    first = checkpoint("cp_1", type="decision", created_at=1, detail={"supersedes": ["cp_1", "cp_2"]})
+    second = checkpoint("cp_2", type="decision", created_at=2)
+    assert set(replaced_by([first, second])) == set()

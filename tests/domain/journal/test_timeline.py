@@ -12,6 +12,7 @@ from handrail.domain.gates.reviews import close_review
 from handrail.domain.journal.keeping import Beginning, Claims, Ending, Intent, begin, complete, note
 from handrail.domain.journal.timeline import Moment, task_timeline, workflow_timeline
 from handrail.domain.journal.tracking import Snapshot
+from handrail.domain.pipeline.belonging import check_task
 from handrail.domain.work.moving import move_task
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
@@ -69,10 +70,10 @@ class Work:
             return []
         if action in ("complete", "fail"):
             status = "success" if action == "complete" else "failed"
-            complete(unit, task, Ending(None, None, []), Claims(status, {"summary": word}, {}, []))
+            complete(unit, task, Ending(None, None, []), Claims(status, {"summary": word}, {}, []), check_task)
             return ["ended"]
         if action == "skip the journal":
-            move_task(unit, task, "completed", outcome=word)
+            move_task(unit, task, "completed", outcome=word, may_finish=check_task)
             return ["ended"]
         if action == "close":
             return self._closed(unit, word)

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from handrail.domain.dry_run.foreseeing import foresee
+from handrail.domain.dry_run.steps import steps_of_workflow
 from handrail.domain.layout.directing import is_acyclic
 from handrail.domain.layout.layered import Layout, Node, lay_out
 from handrail.domain.overview.graph import KEPT, GraphView, Layouts
 from handrail.domain.work.dependency import dependency
-from handrail.domain.work.foreseeing import foresee
-from handrail.domain.work.steps import steps_of_workflow
 from handrail.domain.work.tally import empty_tally
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
@@ -49,7 +49,8 @@ class Plan:
     def task(self, name: str, *needs: str, **more: Any) -> Plan:
         """Adds a task `t_<name>` that needs others."""
         self._sequence += 1
-        self._records.append(any_task(f"t_{name}", **{"name": name, "sequence": self._sequence, **more}))
+        told = {"name": name, "sequence": self._sequence, "unmet": len(needs), **more}
+        self._records.append(any_task(f"t_{name}", **told))
         self._records += [dependency("wf_1", f"t_{name}", f"t_{need}") for need in needs]
         return self
 
@@ -295,17 +296,28 @@ def test_what_is_left_is_estimated_at_the_pace_of_what_is_done() -> None:
     assert plan.view().critical == ["t_c", "t_d", "t_e"]
 
 
-def test_the_page_and_a_dry_run_name_the_same_chain() -> None:
-    plan = Plan().task("hard", estimated_complexity="high").task("one", estimated_complexity="medium")
-    plan.task("two", "one", estimated_complexity="medium").task("three", "two", estimated_complexity="low").laid()
+def dry_run(plan: Plan) -> list[str]:
+    """The critical path that a dry run names."""
     put(plan.store, workflow("wf_1"))
 
-    def dry_run(unit: UnitOfWork) -> list[str]:
+    def work(unit: UnitOfWork) -> list[str]:
         found = unit.get(Workflow, "wf_1")
         assert found is not None
         return [step.id for step in foresee(steps_of_workflow(unit, found, retry_failed=False).steps, 2).path]
 
-    assert plan.view().critical == plan.store.run(ANNA, dry_run) == ["t_hard"]
+    return plan.store.run(ANNA, work)
+
+
+def test_the_page_and_a_dry_run_name_the_same_chain() -> None:
+    plan = Plan().task("hard", estimated_complexity="high").task("one", estimated_complexity="medium")
+    plan.task("two", "one", estimated_complexity="medium").task("three", "two", estimated_complexity="low").laid()
+    assert plan.view().critical == dry_run(plan) == ["t_hard"]
+
+
+def test_of_equally_long_chains_both_name_the_one_with_more_tasks() -> None:
+    plan = Plan().task("medium", estimated_complexity="medium").task("x", estimated_complexity="low")
+    plan.task("y", "x", estimated_complexity="low").task("z", "y", estimated_complexity="low").laid()
+    assert plan.view().critical == dry_run(plan) == ["t_x", "t_y", "t_z"]
 
 
 def test_what_was_skipped_takes_no_time_and_a_whole_counts_without_its_parts() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.domain.overview.explaining import explain_task
 from handrail.domain.overview.home import SHOWN, home
 from handrail.domain.overview.inspector import task_document
 from handrail.domain.overview.rows import TaskRow, WorkflowRow, last_part
@@ -14,7 +15,6 @@ from handrail.domain.overview.standing import STANDINGS, Driven, Seen, standing_
 from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
 from handrail.domain.pipeline.holding import HELD_MS
 from handrail.domain.work.causes import SILENT_MS
-from handrail.domain.work.explaining import explain_task
 from handrail.domain.work.finding import find_task, find_workflow
 from handrail.kernel.errors import RunNotFound
 from tests.domain.overview.looking import asked_to_review, counted, look

@@ -1,4 +1,4 @@
-"""What stands: decisions in force, steps done, the next move."""
+"""What stands: steps done, the next move."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.recovery.standing import Standing, next_move, replaced_by, steps_of
+from handrail.domain.recovery.standing import Standing, next_move, steps_of
 from handrail.domain.work.task import Task
 from tests.store.records import checkpoint, task, workflow
 
@@ -21,19 +21,6 @@ TOOLS = {
 
 def mark(sequence: int, step: Any, type: str = "progress") -> Any:  # noqa: A002 - its own name
     return checkpoint(f"cp_{sequence}", sequence=sequence, type=type, detail={"step": step})
-
-
-def test_a_decision_that_a_later_one_names_is_replaced() -> None:
-    first = checkpoint("cp_1", type="decision", summary="five tries", created_at=1)
-    second = checkpoint("cp_2", type="decision", summary="ten tries", created_at=2, detail={"supersedes": "cp_1"})
-    third = checkpoint("cp_3", type="decision", summary="no limit", created_at=3, detail={"supersedes": ["ten tries"]})
-    assert set(replaced_by([third, second, first])) == {"cp_1", "cp_2"}
-
-
-def test_a_decision_replaces_neither_itself_nor_a_later_one() -> None:
-    first = checkpoint("cp_1", type="decision", created_at=1, detail={"supersedes": ["cp_1", "cp_2"]})
-    second = checkpoint("cp_2", type="decision", created_at=2)
-    assert set(replaced_by([first, second])) == set()
 
 
 def test_the_next_step_is_the_first_that_is_not_marked() -> None:

@@ -9,14 +9,8 @@ import msgspec
 import pytest
 
 from handrail.domain.graphs.past import history, version_step
-from handrail.domain.registry.graphs import (
-    at_version,
-    changes_graph,
-    latest,
-    snapshot_of,
-    version_of_tx,
-    versions_of,
-)
+from handrail.domain.graphs.plan_graph import versions_of
+from handrail.domain.registry.graphs import at_version, changes_graph, latest, snapshot_of, version_of_tx
 from handrail.domain.work.dependency import dependency
 from handrail.domain.work.tally import Tally, empty_tally
 from handrail.domain.work.task import Task

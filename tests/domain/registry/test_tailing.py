@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.registry import tailing
-from handrail.domain.registry.envelopes import KINDS, ROUTINE, category_of, level_of, task_of
+from handrail.domain.registry.envelopes import ROUTINE, category_of, level_of, task_of
+from handrail.domain.registry.event_kinds import KINDS
 from handrail.domain.registry.tailing import (
     Bus,
     OneStream,

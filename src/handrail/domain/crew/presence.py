@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import CrewRules
-from handrail.domain.crew.lease import Lease, free_lease
+from handrail.domain.work.lease import Lease, free_lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import AgentNotFound, NotAllowed

@@ -43,8 +43,6 @@ _NAME_CUT = "the name of the whole, kept in its description"
 _BEFORE_WORK = ("planning", "ready")
 _UNTOUCHED = ("pending", "skipped")
 """Task states a workflow may contain while no work has begun."""
-_DRAWN = ("name", "description", "sequence", "priority", "parent", "depends_on", "parallel_group")
-_LISTED = ("estimated_complexity", "files_likely_affected", "requires", "acceptance")
 
 
 class _WholePlan(msgspec.Struct):
@@ -251,9 +249,8 @@ def _storable(text: str) -> str:
 def _check(task: PlannedTask) -> None:
     """Raises InvalidPlan if a plan could not contain this task."""
     shown = plain_title(task.name)[:NAME_MAX]
-    values = {name: getattr(task, name) for name in (*_DRAWN, *_LISTED)}
     try:
-        msgspec.convert(values, PlanTask)
+        msgspec.convert({name: getattr(task, name) for name in PlanTask.__struct_fields__}, PlanTask)
     except msgspec.ValidationError as problem:
         raise _invalid_task(shown, f"{problem}", "fix it in the file") from None
     checks: tuple[tuple[Callable[[], bool], str, str], ...] = (

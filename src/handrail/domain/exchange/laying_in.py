@@ -30,7 +30,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.laying import lay_checked
 from handrail.domain.work.moving import check_open
-from handrail.domain.work.planning import MOST_SEQUENCE, MOST_TASKS, PlanTask
+from handrail.domain.work.planning import MOST_SEQUENCE, MOST_TASKS, PlanTask, entry_fields
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import InvalidPlan
@@ -295,20 +295,7 @@ def _lay(
 
 
 def _draft(task: PlannedTask) -> PlanTask:
-    complexity: Any = task.estimated_complexity
-    return PlanTask(
-        name=task.name,
-        description=task.description,
-        sequence=task.sequence,
-        parallel_group=task.parallel_group,
-        depends_on=task.depends_on,
-        estimated_complexity=complexity,
-        files_likely_affected=task.files_likely_affected,
-        priority=task.priority,
-        requires=task.requires,
-        acceptance=task.acceptance,
-        parent=task.parent,
-    )
+    return PlanTask(**entry_fields(task, parent=task.parent))
 
 
 def _fields_beside_plan(task: PlannedTask, now: int) -> dict[str, Any]:

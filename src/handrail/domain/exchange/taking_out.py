@@ -17,8 +17,9 @@ from handrail.domain.exchange.plan_document import (
     origin_in,
     status_there,
 )
-from handrail.domain.recovery.standing import SUPERSEDES
+from handrail.domain.journal.deciding import SUPERSEDES
 from handrail.domain.work.checkpoint import Checkpoint
+from handrail.domain.work.planning import entry_fields
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query, where
@@ -97,18 +98,9 @@ def _planned(task: Task, parent: str | None, notes: list[Note], known: set[str])
     status = status_there(task.status, task.context)
     assumed = attempts_assumed(status, task.started_at)
     return PlannedTask(
-        name=task.name,
-        description=task.description,
-        status=status,
-        sequence=task.sequence,
-        priority=task.priority,
+        **entry_fields(task, depends_on=[name for name in task.depends_on if name in known]),
         parent=parent,
-        depends_on=[name for name in task.depends_on if name in known],
-        parallel_group=task.parallel_group,
-        estimated_complexity=task.estimated_complexity,
-        files_likely_affected=list(task.files_likely_affected),
-        requires=list(task.requires),
-        acceptance=list(task.acceptance),
+        status=status,
         plan=task.plan,
         context=context_beside(task.context, origin),
         outcome=task.outcome,

@@ -12,10 +12,17 @@ from typing import Any, NamedTuple
 from handrail.domain.graphs.free_graph import made_at, stored, write_change, write_new
 from handrail.domain.graphs.graph import Graph, check_sound
 from handrail.domain.graphs.invariants import broken_rules, check_invariants
-from handrail.domain.graphs.plan_graph import Plan, graph_of, plan_graph_at, plan_of, without_progress
+from handrail.domain.graphs.plan_graph import (
+    Plan,
+    graph_of,
+    latest_version,
+    plan_graph_at,
+    plan_of,
+    versions_of,
+    without_progress,
+)
 from handrail.domain.graphs.records import SharedGraph, graph_stream
 from handrail.domain.graphs.replanning import Asked, Laid, lay_graph
-from handrail.domain.registry.graphs import latest_version, versions_of
 from handrail.domain.work.moving import check_open
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import ClaimHeld, GraphInvalid, GraphNotFound, Refusal

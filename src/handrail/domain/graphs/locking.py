@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from handrail.domain.crew.lease import Lease, free_lease
+from handrail.domain.work.lease import Lease, free_lease
 from handrail.kernel.errors import GraphNotFound, LockHeld
 from handrail.kernel.lease import acquire
 from handrail.kernel.records import UnitOfWork

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.graphs.graph import LONGEST_TEXT, PART_OF, Edge, Graph, Node, Scalar, edge_id
-from handrail.domain.graphs.past import Past, made_by
+from handrail.domain.graphs.past import Past, history, made_by
 from handrail.domain.work.dependency import Dependency, dependencies_of
+from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task, shown_status
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import where
+from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
 
 WRITABLE = {
@@ -193,3 +194,32 @@ def _node(task: Row, *, blank: bool = False) -> Node:
     if len(str(attributes.get("description", ""))) > LONGEST_TEXT:  # a graph does not hold it; left out, it stays
         del attributes["description"]
     return Node(label=task["name"], attributes=attributes)
+
+
+# -- its versions -----------------------------------------------------------------------------------------------------
+
+
+def latest_version(unit: UnitOfWork, workflow_id: str) -> tuple[int, int]:
+    """The number of a graph's newest version, and when it was committed; 0 where that is not known. A plan from before
+    versions were counted is the first."""
+    tally = unit.get(Tally, workflow_id)
+    if tally is not None and tally.version:
+        return tally.version, tally.laid_at
+    return len(unit.select(Task, Query((("workflow_id", workflow_id),), limit=1))), 0
+
+
+def versions_of(unit: UnitOfWork, workflow_id: str) -> range:
+    """The versions that can be read. The first of a plan from before versions were counted cannot."""
+    tally = unit.get(Tally, workflow_id)
+    if tally is None or not tally.laid_at:
+        return range(1, 1)
+    first = 1 if tally.version == 1 or _was_always_counted(unit, workflow_id) else 2
+    return range(first, tally.version + 1)
+
+
+def _was_always_counted(unit: UnitOfWork, workflow_id: str) -> bool:
+    for event in history(unit, workflow_id, size=2):  # a plan is among the first things that happen to a workflow
+        for change in event.changes:
+            if change.table == "tally":
+                return "version" in (change.after or {})
+    return False

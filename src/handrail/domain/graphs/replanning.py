@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from handrail.domain.crew.claiming import holder_of
 from handrail.domain.graphs.graph import Graph
 from handrail.domain.graphs.plan_graph import Plan, drawn
 from handrail.domain.graphs.plan_rules import (
@@ -25,6 +24,7 @@ from handrail.domain.graphs.plan_rules import (
 )
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.laying import drop, new_task
+from handrail.domain.work.lease import holder_of
 from handrail.domain.work.planning import PlanTask
 from handrail.domain.work.task import REPLACEABLE, Task
 from handrail.kernel.errors import ClaimHeld

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handrail.domain.journal.markdown import code, day, inline, quoted
-from handrail.domain.recovery.standing import replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
@@ -19,6 +18,8 @@ from handrail.kernel.shortening import on_one_line, shortened
 
 TITLE = 120
 """The most characters of a title; a question may be a page long."""
+SUPERSEDES = "supersedes"
+"""The member of a decision's detail that names the decisions it replaces, by id or by summary."""
 
 
 class Decision(NamedTuple):
@@ -77,6 +78,19 @@ def decisions_in(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Decisi
         )
         for note in notes
     ]
+
+
+def replaced_by(notes: Iterable[Checkpoint]) -> dict[str, Checkpoint]:
+    """Maps each replaced decision to the latest one that replaces it, by id or, within one workflow, by summary."""
+    found: dict[str, Checkpoint] = {}
+    seen: dict[tuple[str, str], list[Checkpoint]] = {}
+    for later in sorted(notes, key=lambda note: (note.created_at, note.id)):
+        for name in map(str, later.listed(SUPERSEDES)):
+            for earlier in (*seen.get(("", name), ()), *seen.get((later.workflow_id, name), ())):
+                found[earlier.id] = later
+        seen.setdefault(("", later.id), []).append(later)
+        seen.setdefault((later.workflow_id, later.summary), []).append(later)
+    return found
 
 
 def superseded_in(unit: UnitOfWork, workflow_ids: Iterable[str]) -> dict[str, Checkpoint]:

@@ -20,7 +20,7 @@ from handrail.domain.journal.tracking import OtherTask, Snapshot, Tracker
 from handrail.domain.work.checkpoint import Checkpoint, next_checkpoint
 from handrail.domain.work.editing import PlanEdit, tally_of, tasks_named
 from handrail.domain.work.laying import lay_plan
-from handrail.domain.work.moving import blocked, check_open, check_parts, move_task
+from handrail.domain.work.moving import MayFinish, blocked, check_open, check_parts, move_task
 from handrail.domain.work.planning import PlanTask
 from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
@@ -350,7 +350,7 @@ def changed_so_far(tracker: Tracker, entry: JournalEntry) -> list[str]:
         tracker.forget(now)
 
 
-def complete(unit: UnitOfWork, task: Task, ending: Ending, claims: Claims) -> Completed:
+def complete(unit: UnitOfWork, task: Task, ending: Ending, claims: Claims, may_finish: MayFinish) -> Completed:
     """Records the task's final state and its report."""
     status = ends_as(claims.status)
     standing = check_ending(unit, task, status)
@@ -382,6 +382,7 @@ def complete(unit: UnitOfWork, task: Task, ending: Ending, claims: Claims) -> Co
         outcome_detail=detail,
         error=summary if failed else None,
         beside=beside,
+        may_finish=may_finish,
         checkpoints=checkpoint.sequence,
     )
     began = entry.started_at if entry is not None else task.started_at or now

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.domain.dry_run.foreseeing import Step, in_order
 from handrail.domain.pipeline.learning import PastRun, similar_runs, terms
-from handrail.domain.work.foreseeing import Step, in_order
 from handrail.domain.work.planning import find_cycle
 
 COMMON = 5

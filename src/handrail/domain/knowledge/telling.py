@@ -7,36 +7,13 @@ from collections.abc import Callable
 
 from handrail.domain.knowledge.tracing import LAYING, Trace
 from handrail.domain.registry.envelopes import line_of
+from handrail.domain.registry.event_kinds import KINDS
 from handrail.kernel.ledger import Event
 from handrail.kernel.shortening import on_one_line, shortened
 
 SENTENCE = 200
 QUOTED = 90
 NAME = 60
-_VERBS = {
-    "task.pending": "was set back",
-    "task.planning": "was planned",
-    "task.in_progress": "was begun",
-    "task.paused": "was paused",
-    "task.completed": "was completed",
-    "task.failed": "was reported failed",
-    "task.skipped": "was skipped",
-    "task.planned": "was planned",
-    "task.replanned": "was planned anew",
-    "task.removed": "was taken out of the plan",
-    "task.claimed": "was claimed",
-    "task.released": "was given back",
-    "workflow.created": "The workflow was created",
-    "workflow.imported": "The plan was imported",
-    "workflow.planned": "The plan was laid",
-    "workflow.extended": "Tasks were added to the plan",
-    "workflow.replanned": "The plan was changed",
-    "workflow.in_progress": "The workflow went on",
-    "workflow.paused": "The workflow was paused",
-    "workflow.completed": "The workflow was completed",
-    "workflow.failed": "The workflow was reported failed",
-    "workflow.abandoned": "The workflow was given up",
-}
 
 Named = Callable[[str], str]
 """Gives the name of the task with an id."""
@@ -44,11 +21,12 @@ Named = Callable[[str], str]
 
 def sentence_of(event: Event, task_id: str | None, named: Named) -> str:
     """What happened, who did it, and what they said about it."""
-    verb = _VERBS.get(event.kind)
-    if verb is not None and event.kind.startswith("task."):
-        said = f'"{_cut(named(task_id or ""), NAME)}" {verb}'
-    elif verb is not None:
-        said = verb
+    kind = KINDS.get(event.kind)
+    passive = kind.passive if kind is not None else ""
+    if passive and event.kind.startswith("task."):
+        said = f'"{_cut(named(task_id or ""), NAME)}" {passive}'
+    elif passive:
+        said = passive
     elif event.kind == "checkpoint.added":
         row = next(event.rows("checkpoint"), {})
         about = f' on "{_cut(named(task_id), NAME)}"' if task_id else ""

@@ -1,45 +1,36 @@
 """The critical path of a plan: the chain of tasks that takes longest, and so sets the least time the plan takes.
 
-A finished task counts with the time it took, any other with the same estimate that a dry run uses (`work/steps.py`), so
-that the page and `plan_dry_run` name the same chain. Pure.
+The chain is found as a dry run finds it (`dry_run/foreseeing.py`), but over the whole plan: a finished task counts with
+the time it took, any other with the dry run's estimate. So the page and `plan_dry_run` name the same chain. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handrail.domain.layout.directing import Edge, in_order
-from handrail.domain.work.steps import Pace, pace_of
+from handrail.domain.dry_run.foreseeing import Step, longest_path
+from handrail.domain.dry_run.steps import Pace, pace_of
+from handrail.domain.layout.directing import Edge
 from handrail.domain.work.task import Task
 
-_LEAST_MS = 1.0
+_LEAST_MS = 1
 """Every task takes some time, so that a chain never skips a task between two of its members."""
 
 
 def critical_path(tasks: Sequence[Task], edges: Sequence[Edge]) -> list[int]:
-    """Indexes into `tasks`, first to last. Of equally long chains, the one that comes first in the plan."""
-    times = durations(tasks)
-    before: list[list[int]] = [[] for _ in tasks]
+    """Indexes into `tasks`, first to last. Of equally long chains, the one with more tasks, then the first."""
+    before: list[list[str]] = [[] for _ in tasks]
     for source, target in edges:
-        before[target].append(source)
-    total = [0.0] * len(tasks)
-    came_from: list[int | None] = [None] * len(tasks)
-    done = [False] * len(tasks)
-    for place in in_order(len(tasks), edges):
-        known = [other for other in before[place] if done[other]]  # all of them, unless there is a cycle
-        longest = max(known, key=lambda other: (total[other], -other), default=None)
-        came_from[place] = longest
-        total[place] = times[place] + (total[longest] if longest is not None else 0.0)
-        done[place] = True
-    path: list[int] = []
-    at: int | None = max(range(len(tasks)), key=lambda place: (total[place], -place), default=None)
-    while at is not None:
-        path.append(at)
-        at = came_from[at]
-    return path[::-1]
+        before[target].append(tasks[source].id)
+    steps = [
+        Step(task.id, task.name, tuple(needs), work_ms)
+        for task, needs, work_ms in zip(tasks, before, durations(tasks), strict=True)
+    ]
+    place = {task.id: number for number, task in enumerate(tasks)}
+    return [place[step.id] for step in longest_path(steps)]
 
 
-def durations(tasks: Sequence[Task]) -> list[float]:
+def durations(tasks: Sequence[Task]) -> list[int]:
     """How long each task took or will probably take, in milliseconds."""
     parts_ended: dict[str, int] = {}
     for task in tasks:
@@ -52,13 +43,13 @@ def durations(tasks: Sequence[Task]) -> list[float]:
     ]
 
 
-def _expected_ms(task: Task, pace: Pace) -> float:
+def _expected_ms(task: Task, pace: Pace) -> int:
     """How long an unfinished task will probably take. One with open parts is done when they are."""
-    return _LEAST_MS if task.open_children else float(pace.of(task.estimated_complexity))
+    return _LEAST_MS if task.open_children else pace.of(task.estimated_complexity)
 
 
-def _worked_ms(task: Task, parts_ended: int) -> float:
+def _worked_ms(task: Task, parts_ended: int) -> int:
     """How long a finished task took; if it had parts, only its own share after they ended."""
     if task.status != "completed" or task.started_at is None or task.finished_at is None:
         return _LEAST_MS
-    return max(_LEAST_MS, float(task.finished_at - max(task.started_at, parts_ended)))
+    return max(_LEAST_MS, task.finished_at - max(task.started_at, parts_ended))

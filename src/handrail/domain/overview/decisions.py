@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.journal.deciding import Decision
+from handrail.domain.journal.deciding import Decision, replaced_by
 from handrail.domain.overview.rows import agent_names
-from handrail.domain.recovery.standing import replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow

@@ -11,6 +11,7 @@ from handrail.domain.gates.gate import Gate
 from handrail.domain.overview.messages import people
 from handrail.domain.overview.rows import task_names
 from handrail.domain.registry.envelopes import RUN, task_of
+from handrail.domain.registry.event_kinds import KINDS
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Change, Event
 from handrail.kernel.records import UnitOfWork, found_by
@@ -18,93 +19,6 @@ from handrail.kernel.shortening import on_one_line, shortened
 
 QUOTED = 120
 """The most characters quoted from somebody."""
-_VERBS = {
-    "agent.registered": "joined",
-    "agent.returned": "came back",
-    "agent.updated": "updated its details",
-    "agent.left": "left",
-    "agent.unproven": "was used without its secret",
-    "task.pending": "reopened",
-    "task.planning": "started planning",
-    "task.in_progress": "started",
-    "task.paused": "paused",
-    "task.completed": "completed",
-    "task.failed": "failed at",
-    "task.skipped": "skipped",
-    "task.planned": "planned",
-    "task.replanned": "replanned",
-    "task.removed": "removed",
-    "task.placed": "gave a workspace to",
-    "task.claimed": "claimed",
-    "task.claim_resumed": "resumed the claim on",
-    "task.claim_ended": "ended the claim on",
-    "task.released": "released",
-    "workflow.created": "created",
-    "workflow.imported": "imported",
-    "workflow.planned": "planned",
-    "workflow.replanned": "replanned",
-    "workflow.extended": "added tasks to",
-    "workflow.parallelism": "set how many tasks run at once in",
-    "workflow.planning": "started planning",
-    "workflow.ready": "made ready",
-    "workflow.in_progress": "started",
-    "workflow.paused": "paused",
-    "workflow.completed": "completed",
-    "workflow.failed": "marked as failed",
-    "workflow.abandoned": "abandoned",
-    "pipeline.begun": "started the run",
-    "pipeline.moved": "advanced",
-    "pipeline.paused": "paused the run",
-    "pipeline.imported": "imported the run",
-    "gate.opened": "asked in",
-    "gate.answered": "answered in",
-    "gate.withdrawn": "withdrew a question in",
-    "review.closed": "closed a review in",
-    "checkpoint.added": "wrote a note on",
-    "message.sent": "wrote to",
-    "message.read": "read a message",
-    "message.acknowledged": "acknowledged a message",
-    "message.archived": "archived a message",
-    "bb.set": "set on the board",
-    "bb.deleted": "removed from the board",
-    "bb.expired": "expired on the board",
-    "workspace.created": "created a workspace",
-    "workspace.merged": "merged a workspace",
-    "workspace.abandoned": "abandoned a workspace",
-    "workspace.active": "reactivated a workspace",
-    "paths.reserved": "reserved paths",
-    "paths.renewed": "renewed a reservation",
-    "paths.released": "released paths",
-    "op.started": "started a call",
-    "op.done": "finished a call",
-    "op.cancel_requested": "asked for a call to be cancelled",
-    "op.cancelled": "cancelled a call",
-    "token.created": "created a token",
-    "token.revoked": "revoked a token",
-    "repository.registered": "registered the repository",
-    "repository.renamed": "renamed the repository",
-    "template.created": "created the template",
-    "graph.created": "created the graph",
-    "graph.committed": "changed the graph",
-    "graph.locked": "locked the graph",
-    "graph.unlocked": "unlocked the graph",
-    "tx.begun": "started a transaction",
-    "tx.applied": "tried a change",
-    "tx.committed": "committed a transaction",
-    "tx.rolled_back": "rolled a transaction back",
-    "values.set": "set values",
-    "facts.inserted": "recorded facts",
-}
-
-
-_OF_ANOTHER = {
-    "agent.registered": "registered",
-    "agent.returned": "registered again",
-    "agent.updated": "updated the details of",
-    "agent.left": "signed off",
-    "agent.unproven": "acted without its secret as",
-}
-"""The wording for when it was not the agent itself that did it."""
 _OWN_NAME = ("agent.", "repository.", "template.", "graph.", "ledger.")
 """Kinds of events about something with a name of its own that is neither a task nor a workflow."""
 
@@ -195,10 +109,11 @@ def _asked(event: Event, gates: Mapping[str, Gate]) -> str:
 
 
 def _verb(event: Event) -> str:
-    if event.kind in _OF_ANOTHER and event.actor != event.stream:
-        return _OF_ANOTHER[event.kind]
+    kind = KINDS.get(event.kind)
+    if kind is not None and kind.of_another and event.actor != event.stream:
+        return kind.of_another
     thing, _, word = event.kind.partition(".")
-    return _VERBS.get(event.kind) or f"{thing}: {word.replace('_', ' ')}"
+    return (kind.verb if kind is not None else "") or f"{thing}: {word.replace('_', ' ')}"
 
 
 def _recipients(event: Event) -> list[str]:

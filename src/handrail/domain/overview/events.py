@@ -15,7 +15,8 @@ from msgspec import UNSET, UnsetType
 
 from handrail.domain.overview.deeds import told
 from handrail.domain.overview.rows import agent_names
-from handrail.domain.registry.envelopes import ABOUT_TASKS, KINDS, bounded, category_of, level_of, task_of
+from handrail.domain.registry.envelopes import ABOUT_TASKS, bounded, category_of, level_of, task_of
+from handrail.domain.registry.event_kinds import KINDS
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.ledger import EVERYTHING, Change, Event, Only

@@ -8,20 +8,20 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.message import Message
 from handrail.domain.gates.gate import Gate
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.journal.file_changes import moves_once, totals
 from handrail.domain.overview.attempts import Attempt, attempts_in
 from handrail.domain.overview.decisions import DecisionRow, task_decisions
+from handrail.domain.overview.explaining import explain_task
 from handrail.domain.overview.gates import GateRow, gate_rows
 from handrail.domain.overview.messages import MessageRow, message_rows, people
 from handrail.domain.overview.rows import TaskRow, cut, task_rows
 from handrail.domain.work.causes import status_or_ready
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.explaining import explain_task
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.workspaces.workspace import Workspace

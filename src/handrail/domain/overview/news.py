@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from handrail.domain.crew.lease import Lease
 from handrail.domain.gates.gate import Gate
 from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.overview.rows import TaskRow, WorkflowRow, task_rows, workflow_rows
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.envelopes import AGENT, RUN
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Change, Event

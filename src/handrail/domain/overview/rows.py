@@ -13,10 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.lease import Lease
 from handrail.domain.crew.presence import is_present
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.overview.explaining import explain_workflow
 from handrail.domain.overview.standing import Driven, Seen, standing_of
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.holding import HELD_MS
@@ -24,7 +24,7 @@ from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.standing import Standing, said_of, standing
 from handrail.domain.work.causes import SILENT_MS, startable, status_or_ready
 from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.explaining import explain_workflow
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.tally import Tally, empty_tally
 from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.workflow import CLOSED, Workflow

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.lease import Lease
 from handrail.domain.gates.gate import GATE_MACHINE, Gate, gates_of
 from handrail.domain.overview.folding import Attempts, Stretch
 from handrail.domain.overview.pipeline import phase_asked_at, phase_spans
@@ -20,6 +19,7 @@ from handrail.domain.overview.rows import agent_names
 from handrail.domain.pipeline.flow import BY_TASK, Flow
 from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.ledger import Only

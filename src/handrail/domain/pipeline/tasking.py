@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from handrail.domain.crew.lease import ended
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.state import RunState, TaskState
 from handrail.domain.work.editing import PlanEdit
 from handrail.domain.work.laying import lay_plan, replace_plan
+from handrail.domain.work.lease import ended
 from handrail.domain.work.planning import PlanTask
 from handrail.domain.work.task import FINISHED, UNFINISHED, Task
 from handrail.kernel.query import Query

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from handrail.domain.journal.deciding import replaced_by
 from handrail.domain.journal.plan_steps import PlanStep, steps_left
 from handrail.domain.recovery.asking import ALL_CHECKPOINTS, Include
-from handrail.domain.recovery.standing import replaced_by
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import tally_of

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from handrail.domain.journal.deciding import SUPERSEDES
 from handrail.domain.journal.plan_steps import PlanStep, plan_steps
 from handrail.domain.recovery.asking import Include
 from handrail.domain.recovery.cutting import compact, cut, first_of, json_weight, line
 from handrail.domain.recovery.gist import gist
 from handrail.domain.recovery.material import SOLVING, Issue, Material
 from handrail.domain.recovery.packing import Piece, Place, Rank, Step
-from handrail.domain.recovery.standing import STEP, SUPERSEDES, Standing, Steps, next_move, steps_of
+from handrail.domain.recovery.standing import STEP, Standing, Steps, next_move, steps_of
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 

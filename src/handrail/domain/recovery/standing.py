@@ -1,9 +1,9 @@
-"""Where a workflow stands: which decisions hold, how far a task's plan is, what the next legal move is. Pure."""
+"""Where a workflow stands: how far a task's plan is, what the next legal move is. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from handrail.domain.recovery.cutting import line
 from handrail.domain.work.checkpoint import Checkpoint
@@ -12,21 +12,6 @@ from handrail.domain.work.workflow import CLOSED, Workflow
 
 STEP = "step"
 """The member of a checkpoint's detail that says which steps of the plan it completes, counted from 1."""
-SUPERSEDES = "supersedes"
-"""The member of a decision's detail that names the decisions it replaces, by id or by summary."""
-
-
-def replaced_by(notes: Iterable[Checkpoint]) -> dict[str, Checkpoint]:
-    """Maps each replaced decision to the latest one that replaces it, by id or, within one workflow, by summary."""
-    found: dict[str, Checkpoint] = {}
-    seen: dict[tuple[str, str], list[Checkpoint]] = {}
-    for later in sorted(notes, key=lambda note: (note.created_at, note.id)):
-        for name in map(str, _listed(later.detail.get(SUPERSEDES))):
-            for earlier in (*seen.get(("", name), ()), *seen.get((later.workflow_id, name), ())):
-                found[earlier.id] = later
-        seen.setdefault(("", later.id), []).append(later)
-        seen.setdefault((later.workflow_id, later.summary), []).append(later)
-    return found
 
 
 class Steps(NamedTuple):
@@ -47,7 +32,7 @@ def steps_of(task: Task, checkpoints: Sequence[Checkpoint]) -> Steps:
         number
         for checkpoint in checkpoints
         if checkpoint.sequence > since and checkpoint.type in ("progress", "recovery", "complete")
-        for number in _listed(checkpoint.detail.get(STEP))
+        for number in checkpoint.listed(STEP)
     ]
     done = frozenset(number for number in marks if type(number) is int and 1 <= number <= len(texts))
     oldest_seen = min((cp.sequence for cp in checkpoints), default=1)
@@ -117,9 +102,3 @@ def _in_progress(at: Standing, using: Callable[..., str]) -> str:
         files = "1 file is" if at.changed == 1 else f"{at.changed} files are"
         return f"Go on: {files} changed so far (changed_files)."
     return f"Begin, and record progress{using('checkpoint_add', 'log_milestone')}."
-
-
-def _listed(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.offering import unclaimed_tasks
+from handrail.domain.claims.offering import unclaimed_tasks
 from handrail.domain.journal.plan_steps import steps_left
 from handrail.domain.recovery.cutting import line
 from handrail.domain.recovery.gist import gist

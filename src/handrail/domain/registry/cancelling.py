@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.crew.claiming import claim_of, give_up
+from handrail.domain.claims.claiming import give_up
 from handrail.domain.crew.posting import post_released
 from handrail.domain.registry.addresses import parse
 from handrail.domain.registry.running import RunningCall, call_stream
+from handrail.domain.work.lease import claim_of
 from handrail.domain.work.task import UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import Cancelled, InvalidParams, ResourceNotFound

@@ -1,8 +1,8 @@
 """A ledger event as a subscriber sees it: its category, how much it matters, which task and which agent it is about,
 and one line to read. Pure functions of one event.
 
-Categories follow from the prefix of an event's kind, so that a store can filter by them. `KINDS` lists every kind there
-is; a test compares it with what the code records.
+Categories follow from the prefix of an event's kind, so that a store can filter by them. `event_kinds.py` lists every
+kind there is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from handrail.domain.board.board import SAME
 from handrail.domain.graphs.records import STREAM
+from handrail.domain.registry.event_kinds import EVENT_KINDS, KINDS
 from handrail.domain.registry.running import call_stream
 from handrail.kernel.ledger import Change, Event
 from handrail.kernel.shortening import on_one_line, shortened
@@ -42,95 +43,7 @@ would be woken by its own calls."""
 ABOUT_TASKS = ("checkpoint.", "gate.", "message.", "op.", "paths.", "review.", "task.")
 """Prefixes of the kinds that can be about a task."""
 
-KINDS: dict[str, str] = {
-    "agent.registered": "info",
-    "agent.returned": "info",
-    "agent.updated": "info",
-    "agent.left": "info",
-    "agent.unproven": "warn",
-    "message.sent": "info",
-    "message.read": "info",
-    "message.acknowledged": "info",
-    "message.archived": "info",
-    "task.pending": "info",
-    "task.planning": "info",
-    "task.in_progress": "info",
-    "task.paused": "info",
-    "task.completed": "info",
-    "task.failed": "error",
-    "task.skipped": "info",
-    "task.planned": "info",
-    "task.replanned": "info",
-    "task.removed": "info",
-    "task.placed": "info",
-    "task.claimed": "info",
-    "task.claim_resumed": "info",
-    "task.claim_ended": "info",
-    "task.released": "info",
-    "workflow.created": "info",
-    "workflow.imported": "info",
-    "workflow.planning": "info",
-    "workflow.ready": "info",
-    "workflow.in_progress": "info",
-    "workflow.paused": "info",
-    "workflow.completed": "info",
-    "workflow.failed": "error",
-    "workflow.abandoned": "warn",
-    "workflow.planned": "info",
-    "workflow.replanned": "info",
-    "workflow.extended": "info",
-    "workflow.parallelism": "info",
-    "template.created": "info",
-    "graph.created": "info",
-    "graph.committed": "info",
-    "graph.locked": "info",
-    "graph.unlocked": "info",
-    "tx.begun": "info",
-    "tx.applied": "info",
-    "tx.committed": "info",
-    "tx.rolled_back": "info",
-    "bb.set": "info",
-    "bb.deleted": "info",
-    "bb.expired": "info",
-    "op.started": "info",
-    "op.done": "info",
-    "op.cancel_requested": "warn",
-    "op.cancelled": "warn",
-    "checkpoint.added": "info",
-    "gate.opened": "info",
-    "gate.answered": "info",
-    "gate.withdrawn": "info",
-    "review.closed": "info",
-    "pipeline.begun": "info",
-    "pipeline.moved": "info",
-    "pipeline.paused": "info",
-    "pipeline.imported": "info",
-    "workspace.created": "info",
-    "workspace.active": "info",
-    "workspace.merged": "info",
-    "workspace.abandoned": "info",
-    "paths.reserved": "info",
-    "paths.renewed": "info",
-    "paths.released": "info",
-    "repository.registered": "info",
-    "repository.renamed": "info",
-    "values.set": "info",
-    "facts.inserted": "info",
-    "ledger.undo": "warn",
-    "token.created": "info",
-    "token.revoked": "info",
-}
-"""Every kind of event, and its level unless something in the event raises it (`level_of`)."""
-MAY_WARN = (
-    "task.claimed",
-    "task.released",
-    "paths.reserved",
-    "paths.renewed",
-    "checkpoint.added",
-    "message.sent",
-    "pipeline.moved",
-)
-"""Kinds whose level can be raised by what is in the event."""
+MAY_WARN = tuple(kind.name for kind in EVENT_KINDS if kind.may_warn)
 
 AGENT = "ag_"
 RUN = "wf_"
@@ -154,7 +67,8 @@ def category_of(event: Event) -> str:
 
 def level_of(event: Event) -> str:
     """One of `LEVELS`: error for what failed, warn for what was lost, taken over, abandoned or not proven."""
-    level = KINDS.get(event.kind, "info")
+    known = KINDS.get(event.kind)
+    level = known.level if known is not None else "info"
     return "warn" if level == "info" and _is_warning(event) else level
 
 
@@ -162,7 +76,7 @@ def kinds_at(levels: Collection[str]) -> tuple[str, ...]:
     """The kinds of all events that can have one of these levels; empty if any kind can."""
     if "info" in levels:
         return ()
-    certain = tuple(kind for kind, level in KINDS.items() if level in levels)
+    certain = tuple(kind.name for kind in EVENT_KINDS if kind.level in levels)
     return (*certain, *MAY_WARN) if "warn" in levels else certain
 
 

@@ -14,15 +14,20 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from handrail.domain.graphs.graph import Graph, Scalar, edge_id
-from handrail.domain.graphs.past import Past, history, made_by, version_step
-from handrail.domain.graphs.plan_graph import SHOWN_ROWS, plan_of, shown_graph_from, shown_graph_of
+from handrail.domain.graphs.past import Past, made_by, version_step
+from handrail.domain.graphs.plan_graph import (
+    SHOWN_ROWS,
+    latest_version,
+    plan_of,
+    shown_graph_from,
+    shown_graph_of,
+    versions_of,
+)
 from handrail.domain.registry.addresses import graph, graph_version, snapshot
 from handrail.domain.work.tally import Tally
-from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import ResourceNotFound
 from handrail.kernel.ledger import Event
-from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
 _SHARED = ("graph", "graph_node", "graph_edge")
@@ -127,15 +132,6 @@ def latest(unit: UnitOfWork, workflow: Workflow) -> GraphVersion:
     return GraphVersion(graph_id=workflow.id, version=version, committed_at=laid_at or None, graph=shown)
 
 
-def latest_version(unit: UnitOfWork, workflow_id: str) -> tuple[int, int]:
-    """The number of a graph's newest version, and when it was committed; 0 where that is not known. A plan from before
-    versions were counted is the first."""
-    tally = unit.get(Tally, workflow_id)
-    if tally is not None and tally.version:
-        return tally.version, tally.laid_at
-    return len(unit.select(Task, Query((("workflow_id", workflow_id),), limit=1))), 0
-
-
 def normalised(graph_id: str, version: int, shown: Graph) -> NormalisedGraph:
     """A graph as every address and tool shows it."""
     edges = sorted(shown.edges.items(), key=lambda item: (item[1].source, item[1].target, item[1].label, item[0]))
@@ -191,23 +187,6 @@ def version_of_tx(tx: str) -> int | None:
     if not digits.isascii() or not digits.isdigit() or len(digits) > 16 or tx_of_version(int(digits)) != tx:
         return None
     return int(digits) or None
-
-
-def versions_of(unit: UnitOfWork, workflow_id: str) -> range:
-    """The versions that can be read. The first of a plan from before versions were counted cannot."""
-    tally = unit.get(Tally, workflow_id)
-    if tally is None or not tally.laid_at:
-        return range(1, 1)
-    first = 1 if tally.version == 1 or _was_always_counted(unit, workflow_id) else 2
-    return range(first, tally.version + 1)
-
-
-def _was_always_counted(unit: UnitOfWork, workflow_id: str) -> bool:
-    for event in history(unit, workflow_id, size=2):  # a plan is among the first things that happen to a workflow
-        for change in event.changes:
-            if change.table == "tally":
-                return "version" in (change.after or {})
-    return False
 
 
 def _commit(unit: UnitOfWork, workflow: Workflow, version: int) -> Commit:

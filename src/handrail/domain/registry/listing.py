@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from handrail.domain.board.searching import boards
 from handrail.domain.crew.agent import Agent
+from handrail.domain.graphs.plan_graph import latest_version
 from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.registry.addresses import (
     BOARDS,
@@ -30,7 +31,7 @@ from handrail.domain.registry.addresses import (
     run_events,
     snapshot,
 )
-from handrail.domain.registry.graphs import latest_version, tx_of_version, version_of_tx
+from handrail.domain.registry.graphs import tx_of_version, version_of_tx
 from handrail.domain.registry.shared_graphs import Owner, tx_metadata, versions_there
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import LAST, Query, where

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from handrail.domain.graphs.free_graph import made_at, stored
 from handrail.domain.graphs.graph import Graph
 from handrail.domain.graphs.past import Made
+from handrail.domain.graphs.plan_graph import latest_version, versions_of
 from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.graphs.transactions import has_run_out, shown_state
 from handrail.domain.registry.addresses import graph, graph_version, snapshot
@@ -22,10 +23,8 @@ from handrail.domain.registry.graphs import (
     NormalisedGraph,
     at_version,
     latest,
-    latest_version,
     normalised,
     version_of_tx,
-    versions_of,
 )
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import ResourceNotFound

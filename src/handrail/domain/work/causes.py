@@ -2,7 +2,7 @@
 
 The search starts at a waiting task and follows what it waits for to the tasks that can move: failed, paused, ready or
 under way. Reads only, through indexes, and at most `LOOKED_AT` tasks and dependencies however large the plan is.
-`explaining.py` puts the result into words.
+`overview/explaining.py` puts the result into words.
 """
 
 from __future__ import annotations

@@ -45,6 +45,13 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
             and not self.detail.get("requires_human_review")
         )
 
+    def listed(self, member: str) -> list[Any]:
+        """What a member of its detail holds, be it one value or a list of them."""
+        value = self.detail.get(member)
+        if value is None:
+            return []
+        return value if isinstance(value, list) else [value]
+
 
 def next_checkpoint(
     unit: UnitOfWork, task: Task, kind: str, summary: str, detail: Mapping[str, Any], files: Sequence[str] = ()

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
 
-from handrail.domain.work.planning import PlanTask
+from handrail.domain.work.planning import PlanTask, entry_fields
 from handrail.domain.work.task import Task
 
 
@@ -37,19 +36,8 @@ class _Copy:
         while above is not None and above.status == "skipped":
             needs += above.depends_on  # being part of it, the task waited for these too
             above = self._by_id.get(above.parent_task_id or "")
-        return PlanTask(
-            name=task.name,
-            description=task.description,
-            sequence=task.sequence,
-            parallel_group=task.parallel_group,
-            depends_on=self._without_skipped(needs),
-            estimated_complexity=cast("Any", task.estimated_complexity),
-            files_likely_affected=list(task.files_likely_affected),
-            priority=task.priority,
-            requires=list(task.requires),
-            acceptance=list(task.acceptance),
-            parent=None if above is None else above.name,
-        )
+        parent = None if above is None else above.name
+        return PlanTask(**entry_fields(task, depends_on=self._without_skipped(needs), parent=parent))
 
     def _without_skipped(self, needs: Iterable[str]) -> list[str]:
         """These names, with each skipped task replaced by what it waited for: its dependencies, those of its enclosing

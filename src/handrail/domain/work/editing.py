@@ -12,25 +12,14 @@ from typing import Any
 import msgspec
 
 from handrail.domain.work.dependency import Dependency, dependency
+from handrail.domain.work.planning import ENTRY_FIELDS
 from handrail.domain.work.tally import Tally, empty_tally
 from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query, chunks, where
 from handrail.kernel.records import Record, UnitOfWork
 
-PLANNED = (
-    "name",
-    "description",
-    "sequence",
-    "depends_on",
-    "parallel_group",
-    "parent_task_id",
-    "priority",
-    "estimated_complexity",
-    "files_likely_affected",
-    "requires",
-    "acceptance",
-)
+PLANNED = (*ENTRY_FIELDS, "parent_task_id")
 """The fields of a task that belong to the plan: working on the task does not change them."""
 
 

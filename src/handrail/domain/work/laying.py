@@ -7,12 +7,12 @@ skipped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from handrail.domain.crew.claiming import holder_of
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import PlanEdit, tasks_named
-from handrail.domain.work.planning import PlanTask, check_ends, check_plan, inherited_needs
+from handrail.domain.work.lease import holder_of
+from handrail.domain.work.planning import PlanTask, check_ends, check_plan, entry_fields, inherited_needs
 from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, TasksOpen
 from handrail.kernel.query import Query, chunks, where
@@ -147,16 +147,8 @@ def new_task(edit: PlanEdit, draft: PlanTask, task_id: str, parent_id: str | Non
         id=task_id,
         workflow_id=edit.workflow.id,
         parent_task_id=parent_id,
-        name=draft.name,
-        description=draft.description,
         status=TASK_MACHINE.initial,
-        sequence=draft.sequence,
-        priority=draft.priority,
-        parallel_group=draft.parallel_group,
-        depends_on=list(dict.fromkeys(draft.depends_on)),
         unmet=0,
-        estimated_complexity=draft.estimated_complexity,
-        files_likely_affected=list(draft.files_likely_affected),
         plan=None,
         context={},
         outcome=None,
@@ -165,9 +157,13 @@ def new_task(edit: PlanEdit, draft: PlanTask, task_id: str, parent_id: str | Non
         checkpoints=0,
         created_at=edit.now,
         updated_at=edit.now,
-        requires=list(draft.requires),
-        acceptance=list(draft.acceptance),
+        **_said(draft),
     )
+
+
+def _said(draft: PlanTask) -> dict[str, Any]:
+    """What a plan says of a task, as its row has it."""
+    return entry_fields(draft, depends_on=list(dict.fromkeys(draft.depends_on)))
 
 
 # -- taking out -------------------------------------------------------------------------------------------------------
@@ -334,17 +330,4 @@ def _depth(edit: PlanEdit, task: Task) -> int:
 
 
 def _renew(edit: PlanEdit, task: Task, draft: PlanTask) -> None:
-    edit.change(
-        task,
-        status="pending",
-        error=None,
-        description=draft.description,
-        sequence=draft.sequence,
-        priority=draft.priority,
-        parallel_group=draft.parallel_group,
-        depends_on=list(dict.fromkeys(draft.depends_on)),
-        estimated_complexity=draft.estimated_complexity,
-        files_likely_affected=list(draft.files_likely_affected),
-        requires=list(draft.requires),
-        acceptance=list(draft.acceptance),
-    )
+    edit.change(task, status="pending", error=None, **_said(draft))

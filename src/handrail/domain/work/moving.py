@@ -6,12 +6,12 @@ whichever tool was used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from handrail.domain.crew.lease import ended
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.lease import ended
 from handrail.domain.work.task import AT_WORK, TASK_MACHINE, UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import MissingError, MissingOutcome, TaskBlocked, TasksOpen, WorkflowClosed
@@ -25,6 +25,9 @@ ENDS_CLAIM = (*TASK_MACHINE.terminal, "failed", "pending")
 BEGUN = "begun_elsewhere"
 """The key in a task's context that keeps its state if it was under way where it was imported from (`exchange`). It is
 true until the task first moves here."""
+MayFinish = Callable[[UnitOfWork, Task, str], None]
+"""Raises if the task must not be given this final state from here: a run reserves that for its reviews
+(`pipeline/belonging.py`)."""
 
 
 def workflow_of(unit: UnitOfWork, task: Task) -> Workflow:
@@ -39,13 +42,13 @@ def move_task(
     status: str,
     *,
     outcome: str | None = None,
-    outcome_detail: dict[str, Any] | None = None,
     error: str | None = None,
     beside: Sequence[Record] = (),
+    may_finish: MayFinish | None = None,
     **fields: Any,
 ) -> Task:
     """Moves the task to a new state, records that and returns it. `fields` are other values that change with it,
-    `beside` other records of the same event."""
+    `beside` other records of the same event. A move that finishes the task needs `may_finish`."""
     workflow = workflow_of(unit, task)
     TASK_MACHINE.check(f'task "{task.name}"', task.status, status)
     check_open(workflow, starting=status in AT_WORK)
@@ -58,15 +61,14 @@ def move_task(
     if status == "failed" and not error:
         raise MissingError(f'task "{task.name}" needs an error', hint="pass error: what went wrong and what was tried")
     if status in TASK_MACHINE.terminal:
-        from handrail.domain.pipeline.belonging import check_task  # noqa: PLC0415 - keeps every start fast
-
-        check_task(unit, task, status)
+        assert may_finish is not None, "whoever finishes a task brings the rule of who may"
+        may_finish(unit, task, status)
         check_parts(unit, task)
     context = fields.get("context", task.context)
     if BEGUN in context:
         fields["context"] = {key: value for key, value in context.items() if key != BEGUN}
     edit = PlanEdit(unit, workflow)
-    moved = edit.change(task, **_values(task, status, edit.now, outcome, outcome_detail, error), **fields)
+    moved = edit.change(task, **{**_values(task, status, edit.now, outcome, error), **fields})
     started: dict[str, Any] = {"status": "in_progress"} if _starts(workflow, status) else {}
     over = ended(unit, task.id) if status in ENDS_CLAIM and task.assigned_agent_id is not None else ()
     edit.record(f"task.{status}", *over, *beside, **started)
@@ -124,14 +126,10 @@ def check_parts(unit: UnitOfWork, task: Task) -> None:
     )
 
 
-def _values(
-    task: Task, status: str, now: int, outcome: str | None, detail: dict[str, Any] | None, error: str | None
-) -> dict[str, Any]:
+def _values(task: Task, status: str, now: int, outcome: str | None, error: str | None) -> dict[str, Any]:
     values: dict[str, Any] = {"status": status}
     if outcome is not None:
         values["outcome"] = outcome
-    if detail is not None:
-        values["outcome_detail"] = detail
     if status in ("failed", "pending"):
         values |= {"assigned_agent_id": None, "claimed_at": None}
     if status == "failed":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
@@ -43,6 +43,18 @@ class PlanTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requires: Annotated[Strings, Meta(description="Capabilities an agent needs")] = []
     acceptance: Annotated[Strings, Meta(description="What must hold when it is done")] = []
     parent: Annotated[str, Meta(max_length=200, description="Name of the task it is part of")] | None = None
+
+
+ENTRY_FIELDS = tuple(name for name in PlanTask.__struct_fields__ if name != "parent")
+"""What a plan says of a task itself: members of the same name in a plan, in a task's row and in a plan's document. The
+parent is a name in some and an id in others."""
+LIST_FIELDS = tuple(name for name in ENTRY_FIELDS if isinstance(getattr(PlanTask("-", "", 0), name), list))
+
+
+def entry_fields(source: object, **other: Any) -> dict[str, Any]:
+    """What a plan says of a task, copied from whatever holds it. `other` goes beside it, or in its place."""
+    copied = {name: getattr(source, name) for name in ENTRY_FIELDS if name not in other}
+    return {**copied, **{name: list(copied[name]) for name in LIST_FIELDS if name in copied}, **other}
 
 
 def check_plan(tasks: Sequence[PlanTask], known: Collection[str] = ()) -> None:

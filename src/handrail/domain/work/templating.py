@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.work.planning import MOST_TASKS, PlanTask, check_plan
+from handrail.domain.work.planning import LIST_FIELDS, MOST_TASKS, PlanTask, check_plan
 from handrail.domain.work.template import Template
 from handrail.kernel.errors import InvalidParams, InvalidPlan, InvalidTemplate, MissingVariables
 from handrail.kernel.limits import MESSAGE_BYTES
@@ -23,7 +23,7 @@ from handrail.kernel.nearest import did_you_mean
 NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
 MOST_VARIABLES = 100
 TEXT_LIMITS: Mapping[str, int] = {"name": 200, "description": 200_000, "parallel_group": 200, "parent": 200}
-LIST_LIMITS: Mapping[str, int] = dict.fromkeys(("depends_on", "files_likely_affected", "requires", "acceptance"), 4000)
+LIST_LIMITS: Mapping[str, int] = dict.fromkeys(LIST_FIELDS, 4000)
 """Every text field of a task that may contain variables, and its maximum length once they are filled in."""
 
 # Backslashes, then two braces, then, if it is a variable, its name and two closing braces. Kept as text: only templates

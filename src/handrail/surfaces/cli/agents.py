@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from handrail.domain.claims.claiming import give_up
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import claim_of, give_up
 from handrail.domain.crew.posting import HUMAN, post_released
 from handrail.domain.overview.deeds import told
+from handrail.domain.work.lease import claim_of
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, NotFound
 from handrail.kernel.nearest import did_you_mean

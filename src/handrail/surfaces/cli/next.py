@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.work.explaining import why_before
+from handrail.domain.overview.explaining import why_before
 from handrail.domain.work.finding import find_workflow
 from handrail.kernel.clock import spoken_time
 from handrail.operation import Call

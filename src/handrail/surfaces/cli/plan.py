@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from handrail.domain.work.explaining import explain_workflow
+from handrail.domain.overview.explaining import explain_workflow
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow

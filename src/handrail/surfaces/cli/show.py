@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
+from handrail.domain.claims.offering import is_left
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.offering import is_left
 from handrail.domain.journal.deciding import superseded_in
+from handrail.domain.overview.explaining import explain_task
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
-from handrail.domain.work.explaining import explain_task
 from handrail.domain.work.moving import needed_tasks, workflow_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow

@@ -10,15 +10,15 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.crew.offering import deserted_tasks, is_left, whose
+from handrail.domain.claims.offering import deserted_tasks, is_left, whose
 from handrail.domain.crew.posting import HUMAN, unread_count
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.overview.explaining import OPEN_QUESTIONS
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.causes import startable
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.editing import tally_of
-from handrail.domain.work.explaining import OPEN_QUESTIONS
 from handrail.domain.work.task import AT_WORK, RUNNING, SHOWN_STATES, Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.clock import spoken_time

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import click
 import msgspec
 
+from handrail.domain.overview.explaining import Cause, Explanation, explain_task, explain_workflow
 from handrail.domain.work.editing import tasks_in
-from handrail.domain.work.explaining import Cause, Explanation, explain_task, explain_workflow
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.workspaces.forecast import MOST_RUNNING, forecast

@@ -11,9 +11,10 @@ from typing import Any, TypeGuard
 
 from handrail.domain.board.searching import boards
 from handrail.domain.crew.agent import Agent
+from handrail.domain.graphs.plan_graph import versions_of
 from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.registry.addresses import LONGEST_ID
-from handrail.domain.registry.graphs import tx_of_version, versions_of
+from handrail.domain.registry.graphs import tx_of_version
 from handrail.domain.registry.listing import newest_ids
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.board.searching import Sought
+from handrail.domain.claims.claiming import give_up
 from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.claiming import claim_of, give_up
 from handrail.domain.crew.message import Message, Priority
 from handrail.domain.crew.posting import HUMAN, Letter, post, post_released
 from handrail.domain.overview.agents import Agents, agents
@@ -25,6 +25,7 @@ from handrail.domain.overview.timeline import Timeline, timeline
 from handrail.domain.overview.versions import Versions, versions
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.steering import Going, pause_run
+from handrail.domain.work.lease import claim_of
 from handrail.kernel.errors import ClaimHeld, IllegalTransition, InvalidParams, NotAllowed, RunNotFound
 from handrail.kernel.ledger import Only
 from handrail.kernel.query import Query

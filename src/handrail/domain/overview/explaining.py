@@ -1,7 +1,7 @@
 """Explains in one sentence why a task or a workflow is where it is, and what would move it.
 
-The cause of waiting is a task that can move (`causes.py`); tasks in between only pass the waiting on. For people and
-pages; `moving.py` decides which moves are legal.
+The cause of waiting is a task that can move (`work/causes.py`); tasks in between only pass the waiting on. For people
+and pages; `work/moving.py` decides which moves are legal.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from handrail.domain.claims.offering import left_by, missing, whose
 from handrail.domain.crew.agent import Agent, agent_name
-from handrail.domain.crew.claiming import holder_of
-from handrail.domain.crew.lease import Lease
-from handrail.domain.crew.offering import left_by, missing, whose
 from handrail.domain.crew.presence import is_present
 from handrail.domain.gates.gate import Gate
 from handrail.domain.journal.plan_steps import steps_left
@@ -31,6 +29,7 @@ from handrail.domain.work.causes import (
 )
 from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.editing import places_taken, tally_of
+from handrail.domain.work.lease import Lease, holder_of
 from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.workflow import CLOSED, Workflow

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from handrail.domain.work.task import Task
 from handrail.kernel.lease import FREE, Holding
 from handrail.kernel.records import UnitOfWork
 
@@ -53,3 +54,15 @@ def ended(unit: UnitOfWork, key: str) -> tuple[Lease, ...]:
 def free_lease(key: str, stream: str) -> Lease:
     """A lease that has never been held."""
     return Lease(id=key, stream=stream, holder=FREE.holder, fence=FREE.fence, expires_ms=FREE.expires_ms)
+
+
+def claim_of(unit: UnitOfWork, task: Task) -> Lease:
+    return unit.get(Lease, task.id) or free_lease(task.id, task.stream)
+
+
+def holder_of(unit: UnitOfWork, task: Task) -> Lease | None:
+    """The claim on a task, if somebody holds it now."""
+    if task.assigned_agent_id is None:
+        return None
+    lease = claim_of(unit, task)
+    return lease if lease.holding.is_held(unit.now_ms()) else None

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import CrewRules, Writer
-from handrail.domain.crew.lease import Lease, free_lease
 from handrail.domain.crew.posting import post_takeover
 from handrail.domain.work.editing import PlanEdit
+from handrail.domain.work.lease import Lease, claim_of
 from handrail.domain.work.moving import blocked, check_open, move_task, workflow_of
 from handrail.domain.work.task import RUNNING, Task
 from handrail.kernel.clock import spoken_time
@@ -29,18 +29,6 @@ class Claimed(NamedTuple):
     lease: Lease
     task: Task
     taken_from: str | None = None
-
-
-def claim_of(unit: UnitOfWork, task: Task) -> Lease:
-    return unit.get(Lease, task.id) or free_lease(task.id, task.stream)
-
-
-def holder_of(unit: UnitOfWork, task: Task) -> Lease | None:
-    """The claim on a task, if somebody holds it now."""
-    if task.assigned_agent_id is None:
-        return None
-    lease = claim_of(unit, task)
-    return lease if lease.holding.is_held(unit.now_ms()) else None
 
 
 def claim(unit: UnitOfWork, task: Task, agent: Agent, rules: CrewRules, *, start: bool) -> Claimed:

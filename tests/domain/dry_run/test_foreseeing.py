@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.work.foreseeing import Span, Step, foresee, go_through, longest_path, stuck_steps
+from handrail.domain.dry_run.foreseeing import Span, Step, foresee, go_through, longest_path, stuck_steps
 
 NAMES = "abcdefgh"
 

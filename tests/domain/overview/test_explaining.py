@@ -13,10 +13,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from handrail.domain.gates.gate import Gate
+from handrail.domain.overview.explaining import Explanation, explain_task, explain_workflow, why_before
+from handrail.domain.pipeline.belonging import check_task
 from handrail.domain.work.causes import LOOKED_AT, behind, can_move, legal_moves
 from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.editing import PlanEdit
-from handrail.domain.work.explaining import Explanation, explain_task, explain_workflow, why_before
 from handrail.domain.work.laying import lay_plan
 from handrail.domain.work.moving import move_task
 from handrail.domain.work.planning import PlanTask
@@ -64,7 +65,8 @@ class Plan:
             self._move(name, status, error, outcome)
 
     def _move(self, name: str, status: str, error: str, outcome: str) -> None:
-        self.store.run(ACTOR, lambda unit: move_task(unit, _task(unit, name), status, error=error, outcome=outcome))
+        told: dict[str, Any] = {"error": error, "outcome": outcome, "may_finish": check_task}
+        self.store.run(ACTOR, lambda unit: move_task(unit, _task(unit, name), status, **told))
 
     def touch(self, name: str) -> None:
         """A sign of life, as a checkpoint gives one."""
@@ -551,7 +553,7 @@ def test_the_moves_that_are_called_legal_are_those_that_are_accepted(plan: Plan,
 def accepts(plan: Plan, task: Task, to: str) -> bool:
     with plan.looking() as unit:
         try:
-            move_task(unit, task, to, error="e", outcome="o")
+            move_task(unit, task, to, error="e", outcome="o", may_finish=check_task)
         except Refusal:
             return False
     return True

@@ -130,16 +130,17 @@ def go_through(steps: Sequence[Step], at_once: int, apart: Apart, *, equal: bool
 
 
 def longest_path(steps: Sequence[Step]) -> list[Step]:
-    """The chain of steps, each waiting for the one before, that takes longest; among equals, the one with more
-    steps."""
+    """The chain of steps, each waiting for the one before, that takes longest; among equals, the one with more steps,
+    then the one that comes first in `steps`."""
     by_id = {step.id: step for step in steps}
     before: dict[str, str | None] = {}
-    length: dict[str, tuple[int, int]] = {}
+    length: dict[str, tuple[int, int, int]] = {}
+    place = {step.id: number for number, step in enumerate(steps)}
     for step in in_order(steps):
-        last = max(step.needs, key=lambda need: (*length[need], need), default=None)
-        ms, count = length[last] if last is not None else (0, 0)
-        before[step.id], length[step.id] = last, (ms + step.work_ms, count + 1)
-    end = max(length, key=lambda key: (*length[key], key), default=None)
+        last = max(step.needs, key=length.__getitem__, default=None)
+        ms, count, _ = length[last] if last is not None else (0, 0, 0)
+        before[step.id], length[step.id] = last, (ms + step.work_ms, count + 1, -place[step.id])
+    end = max(length, key=length.__getitem__, default=None)
     path: list[Step] = []
     while end is not None:
         path.append(by_id[end])

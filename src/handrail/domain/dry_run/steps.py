@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from handrail.domain.dry_run.foreseeing import Step
 from handrail.domain.graphs.graph import PART_OF
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph
 from handrail.domain.pipeline.estimating import percentile
 from handrail.domain.work.dependency import dependencies_of
-from handrail.domain.work.foreseeing import Step
 from handrail.domain.work.planning import PlanTask, waits
 from handrail.domain.work.task import AT_WORK, RUNNING, Task
 from handrail.domain.work.workflow import CLOSED, Workflow

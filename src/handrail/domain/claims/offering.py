@@ -11,8 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.crew.agent import Agent, agent_name
-from handrail.domain.crew.claiming import claim_of, holder_of
 from handrail.domain.work.causes import startable
+from handrail.domain.work.lease import claim_of, holder_of
 from handrail.domain.work.task import RUNNING, Task
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.query import Query
