@@ -11,7 +11,7 @@ from handrail.domain.registry.cancelling import Caller, begin_call, find_call
 from handrail.domain.registry.running import RunningCall
 from handrail.kernel.errors import Cancelled, InvalidParams, OperationNotFound, Refusal, RunNotFound
 from handrail.kernel.query import Query
-from handrail.surfaces.calling import Client
+from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.planned import TESTER
 from tests.toolsets.registry_desk import Beginning, RegistryDesk
 
@@ -128,7 +128,7 @@ def test_a_refused_call_has_ended_too(desk: RegistryDesk) -> None:
 
 
 def test_a_call_that_its_client_gives_up_counts_as_cancelled(desk: RegistryDesk) -> None:
-    desk.call_as(Client(), "events_subscribe", cancelled=lambda: True, cats=["bb"], wait_ms=25_000, op_id="left")
+    desk.call_as(CallingClient(), "events_subscribe", cancelled=lambda: True, cats=["bb"], wait_ms=25_000, op_id="left")
     assert status(desk, "left") == "cancelled"
 
 

@@ -19,13 +19,13 @@ from handrail.kernel.limits import WAIT_MS
 from handrail.kernel.query import LAST, Query
 from handrail.operation import Call, Operation
 from handrail.surfaces.arguments import parse_arguments
-from handrail.surfaces.calling import run
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.agents import unknown_agent
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, width, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of, typed_text
 from handrail.surfaces.cli.plan import in_one_look
 from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.invocation import invoke
 from handrail.toolsets.here import SHOWN
 from handrail.toolsets.message import OPERATIONS, message_get, message_list, message_send, shown_message
 from handrail.wiring import assemble
@@ -154,7 +154,7 @@ def wait(root: Path | None, as_json: bool, **options: Any) -> None:
     place = place_of(root)
     call = assemble(place, settings_of(place, options)).call
     given = {**_UNREAD, "wait_ms": WAIT_MS}
-    while not run(_BY_NAME["message_list"], call, given, actor=person())["messages"]:
+    while not invoke(_BY_NAME["message_list"], call, given, actor=person())["messages"]:
         continue
     page, lines = call.ledger.run(person(), lambda unit: _inbox(msgspec.structs.replace(call, unit=unit)))
     _print(page, lines, as_json=as_json)

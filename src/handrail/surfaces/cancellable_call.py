@@ -14,7 +14,7 @@ from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 
 
-class UnderWay:
+class CancellableCall:
     """One call with an `op_id`."""
 
     def __init__(self, call: Call, actor: Actor, caller: str, op_id: str, tool: str) -> None:

@@ -2,8 +2,8 @@
 
 Every surface calls through here. Every operation that uses the store accepts three arguments beside its own:
 `agent_id`, `fence` and `agent_secret`, which identify the acting agent. If a result asks a person something and they
-can be reached, they are asked (`talking.py`). Two more arguments are accepted while their toolsets are on
-(`beside.py`). No wire format.
+can be reached, they are asked (`elicitation.py`). Two more arguments are accepted while their toolsets are on
+(`common_arguments.py`). No wire format.
 """
 
 from __future__ import annotations
@@ -23,18 +23,26 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Operation
 from handrail.surfaces.arguments import parse_arguments
-from handrail.surfaces.asking import ELICITED, Asked, Meanwhile, Person, Waited, merge_told_once
-from handrail.surfaces.beside import AGENT_ID, AGENT_SECRET, FENCE, Beside, take_beside
-from handrail.surfaces.kept_answers import Keyed
-from handrail.surfaces.talking import Answered, Talk
-from handrail.surfaces.under_way import UnderWay
+from handrail.surfaces.cancellable_call import CancellableCall
+from handrail.surfaces.common_arguments import AGENT_ID, AGENT_SECRET, FENCE, CommonArguments, take_common
+from handrail.surfaces.elicitation import (
+    ELICITED,
+    Answered,
+    Conversation,
+    Meanwhile,
+    OpenQuestions,
+    ReachablePerson,
+    Waited,
+    merge_told_once,
+)
+from handrail.surfaces.idempotency import KeyedCall
 
 UNREAD = "unread_messages"
 REPLAYED = "idempotent"
 """Set in an answer that repeats an earlier one."""
 
 
-class Client:
+class CallingClient:
     """What is known about who is behind a connection. One per connection; a call without one stands alone."""
 
     def __init__(self, agents: tuple[str, ...] = (), session: str | None = None) -> None:
@@ -44,7 +52,7 @@ class Client:
         """The agents that have registered or proved their identity here."""
         self.noted: set[str] = set()
         """Agents whose name was used to write without proof, which the ledger notes once."""
-        self.asked = Asked()
+        self.asked = OpenQuestions()
         """What the person at this connection was asked."""
 
     @property
@@ -67,21 +75,21 @@ class Claimant(msgspec.Struct, frozen=True):
     """The agent named by the arguments themselves, independent of the connection."""
 
 
-def run(
+def invoke(
     operation: Operation[Any, Any],
     call: Call,
     arguments: Mapping[str, Any],
     *,
     actor: Actor,
-    client: Client | None = None,
+    client: CallingClient | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     meanwhile: Meanwhile | None = None,
 ) -> Any:
     """One call, from raw arguments to a result of plain JSON values. Raises Refusal."""
-    client = client or Client()
+    client = client or CallingClient()
     call = msgspec.structs.replace(call, session=client.session)
     meanwhile = meanwhile or Meanwhile()
-    beside, others = take_beside(operation, call, arguments, meanwhile.known_as)
+    beside, others = take_common(operation, call, arguments, meanwhile.known_as)
     claimant, rest = _split_off_claimant(operation, others, client)
     request = parse_arguments(operation, rest)
     if operation.acts_as is not None:
@@ -126,15 +134,15 @@ class _Asking(NamedTuple):
     """The caller, their connection, and whether they still want the answer."""
 
     claimant: Claimant
-    client: Client
+    client: CallingClient
     actor: Actor
     cancelled: Callable[[], bool]
     waited: Waited
     would_ask: Callable[[Any, Any], object | None] = lambda request, result: None  # noqa: ARG005 - nobody is there
     """What a person should be asked because of a result, if there is one to ask."""
-    under_way: tuple[UnderWay, ...] = ()
+    under_way: tuple[CancellableCall, ...] = ()
     """The rows by which others see this call."""
-    keyed: Keyed | None = None
+    keyed: KeyedCall | None = None
 
 
 def _with_beside(
@@ -144,18 +152,18 @@ def _with_beside(
     request: Any,
     arguments: Mapping[str, Any],
     asking: _Asking,
-    beside: Beside,
+    beside: CommonArguments,
 ) -> _Asking:
     """Adds what an `op_id` or an idempotency key asks for; it ends with `stack`."""
     actor, caller = asking.actor, asking.claimant.agent_id
     if caller is None or (call.crew.strict and caller not in asking.client.agents):  # not proved yet
         caller = actor.name
     for op_id in beside.op_ids:
-        row = UnderWay(call, actor, caller, op_id, operation.name)
+        row = CancellableCall(call, actor, caller, op_id, operation.name)
         stack.enter_context(row.begun(arguments, asking.cancelled))
         asking = asking._replace(under_way=(*asking.under_way, row))
     if beside.key is not None:
-        keyed = Keyed(operation, call, beside.key, request, (asking.claimant.named, asking.claimant.fence))
+        keyed = KeyedCall(operation, call, beside.key, request, (asking.claimant.named, asking.claimant.fence))
         turn = stack.enter_context(keyed.turn(actor, asking.cancelled)) if operation.prepare is not None else None
         rows = (*asking.under_way, turn) if turn is not None else asking.under_way
         asking = asking._replace(keyed=keyed, under_way=rows)
@@ -179,7 +187,7 @@ def _is_heard(call: Call, actor: Actor, asking: _Asking) -> bool:
 
 
 def _ask_person_and_answer(
-    operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking, person: Person | None
+    operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking, person: ReachablePerson | None
 ) -> Answered:
     """The answer of an operation that uses the store, after asking the person, if there is one."""
 
@@ -191,7 +199,7 @@ def _ask_person_and_answer(
     if operation.asks is None or person is None:
         return answer_to(request, asking)
     by_person = asking._replace(actor=Actor(asking.actor.name, ELICITED))
-    talk = Talk(
+    talk = Conversation(
         operation.asks,
         person,
         asking.waited,
@@ -253,7 +261,7 @@ def _with_follow_up(
 
 
 def _split_off_claimant(
-    operation: Operation[Any, Any], arguments: Mapping[str, Any], client: Client
+    operation: Operation[Any, Any], arguments: Mapping[str, Any], client: CallingClient
 ) -> tuple[Claimant, dict[str, Any]]:
     """Separates who calls from the operation's own arguments. If the operation itself has an argument of one of these
     names, it stays the operation's."""
@@ -297,7 +305,7 @@ def _ends_at_once(operation: Operation[Any, Any]) -> bool:
 
 
 def _identify(
-    operation: Operation[Any, Any], call: Call, unit: UnitOfWork, claimant: Claimant, client: Client
+    operation: Operation[Any, Any], call: Call, unit: UnitOfWork, claimant: Claimant, client: CallingClient
 ) -> Writer:
     """The caller as an agent. An unproven one is refused or noted, depending on the settings."""
     assert claimant.agent_id is not None

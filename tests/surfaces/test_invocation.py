@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal
-from handrail.surfaces.calling import Client
+from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.planned import Desk
 
 PERSON: dict[str, Any] = {"runtime": "custom"}
@@ -22,7 +22,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_who_registers_is_meant_by_every_later_call_on_the_connection(desk: Desk) -> None:
     desk.plan({"name": "one"})
-    connection = Client()
+    connection = CallingClient()
     anna = desk.call_as(connection, "agent_register", name="Anna", **PERSON)["id"]
     desk.call_as(connection, "task_claim", task_id="task_1", agent_id=anna, start=True)
     desk.call_as(connection, "checkpoint_add", task_id="task_1", type="progress", summary="s")
@@ -31,7 +31,7 @@ def test_who_registers_is_meant_by_every_later_call_on_the_connection(desk: Desk
 
 def test_another_connection_is_nobody_until_it_proves_itself(desk: Desk) -> None:
     desk.plan({"name": "one"})
-    first, second = Client(), Client()
+    first, second = CallingClient(), CallingClient()
     known = desk.call_as(first, "agent_register", name="Anna", **PERSON)
     claim: dict[str, Any] = {"task_id": "task_1", "agent_id": known["id"]}
     with pytest.raises(IdentityUnproven):
@@ -42,7 +42,7 @@ def test_another_connection_is_nobody_until_it_proves_itself(desk: Desk) -> None
 
 def test_of_several_agents_on_one_connection_none_is_meant_by_itself(desk: Desk) -> None:
     desk.plan({"name": "one"})
-    connection = Client()
+    connection = CallingClient()
     for name in ("Anna", "Ben"):
         desk.call_as(connection, "agent_register", name=name, **PERSON)
     desk.call_as(connection, "task_update_status", id="task_1", status="in_progress")
@@ -55,7 +55,7 @@ def test_what_is_noted_of_a_connection_is_noted_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.plan({"name": "one"})
     anna = desk.call("agent_register", name="Anna", **PERSON)["id"]
-    connection = Client()
+    connection = CallingClient()
     for _ in range(3):
         desk.call_as(connection, "task_claim", task_id="task_1", agent_id=anna)
     assert desk.call("agent_get", id=anna)["unproven_calls"] == 1
@@ -94,7 +94,9 @@ def test_a_waiting_call_that_nobody_wants_any_more_ends(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     ben = desk.call("agent_register", name="Ben", **PERSON)["id"]
     looked = iter([False, True])
-    answer = desk.call_as(Client(), "message_list", cancelled=lambda: next(looked, True), agent_id=ben, wait_ms=25_000)
+    answer = desk.call_as(
+        CallingClient(), "message_list", cancelled=lambda: next(looked, True), agent_id=ben, wait_ms=25_000
+    )
     assert answer["messages"] == []
 
 
@@ -110,7 +112,7 @@ def test_a_refused_call_still_shows_that_its_agent_is_there(tmp_path: Path) -> N
 
 def test_where_identity_is_strict_an_unproven_call_renews_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path, identity="strict", heartbeat_ms=1000)
-    anna = Client()
+    anna = CallingClient()
     known = desk.call_as(anna, "agent_register", name="Anna", **PERSON)
     for _ in range(5):
         desk.clock.advance(900)
