@@ -223,7 +223,7 @@ def left_behind(desk: RegistryDesk) -> None:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
-        patch.setattr("handrail.surfaces.cancellable_call.UnderWay._end", lambda *_, **__: None)
+        patch.setattr("handrail.surfaces.cancellable_call.CancellableCall._end", lambda *_, **__: None)
         call_it(desk, an_operation(prepare=die))
 
 
@@ -231,7 +231,8 @@ def left_behind(desk: RegistryDesk) -> None:
 def test_a_first_call_that_died_keeps_nobody_waiting(desk: RegistryDesk, alive: bool | None) -> None:
     operation = an_operation(prepare=lambda _call, _request: None)
     left_behind(desk)
-    desk.with_call(is_alive=lambda _: alive, bounds=Bounds(wait_ms=1))
+    desk.with_world(is_alive=lambda _: alive)
+    desk.with_call(bounds=Bounds(wait_ms=1))
     if alive is None:  # it ran on another machine: nobody can tell, so it is waited for, within reason
         with pytest.raises(StoreBusy) as busy:
             call_it(desk, operation)

@@ -79,7 +79,7 @@ def test_what_has_ended_is_already_done(desk: RegistryDesk) -> None:
 
 def test_a_call_whose_process_died_is_done(desk: RegistryDesk) -> None:
     under_way(desk, "slow")
-    desk.with_call(is_alive=lambda session: session != "somewhere")
+    desk.with_world(is_alive=lambda session: session != "somewhere")
     assert desk.call("op_cancel", op_id="slow")["outcome"] == "already_done"
     assert status(desk, "slow") == "done"
     assert desk.call("op_cancel", op_id="slow")["outcome"] == "already_done"
@@ -106,7 +106,7 @@ def test_a_write_that_was_cancelled_before_it_wrote_writes_nothing(desk: Registr
         assert cancel.result()["outcome"] == "requested"
         return "s" * 24
 
-    desk.with_call(new_secret=new_secret)
+    desk.with_world(new_secret=new_secret)
     with pytest.raises(Cancelled):
         desk.call("agent_register", name="Anna", runtime="custom", op_id="register")
     assert desk.call("agent_list")["total"] == 0
@@ -138,7 +138,7 @@ def test_an_id_is_one_calls_at_a_time(desk: RegistryDesk) -> None:
     refusal = desk.refusal("task_get", id="task_1", op_id="mine")
     assert isinstance(refusal, InvalidParams)
     assert "still under way" in refusal.message
-    desk.with_call(is_alive=lambda _: False)
+    desk.with_world(is_alive=lambda _: False)
     assert desk.call("task_get", id="task_1", op_id="mine")["id"] == "task_1"
     assert desk.call("task_get", id="task_1", op_id="mine")["id"] == "task_1"
 

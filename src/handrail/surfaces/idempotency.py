@@ -129,10 +129,10 @@ class KeyedCall:
             ledger.wait(position, min(left, LOOK_S), cancelled)
 
     def _goes_on(self, first: RunningCall, now_ms: int) -> bool:
-        alive = self._call.is_alive(first.session) if first.session is not None else None
+        alive = self._call.world.is_alive(first.session) if first.session is not None else None
         if alive is None and now_ms - first.started_at > LONGEST_TURN_MS:
             return False
-        return is_running(first, self._call.is_alive)
+        return is_running(first, self._call.world.is_alive)
 
 
 def _hash(asked: list[Any]) -> str:

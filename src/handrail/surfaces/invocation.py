@@ -1,16 +1,16 @@
-"""One call of an operation, from raw arguments to a plain result: who calls, what it waits for, what is added to it.
+"""One call of an operation, from raw arguments to a plain result. Every surface calls through here; no wire format.
 
-Every surface calls through here. Every operation that uses the store accepts three arguments beside its own:
-`agent_id`, `fence` and `agent_secret`, which identify the acting agent. If a result asks a person something and they
-can be reached, they are asked (`elicitation.py`). Two more arguments are accepted while their toolsets are on
-(`common_arguments.py`). No wire format.
+An `Invocation` admits the caller and separates who they are from what they ask, parses the rest, answers from an
+earlier call with the same key, prepares what is slow, runs the handler in one unit of work, waits for news, lets follow
+what must follow, and shows the result. Arguments that every operation accepts beside its own are in
+`common_arguments.py`; questions to a person during a call in `elicitation.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -21,7 +21,7 @@ from handrail.domain.crew.presence import arrive, find_agent, knows_secret
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
-from handrail.operation import Call, Effect, Operation
+from handrail.operation import Call, Effect, Operation, Question
 from handrail.surfaces.arguments import parse_arguments
 from handrail.surfaces.cancellable_call import CancellableCall
 from handrail.surfaces.common_arguments import AGENT_ID, AGENT_SECRET, FENCE, CommonArguments, take_common
@@ -31,7 +31,6 @@ from handrail.surfaces.elicitation import (
     Conversation,
     Meanwhile,
     OpenQuestions,
-    ReachablePerson,
     Waited,
     merge_told_once,
 )
@@ -86,276 +85,262 @@ def invoke(
     meanwhile: Meanwhile | None = None,
 ) -> Any:
     """One call, from raw arguments to a result of plain JSON values. Raises Refusal."""
-    client = client or CallingClient()
-    call = msgspec.structs.replace(call, session=client.session)
-    meanwhile = meanwhile or Meanwhile()
-    beside, others = take_common(operation, call, arguments, meanwhile.known_as)
-    claimant, rest = _split_off_claimant(operation, others, client)
-    request = parse_arguments(operation, rest)
-    if operation.acts_as is not None:
-        named = getattr(request, operation.acts_as)
-        claimant = msgspec.structs.replace(claimant, agent_id=None if named == HUMAN else named)
-    if not operation.stored:
-        call = _prepared(operation, call, request, claimant)
-        return msgspec.to_builtins(operation.handler(call, request), str_keys=True)
-    asking = _Asking(claimant, client, actor, cancelled, Waited(meanwhile.patience, meanwhile.tell))
-    with contextlib.ExitStack() as stack:
-        asking = _with_beside(stack, operation, call, request, rest, asking, beside)
-        # A person's answer is not part of the arguments, so it cannot be found again by a key.
-        answer = _ask_person_and_answer(
-            operation, call, request, asking, meanwhile.person if asking.keyed is None else None
+    invocation = Invocation(operation, call, actor, client or CallingClient(), cancelled, meanwhile or Meanwhile())
+    return invocation.answer(arguments)
+
+
+class Invocation:
+    """One call under way. `answer` is the whole path; the methods below are its stages, in order."""
+
+    def __init__(
+        self,
+        operation: Operation[Any, Any],
+        call: Call,
+        actor: Actor,
+        client: CallingClient,
+        cancelled: Callable[[], bool],
+        meanwhile: Meanwhile,
+    ) -> None:
+        kept = operation.wait.keeps() if operation.wait is not None and operation.wait.keeps is not None else None
+        self._operation = operation
+        self._call = msgspec.structs.replace(call, session=client.session, kept=kept)
+        self._actor = actor
+        self._client = client
+        self._cancelled = cancelled
+        self._meanwhile = meanwhile
+        self._waited = Waited(meanwhile.patience, meanwhile.tell)
+        self._claimant = Claimant()
+        self._rows: tuple[CancellableCall, ...] = ()
+        """The rows by which others see this call."""
+        self._keyed: KeyedCall | None = None
+
+    def answer(self, arguments: Mapping[str, Any]) -> Any:
+        common, rest = take_common(self._operation, self._call, arguments, self._meanwhile.known_as)
+        rest = self._admit(rest)
+        request = parse_arguments(self._operation, rest)
+        self._act_as(request)
+        if not self._operation.stored:
+            return msgspec.to_builtins(self._operation.handler(self._prepared(request), request), str_keys=True)
+        with contextlib.ExitStack() as stack:
+            self._begin(stack, request, rest, common)
+            answered = self._converse(request)
+        return self._shown(answered)
+
+    def _admit(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Separates who calls from the operation's own arguments, which it returns. If the operation itself has an
+        argument of one of these names, it stays the operation's."""
+        rest = dict(arguments)
+        if not self._operation.stored:
+            return rest
+        own = self._operation.request.__struct_fields__
+        given = {name: rest.pop(name) for name in (AGENT_ID, FENCE, AGENT_SECRET) if name in rest and name not in own}
+        agent_id, fence, secret = given.get(AGENT_ID), given.get(FENCE), given.get(AGENT_SECRET)
+        if not isinstance(agent_id, str | None) or not isinstance(secret, str | None):
+            raise InvalidParams("agent_id and agent_secret are texts", hint="agent_register gives both")
+        if fence is not None and (not isinstance(fence, int) or isinstance(fence, bool)):
+            raise InvalidParams("fence is a number", hint="task_claim gives it")
+        meant = agent_id if agent_id is not None else self._client.agent
+        self._claimant = Claimant(meant, fence, secret, agent_id)
+        return rest
+
+    def _act_as(self, request: Any) -> None:
+        """The agent that the request itself names as the acting one, if the operation has such an argument."""
+        if self._operation.acts_as is not None:
+            named = getattr(request, self._operation.acts_as)
+            self._claimant = msgspec.structs.replace(self._claimant, agent_id=None if named == HUMAN else named)
+
+    def _begin(
+        self, stack: contextlib.ExitStack, request: Any, arguments: Mapping[str, Any], common: CommonArguments
+    ) -> None:
+        """Does what an `op_id` or an idempotency key asks for; it ends with `stack`."""
+        operation, call, claimant = self._operation, self._call, self._claimant
+        caller = claimant.agent_id
+        if caller is None or (call.crew.strict and caller not in self._client.agents):  # not proved yet
+            caller = self._actor.name
+        for op_id in common.op_ids:
+            row = CancellableCall(call, self._actor, caller, op_id, operation.name)
+            stack.enter_context(row.begun(arguments, self._cancelled))
+            self._rows += (row,)
+        if common.key is not None:
+            self._keyed = KeyedCall(operation, call, common.key, request, (claimant.named, claimant.fence))
+            if operation.prepare is not None:
+                turn = stack.enter_context(self._keyed.turn(self._actor, self._cancelled))
+                self._rows += (turn,) if turn is not None else ()
+
+    def _converse(self, request: Any) -> Answered:
+        """The answer, after asking the person at the client what it asks of them, if there is one."""
+        asks, person = self._operation.asks, self._meanwhile.person
+        if asks is None or person is None or self._keyed is not None:
+            # A person's answer is not part of the arguments, so it cannot be found again by a key.
+            return self._answer_from_store(request, self._actor)
+        by_person = Actor(self._actor.name, ELICITED)
+        conversation = Conversation(
+            asks,
+            person,
+            self._waited,
+            self._call.ledger,
+            answer_to=lambda asked: self._answer_from_store(asked, self._actor, conversation.question),
+            answer_to_person=lambda brought: self._answer_from_store(brought, by_person),
         )
-    replayed = asking.keyed is not None and asking.keyed.replayed
-    shown = msgspec.to_builtins(answer.result, str_keys=True)
-    if answer.told:
-        shown |= merge_told_once(tuple(answer.told), answer.told, shown)
-    if answer.writer.proven and answer.writer.agent_id is not None:
-        client.knows(answer.writer.agent_id)
-    elif operation.introduces and answer.writer.agent_id is None and not (replayed and call.crew.strict):
-        client.knows(shown["id"])
-    if replayed and isinstance(shown, dict):
-        shown[REPLAYED] = True
-    if answer.unread and isinstance(shown, dict):
-        shown[UNREAD] = answer.unread
-    if answer.warning is not None and isinstance(shown, dict):
-        shown["warnings"] = [*shown.get("warnings", ()), answer.warning]
-    return shown
+        return conversation.answer(request)
 
+    def _answer_from_store(
+        self, request: Any, actor: Actor, would_ask: Callable[[Any, Any], Question | None] | None = None
+    ) -> Answered:
+        """The answer of an operation that uses the store. `would_ask` says what a person should be asked because of a
+        result, if there is one to ask."""
+        agent_id = self._claimant.agent_id
+        if agent_id is not None and actor.channel != ELICITED:  # a person's answer is not attributed to their agent
+            actor = Actor(agent_id, actor.channel)
+        replays = self._keyed is not None and self._keyed.replayed  # then there is nothing to prepare
+        call = self._call if replays else self._prepared(request)
+        try:
+            answered = self._wait(call, request, actor, would_ask)
+        except (IdentityUnproven, StoreRefused):
+            raise
+        except Refusal:
+            if agent_id is not None:  # a refused call still shows that its agent is present
+                with contextlib.suppress(StoreRefused):
+                    call.ledger.run(actor, lambda unit: arrive(unit, agent_id, call.crew))
+            raise
+        if agent_id is not None and self._operation.effect is not Effect.READ:
+            self._client.noted.add(agent_id)
+        return self._follow(call, request, answered, actor)
 
-def _prepared(operation: Operation[Any, Any], call: Call, request: Any, claimant: Claimant) -> Call:
-    """The call with the result of its operation's `prepare`."""
-    if operation.prepare is None:
-        return call
-    looking = msgspec.structs.replace(call, writer=Writer(claimant.agent_id, claimant.fence))
-    return msgspec.structs.replace(call, prepared=operation.prepare(looking, request))
+    def _prepared(self, request: Any) -> Call:
+        """The call with the result of its operation's `prepare`."""
+        if self._operation.prepare is None:
+            return self._call
+        looking = msgspec.structs.replace(self._call, writer=Writer(self._claimant.agent_id, self._claimant.fence))
+        return msgspec.structs.replace(self._call, prepared=self._operation.prepare(looking, request))
 
+    def _wait(
+        self, call: Call, request: Any, actor: Actor, would_ask: Callable[[Any, Any], Question | None] | None
+    ) -> Answered:
+        """The first answer worth a reply or a question, or the last one there was time for."""
+        wait, waited = self._operation.wait, self._waited
+        wait_ms = min(wait.for_ms(request), call.bounds.wait_ms) if wait is not None else 0
+        if wait is None or wait_ms <= 0:
+            return self._run(call, request, actor)
+        end_s = waited.so_far_s + wait_ms / 1000
+        while True:
+            position = call.ledger.position()
+            answered = self._run(call, request, actor)
+            left = end_s - waited.so_far_s
+            if wait.is_over(answered.result) or left <= 0 or self._cancelled():
+                return answered
+            if would_ask is not None and would_ask(request, answered.result) is not None:
+                return answered
+            # No longer than a heartbeat: a waiting agent is present, and must not lose its claims by waiting.
+            pause_s = waited.so_far_s + min(left, call.crew.heartbeat_ms / 1000)
+            while (rest := pause_s - waited.so_far_s) > 0 and not self._cancelled():
+                if call.ledger.wait(position, min(rest, waited.patience.tell_s), self._cancelled):
+                    break
+                waited.beat()
+            call = self._prepared(request)  # the outside world may have changed too
 
-class _Asking(NamedTuple):
-    """The caller, their connection, and whether they still want the answer."""
-
-    claimant: Claimant
-    client: CallingClient
-    actor: Actor
-    cancelled: Callable[[], bool]
-    waited: Waited
-    would_ask: Callable[[Any, Any], object | None] = lambda request, result: None  # noqa: ARG005 - nobody is there
-    """What a person should be asked because of a result, if there is one to ask."""
-    under_way: tuple[CancellableCall, ...] = ()
-    """The rows by which others see this call."""
-    keyed: KeyedCall | None = None
-
-
-def _with_beside(
-    stack: contextlib.ExitStack,
-    operation: Operation[Any, Any],
-    call: Call,
-    request: Any,
-    arguments: Mapping[str, Any],
-    asking: _Asking,
-    beside: CommonArguments,
-) -> _Asking:
-    """Adds what an `op_id` or an idempotency key asks for; it ends with `stack`."""
-    actor, caller = asking.actor, asking.claimant.agent_id
-    if caller is None or (call.crew.strict and caller not in asking.client.agents):  # not proved yet
-        caller = actor.name
-    for op_id in beside.op_ids:
-        row = CancellableCall(call, actor, caller, op_id, operation.name)
-        stack.enter_context(row.begun(arguments, asking.cancelled))
-        asking = asking._replace(under_way=(*asking.under_way, row))
-    if beside.key is not None:
-        keyed = KeyedCall(operation, call, beside.key, request, (asking.claimant.named, asking.claimant.fence))
-        turn = stack.enter_context(keyed.turn(actor, asking.cancelled)) if operation.prepare is not None else None
-        rows = (*asking.under_way, turn) if turn is not None else asking.under_way
-        asking = asking._replace(keyed=keyed, under_way=rows)
-    return asking
-
-
-def _is_heard(call: Call, actor: Actor, asking: _Asking) -> bool:
-    """Whether a call counts as a sign of life of its agent: with strict identity, only once it has proved it."""
-    claimant, client = asking.claimant, asking.client
-    agent_id, secret = claimant.agent_id, claimant.secret
-    if agent_id is None or not call.crew.strict or agent_id in client.agents:
-        return agent_id is not None
-    if secret is None:
-        return False
-
-    def proved(unit: UnitOfWork) -> bool:
-        agent = unit.get(Agent, agent_id)
-        return agent is not None and knows_secret(agent, secret)
-
-    return call.ledger.run(actor, proved)
-
-
-def _ask_person_and_answer(
-    operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking, person: ReachablePerson | None
-) -> Answered:
-    """The answer of an operation that uses the store, after asking the person, if there is one."""
-
-    def answer_to(asked: Any, asking: _Asking) -> Answered:
-        known = asking.keyed is not None and asking.keyed.replayed  # then there is nothing to prepare
-        ready = call if known else _prepared(operation, call, asked, asking.claimant)
-        return _answer_from_store(operation, ready, asked, asking)
-
-    if operation.asks is None or person is None:
-        return answer_to(request, asking)
-    by_person = asking._replace(actor=Actor(asking.actor.name, ELICITED))
-    talk = Conversation(
-        operation.asks,
-        person,
-        asking.waited,
-        call.ledger,
-        answer_to=lambda asked: answer_to(asked, asking._replace(would_ask=talk.question)),
-        answer_to_person=lambda brought: answer_to(brought, by_person),
-    )
-    return talk.answer(request)
-
-
-def _answer_from_store(operation: Operation[Any, Any], call: Call, request: Any, asking: _Asking) -> Answered:
-    """The answer of an operation that uses the store."""
-    agent_id = asking.claimant.agent_id
-    actor = asking.actor
-    if agent_id is not None and actor.channel != ELICITED:  # a person's answer is not attributed to their agent
-        actor = Actor(agent_id, actor.channel)
-
-    def once(now: Call) -> Answered:
-        if agent_id is not None and _is_heard(call, actor, asking):
+    def _run(self, call: Call, request: Any, actor: Actor) -> Answered:
+        """The handler's answer, in one unit of work."""
+        agent_id = self._claimant.agent_id
+        if agent_id is not None and self._is_heard(actor):
             call.ledger.renew(agent_id, call.crew.lease_ms)
-        writing = operation.effect is not Effect.READ
-        answer = call.ledger.run(actor, lambda unit: _in_unit(operation, now, unit, request, asking), writing=writing)
-        if _ends_at_once(operation):
-            for row in asking.under_way:
+        writing = self._operation.effect is not Effect.READ
+        answered = call.ledger.run(actor, lambda unit: self._in_unit(call, unit, request), writing=writing)
+        if self._ends_at_once:
+            for row in self._rows:
                 row.has_ended()
-        return answer
+        return answered
 
-    try:
-        answer = _wait_for_answer(operation, call, request, once, asking)
-    except (IdentityUnproven, StoreRefused):
-        raise
-    except Refusal:
-        if agent_id is not None:  # a refused call still shows that its agent is present
-            with contextlib.suppress(StoreRefused):
-                call.ledger.run(actor, lambda unit: arrive(unit, agent_id, call.crew))
-        raise
-    if agent_id is not None and operation.effect is not Effect.READ:
-        asking.client.noted.add(agent_id)
-    return _with_follow_up(operation, call, request, answer, actor)
+    def _in_unit(self, call: Call, unit: UnitOfWork, request: Any) -> Answered:
+        writer = Writer(None, self._claimant.fence)
+        if self._claimant.agent_id is not None:
+            writer = self._identify(unit, self._claimant.agent_id)
+        for row in self._rows:
+            row.check(unit)
+        kept = self._keyed.answer(unit) if self._keyed is not None else None
+        if kept is not None:
+            result = kept.result
+        else:
+            result = self._operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
+            if self._keyed is not None:
+                self._keyed.keep(unit, request, result)
+        if self._ends_at_once:
+            for row in self._rows:
+                row.end_in(unit)
+        if writer.agent_id is None or not self._operation.tells_unread:
+            return Answered(result, writer)
+        return Answered(result, writer, unread_count(unit, writer.agent_id))
 
+    def _follow(self, call: Call, request: Any, answered: Answered, actor: Actor) -> Answered:
+        """The answer after what must follow it. If that fails, the answer still stands."""
+        if self._operation.follow is None:
+            return answered
+        try:
+            then = self._operation.follow(call, request, answered.result)
+            if then is None:
+                return answered
 
-def _with_follow_up(
-    operation: Operation[Any, Any], call: Call, request: Any, answer: Answered, actor: Actor
-) -> Answered:
-    """The answer after what must follow it. If that fails, the answer still stands."""
-    if operation.follow is None:
-        return answer
-    try:
-        then = operation.follow(call, request, answer.result)
-        if then is None:
-            return answer
-        return answer._replace(
-            result=call.ledger.run(
-                actor, lambda unit: then(msgspec.structs.replace(call, unit=unit, writer=answer.writer)), writing=True
+            def followed(unit: UnitOfWork) -> Any:
+                return then(msgspec.structs.replace(call, unit=unit, writer=answered.writer))
+
+            return answered._replace(result=call.ledger.run(actor, followed, writing=True))
+        except Refusal as refusal:
+            return answered._replace(warning=f"{refusal.message}; what was asked for is done")
+
+    def _shown(self, answered: Answered) -> Any:
+        """The result as plain JSON values, with what is told beside it; the client learns who called."""
+        operation = self._operation
+        replayed = self._keyed is not None and self._keyed.replayed
+        shown = msgspec.to_builtins(answered.result, str_keys=True)
+        if answered.told:
+            shown |= merge_told_once(tuple(answered.told), answered.told, shown)
+        if answered.writer.proven and answered.writer.agent_id is not None:
+            self._client.knows(answered.writer.agent_id)
+        elif operation.introduces and answered.writer.agent_id is None and not (replayed and self._call.crew.strict):
+            self._client.knows(shown["id"])
+        if not isinstance(shown, dict):
+            return shown
+        if replayed:
+            shown[REPLAYED] = True
+        if answered.unread:
+            shown[UNREAD] = answered.unread
+        if answered.warning is not None:
+            shown["warnings"] = [*shown.get("warnings", ()), answered.warning]
+        return shown
+
+    @property
+    def _ends_at_once(self) -> bool:
+        """True if all that a call does is one unit of work, so that its end can be committed with it."""
+        operation = self._operation
+        return operation.effect is not Effect.READ and operation.wait is None and operation.asks is None
+
+    def _is_heard(self, actor: Actor) -> bool:
+        """Whether a call counts as a sign of life of its agent: with strict identity, only once it has proved it."""
+        call, agent_id, secret = self._call, self._claimant.agent_id, self._claimant.secret
+        if agent_id is None or not call.crew.strict or agent_id in self._client.agents:
+            return agent_id is not None
+        if secret is None:
+            return False
+
+        def proved(unit: UnitOfWork) -> bool:
+            agent = unit.get(Agent, agent_id)
+            return agent is not None and knows_secret(agent, secret)
+
+        return call.ledger.run(actor, proved)
+
+    def _identify(self, unit: UnitOfWork, agent_id: str) -> Writer:
+        """The caller as an agent. An unproven one is refused or noted, depending on the settings."""
+        agent = find_agent(unit, agent_id)
+        proven = agent.id in self._client.agents or knows_secret(agent, self._claimant.secret)
+        if not proven and self._call.crew.strict:
+            raise IdentityUnproven(
+                f"this call names {agent.name} ({agent.id}) and does not prove to be its own",
+                hint="send agent_secret, which agent_register gave, or register on this connection",
+                id=agent.id,
             )
-        )
-    except Refusal as refusal:
-        return answer._replace(warning=f"{refusal.message}; what was asked for is done")
-
-
-def _split_off_claimant(
-    operation: Operation[Any, Any], arguments: Mapping[str, Any], client: CallingClient
-) -> tuple[Claimant, dict[str, Any]]:
-    """Separates who calls from the operation's own arguments. If the operation itself has an argument of one of these
-    names, it stays the operation's."""
-    rest = dict(arguments)
-    if not operation.stored:
-        return Claimant(), rest
-    own = operation.request.__struct_fields__
-    given = {name: rest.pop(name) for name in (AGENT_ID, FENCE, AGENT_SECRET) if name in rest and name not in own}
-    agent_id, fence, secret = given.get(AGENT_ID), given.get(FENCE), given.get(AGENT_SECRET)
-    if not isinstance(agent_id, str | None) or not isinstance(secret, str | None):
-        raise InvalidParams("agent_id and agent_secret are texts", hint="agent_register gives both")
-    if fence is not None and (not isinstance(fence, int) or isinstance(fence, bool)):
-        raise InvalidParams("fence is a number", hint="task_claim gives it")
-    return Claimant(agent_id if agent_id is not None else client.agent, fence, secret, agent_id), rest
-
-
-def _in_unit(operation: Operation[Any, Any], call: Call, unit: UnitOfWork, request: Any, asking: _Asking) -> Answered:
-    writer = Writer(None, asking.claimant.fence)
-    if asking.claimant.agent_id is not None:
-        writer = _identify(operation, call, unit, asking.claimant, asking.client)
-    for row in asking.under_way:
-        row.check(unit)
-    kept = asking.keyed.answer(unit) if asking.keyed is not None else None
-    if kept is not None:
-        result = kept.result
-    else:
-        result = operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
-        if asking.keyed is not None:
-            asking.keyed.keep(unit, request, result)
-    if _ends_at_once(operation):
-        for row in asking.under_way:
-            row.end_in(unit)
-    if writer.agent_id is None or operation.toolset.name == "message":
-        return Answered(result, writer)
-    return Answered(result, writer, unread_count(unit, writer.agent_id))
-
-
-def _ends_at_once(operation: Operation[Any, Any]) -> bool:
-    """True if all that a call does is one unit of work, so that its end can be committed with it."""
-    return operation.effect is not Effect.READ and operation.wait is None and operation.asks is None
-
-
-def _identify(
-    operation: Operation[Any, Any], call: Call, unit: UnitOfWork, claimant: Claimant, client: CallingClient
-) -> Writer:
-    """The caller as an agent. An unproven one is refused or noted, depending on the settings."""
-    assert claimant.agent_id is not None
-    agent = find_agent(unit, claimant.agent_id)
-    proven = agent.id in client.agents or knows_secret(agent, claimant.secret)
-    if not proven and call.crew.strict:
-        raise IdentityUnproven(
-            f"this call names {agent.name} ({agent.id}) and does not prove to be its own",
-            hint="send agent_secret, which agent_register gave, or register on this connection",
-            id=agent.id,
-        )
-    arrive(unit, agent.id, call.crew)
-    if not proven and operation.effect is not Effect.READ and agent.id not in client.noted:
-        _note(unit, agent.id, operation.name)
-    return Writer(agent.id, claimant.fence, proven)
-
-
-def _note(unit: UnitOfWork, agent_id: str, tool: str) -> None:
-    agent = unit.get(Agent, agent_id)
-    assert agent is not None
-    counted = msgspec.structs.replace(agent, mismatches=agent.mismatches + 1)
-    unit.record("agent.unproven", counted, data={"tool": tool})
-
-
-def _wait_for_answer(
-    operation: Operation[Any, Any],
-    call: Call,
-    request: Any,
-    once: Callable[[Call], Answered],
-    asking: _Asking,
-) -> Answered:
-    """The first answer worth a reply or a question, or the last one there was time for."""
-    wait = operation.wait
-    wait_ms = min(wait.for_ms(request), call.bounds.wait_ms) if wait is not None else 0
-    if wait is None or wait_ms <= 0:
-        return once(call)
-    waited = asking.waited
-    end_s = waited.so_far_s + wait_ms / 1000
-    while True:
-        position = call.ledger.position()
-        answer = once(call)
-        left = end_s - waited.so_far_s
-        if wait.is_over(answer.result) or left <= 0 or asking.cancelled():
-            return answer
-        if asking.would_ask(request, answer.result) is not None:
-            return answer
-        # No longer than a heartbeat: a waiting agent is present, and must not lose its claims by waiting.
-        pause_s = waited.so_far_s + min(left, call.crew.heartbeat_ms / 1000)
-        while (rest := pause_s - waited.so_far_s) > 0 and not asking.cancelled():
-            if call.ledger.wait(position, min(rest, waited.patience.tell_s), asking.cancelled):
-                break
-            waited.beat()
-        call = _prepared(operation, call, request, asking.claimant)  # the outside world may have changed too
+        arrive(unit, agent.id, self._call.crew)
+        if not proven and self._operation.effect is not Effect.READ and agent.id not in self._client.noted:
+            agent = find_agent(unit, agent_id)  # as its arrival left it
+            counted = msgspec.structs.replace(agent, mismatches=agent.mismatches + 1)
+            unit.record("agent.unproven", counted, data={"tool": self._operation.name})
+        return Writer(agent.id, self._claimant.fence, proven)

@@ -71,9 +71,9 @@ class Documents(NamedTuple):
 
 
 def documents_read(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Documents:
-    specs = call.specs(call.here.repository)
+    specs = call.world.specs(call.here.repository)
     files = specs.texts(request.workspace)
-    profile = call.profile(call.here.repository) if isinstance(request, NextAction) else ()
+    profile = call.world.profile(call.here.repository) if isinstance(request, NextAction) else ()
     return Documents(files, profile, specs.state(request.workspace))
 
 
@@ -122,7 +122,7 @@ def _find_or_import(call: Call, workspace: str, documents: Documents) -> Pipelin
 
 def destination(call: Call, workspace: str) -> Destination:
     """Where a run is taken over, with what is allowed here."""
-    flows = call.flows()
+    flows = call.world.flows()
     known = commands_in(flows.find(name) for name in flows.names())
     check_budget(call.budget)
     return Destination(call.here.repository, workspace, known, call.budget.limits)
@@ -146,7 +146,7 @@ def _is_there(call: Call, holder: Mapping[str, Any]) -> bool | None:
     known = holder.get("agent_id") is not None
     if known and is_present(call.work, str(holder["agent_id"])):
         return True
-    alive = call.is_alive(str(holder["session"])) if holder.get("session") is not None else None
+    alive = call.world.is_alive(str(holder["session"])) if holder.get("session") is not None else None
     return False if known and alive is None else alive
 
 
@@ -168,7 +168,7 @@ def mirror(call: Call, workspace: str) -> None:
 
 def mirror_run(call: Call, run: PipelineRun, past: Sequence[IndexedRun] = ()) -> None:
     """Writes the current files of a run and, if it has ended, the index of `past` runs."""
-    specs = call.specs(call.here.repository)
+    specs = call.world.specs(call.here.repository)
     there = specs.texts(run.workspace)
     if REQUEST_FILE not in there:  # the process that began the run may have died before it was written
         specs.write(run.workspace, REQUEST_FILE, request_md(run, run.request))
@@ -236,7 +236,7 @@ def _spawn_fields(call: Call, turn: Turn, profile: Sequence[str]) -> dict[str, A
     learnt = lines_for(action.agent or "", msgspec.convert(run.lessons, Lessons), about)
     prompt = assemble(
         Parts(
-            role=call.roles(action.agent or ""),
+            role=call.world.role(action.agent or ""),
             workspace=run.workspace,
             spec_name=run.spec_name,
             branch=run.branch,

@@ -49,7 +49,7 @@ class Project(Playground):
         return Store(engine, clock=self.clock, ids=self._ids)
 
     def tracker(self) -> Tracker:
-        return self._call.tracker()
+        return self._call.world.tracker()
 
     def tool(self, tool: str, /, *, after: int = 1, **arguments: Any) -> Any:
         """Calls a tool, some minutes after the last one."""

@@ -118,7 +118,7 @@ def clean(yes: bool, ignored: bool, root: Path | None, as_json: bool, **options:
     """
     call = _call(root, options)
     found = _read_worktrees(call, everything=True)
-    trees = call.worktrees(call.here.repository)
+    trees = call.world.worktrees(call.here.repository)
     over = [space for space in found.spaces if space.status != "active" and space.managed]
     there = trees.look({space.path: space.base_branch for space in over}) if over else {}
     over = [space for space in over if there[space.path].exists]

@@ -101,7 +101,7 @@ class _Caller:
 
         client = client_of(exchange)
         if exchange.connection.lasting and client.session is None:
-            client.session = self._context.new_session()
+            client.session = self._context.world.new_session()
         result = invoke(
             operation,
             self._context,
