@@ -50,8 +50,8 @@ from handrail.kernel.errors import NotAllowed
 from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.toolsets.pipeline_shapes import NextAction, ReportResult, ResumeInfo
-from handrail.toolsets.pipeline_starting import request_md
+from handrail.toolsets.pipeline_shapes import InitWithContext, NextAction, ReportResult, ResumeInfo
+from handrail.toolsets.pipeline_starting import request_md, wrote_request
 
 STATE_FILE = "state.json"
 NOTES = "improvement.md"
@@ -152,6 +152,18 @@ def _is_there(call: Call, holder: Mapping[str, Any]) -> bool | None:
 
 def _answer(request: NextAction) -> Answer | None:
     return Answer(request.user_response, request.gate_id) if request.user_response is not None else None
+
+
+def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) -> None:
+    """Writes `request.md` and `state.json`, once the run exists."""
+    wrote_request(call, request, answer)
+    if answer.get("ready"):
+        mirror(call, answer["workspace"])
+
+
+def mirror_state(call: Call, request: NextAction | ReportResult, _: dict[str, Any]) -> None:
+    """Writes `state.json`, which mirrors the run for people and for other machines."""
+    mirror(call, request.workspace)
 
 
 def mirror(call: Call, workspace: str) -> None:
