@@ -25,6 +25,10 @@ class by_name:  # noqa: N801 - reads as the function it stands for
             self._function = self.load()
         return self._function(*arguments)
 
+    @property
+    def __name__(self) -> str:
+        return self.where.partition(":")[2]
+
     def load(self) -> Callable[..., Any]:
         module, _, name = self.where.partition(":")
         function: Callable[..., Any] = getattr(import_module(module), name)

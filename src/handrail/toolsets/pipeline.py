@@ -45,7 +45,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=Init,
         response=dict[str, Any],
         prepare=by_name("handrail.toolsets.pipeline_starting:looked_for_state"),
-        handler=by_name("handrail.toolsets.pipeline_starting:init"),
+        handler=by_name("handrail.toolsets.pipeline_starting:pipeline_init"),
         examples=(
             Example(
                 title="an issue on GitHub",
@@ -77,7 +77,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=InitWithContext,
         response=dict[str, Any],
         prepare=by_name("handrail.toolsets.pipeline_starting:looked_at_flows"),
-        handler=by_name("handrail.toolsets.pipeline_starting:init_with_context"),
+        handler=by_name("handrail.toolsets.pipeline_starting:pipeline_init_with_context"),
         follow=by_name("handrail.toolsets.pipeline_turns:write_request"),
         examples=(
             Example(
@@ -127,7 +127,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=NextAction,
         response=dict[str, Any],
         prepare=by_name("handrail.toolsets.pipeline_turns:documents_read"),
-        handler=by_name("handrail.toolsets.pipeline_turns:next_action"),
+        handler=by_name("handrail.toolsets.pipeline_turns:pipeline_next_action"),
         follow=by_name("handrail.toolsets.pipeline_turns:mirror_state"),
         wait=Wait(
             lambda request: 0 if request.user_response else request.wait_ms,
@@ -180,7 +180,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=ReportResult,
         response=dict[str, Any],
         prepare=by_name("handrail.toolsets.pipeline_turns:documents_read"),
-        handler=by_name("handrail.toolsets.pipeline_turns:report_result"),
+        handler=by_name("handrail.toolsets.pipeline_turns:pipeline_report_result"),
         follow=by_name("handrail.toolsets.pipeline_turns:mirror_state"),
         refusals=(RunNotFound, IllegalTransition, ArtefactMissing, WorkspaceHeld),
         examples=(
@@ -229,7 +229,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=ResumeInfo,
         response=dict[str, Any],
         prepare=by_name("handrail.toolsets.pipeline_turns:documents_read"),
-        handler=by_name("handrail.toolsets.pipeline_turns:resume_info"),
+        handler=by_name("handrail.toolsets.pipeline_turns:state_resume_info"),
         refusals=(RunNotFound,),
         examples=(
             Example(

@@ -78,7 +78,7 @@ class Prepared(NamedTuple):
 # -- pipeline_init ----------------------------------------------------------------------------------------------------
 
 
-def init(call: Call, request: Init) -> dict[str, Any]:
+def pipeline_init(call: Call, request: Init) -> dict[str, Any]:
     asked = take_apart(request.arguments, request.current_branch)
     known = _known_workspace(call, asked.text)
     if known is not None:
@@ -168,7 +168,7 @@ def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
     )
 
 
-def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
+def pipeline_init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
     flags = _flags(request.flags)
     asked = _source(request)
     found = fetched(request.external_context, asked.source if asked is not None else None)

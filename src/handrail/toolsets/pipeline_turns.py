@@ -77,7 +77,7 @@ def documents_read(call: Call, request: NextAction | ReportResult | ResumeInfo) 
     return Documents(files, profile, specs.state(request.workspace))
 
 
-def next_action(call: Call, request: NextAction) -> dict[str, Any]:
+def pipeline_next_action(call: Call, request: NextAction) -> dict[str, Any]:
     documents: Documents = call.prepared
     run = run_at(call.work, call.here.repository, request.workspace)
     taken_over = run is None and documents.state is not None
@@ -316,7 +316,7 @@ def _done_fields(run: PipelineRun, action: Action) -> dict[str, Any]:
     }
 
 
-def report_result(call: Call, request: ReportResult) -> dict[str, Any]:
+def pipeline_report_result(call: Call, request: ReportResult) -> dict[str, Any]:
     run = _take_hold(call, find_run(call.work, call.here.repository, request.workspace))
     documents: Documents = call.prepared
     error = (request.error or "").strip()
@@ -340,7 +340,7 @@ def _finding(finding: Finding) -> dict[str, str]:
     return {"severity": finding.severity, "description": finding.description}
 
 
-def resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
+def state_resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
     documents: Documents = call.prepared
     run = run_at(call.work, call.here.repository, request.workspace)
     copied = run is None and documents.state is not None
