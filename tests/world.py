@@ -21,8 +21,8 @@ from handrail.protocol.server import Server
 from handrail.protocol.wire import Request, RpcError
 from handrail.store.opening import open_engine
 from handrail.store.store import Store
-from handrail.surfaces.calling import run
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.invocation import invoke
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, build_server, settings_at
 
 BROKEN_GUIDE = "id: broken-guide\nname: Broken\nsteps: ["
@@ -80,7 +80,7 @@ def through_handler(world: World, name: str, arguments: Mapping[str, Any]) -> Ou
     operation = handrail.switch.find(name)
     assert operation is not None
     try:
-        return "ok", run(operation, handrail.call, arguments, actor=Actor("tester", "test"))
+        return "ok", invoke(operation, handrail.call, arguments, actor=Actor("tester", "test"))
     except Refusal as refusal:
         return "refused", refusal.code
 

@@ -18,7 +18,7 @@ import apsw
 
 from bench.store.slices import Prepare, Step, grow_log, serve
 from handrail.kernel.ledger import Actor
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.wiring import Handrail, Place, assemble, settings_at
 
 ACTOR = Actor("bench", "mcp")
@@ -33,7 +33,7 @@ class Agent:
 
     def __init__(self, handrail: Handrail, lane: int, lanes: int) -> None:
         self._handrail = handrail
-        self._client = Client()
+        self._client = CallingClient()
         self._lane, self._lanes = lane, lanes
         self._spare: list[str] = []
         self._id: str = self.call("agent_register", name=f"agent {lane}", runtime="custom")["id"]
@@ -41,7 +41,7 @@ class Agent:
     def call(self, tool: str, **arguments: Any) -> Any:
         operation = self._handrail.switch.find(tool)
         assert operation is not None
-        return run(operation, self._handrail.call, arguments, actor=ACTOR, client=self._client)
+        return invoke(operation, self._handrail.call, arguments, actor=ACTOR, client=self._client)
 
     # -- the plans, before the clock runs ----------------------------------------------------------------------------
 

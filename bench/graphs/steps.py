@@ -23,7 +23,7 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.query import where
 from handrail.store.store import Store
 from handrail.store.unit import Unit
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.wiring import Handrail
 
 ASKER = Actor("bench", "mcp")
@@ -110,7 +110,7 @@ class Committing:
     def ask(self, tool: str, **arguments: Any) -> Any:
         operation = self._handrail.switch.find(tool)
         assert operation is not None, tool
-        return run(operation, self._handrail.call, arguments, actor=ASKER)
+        return invoke(operation, self._handrail.call, arguments, actor=ASKER)
 
     def steps(self) -> list[Measured]:
         """A commit looks at all of its graph: its floor reads the rows of the graph and writes those that change."""

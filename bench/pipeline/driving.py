@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.kernel.ledger import Actor
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.wiring import Handrail
 
 DRIVER = Actor("bench", "mcp")
@@ -117,7 +117,7 @@ class Driver:
         operation = self._handrail.switch.find(name)
         assert operation is not None
         began = time.process_time_ns()
-        answer = run(operation, self._handrail.call, arguments, actor=DRIVER)
+        answer = invoke(operation, self._handrail.call, arguments, actor=DRIVER)
         return answer, (time.process_time_ns() - began) / 1000
 
 

@@ -16,7 +16,7 @@ from handrail.kernel.ledger import Actor
 from handrail.outside.world import RandomIds, SystemClock
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
 
 SIZES = ((100, 1_000), (10_000, 100_000), (100_000, 1_000_000))
@@ -38,7 +38,7 @@ def questions(plan: Plan) -> dict[str, Callable[[], Any]]:
     def asked(name: str, **arguments: Any) -> Callable[[], Any]:
         operation = plan.handrail.switch.find(name)
         assert operation is not None
-        return lambda: run(operation, plan.handrail.call, arguments, actor=ASKER)
+        return lambda: invoke(operation, plan.handrail.call, arguments, actor=ASKER)
 
     running = plan.filled.running
     return {

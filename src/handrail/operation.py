@@ -165,26 +165,56 @@ class Here(msgspec.Struct, frozen=True, kw_only=True):
         return self.repository if self.shared else None
 
 
+class World(Protocol):
+    """What a call may touch of the outside world. Everything behind it is made when it is first asked for."""
+
+    def guides(self) -> GuideShelf: ...
+
+    def templates(self) -> TemplateShelf: ...
+
+    def flows(self) -> FlowShelf: ...
+
+    def role(self, name: str) -> str:
+        """The instructions for an agent in this role."""
+        ...
+
+    def tracker(self) -> Tracker: ...
+
+    def checks(self) -> Checks: ...
+
+    def worktrees(self, repository: str) -> Worktrees:
+        """The worktrees of the repository with this root."""
+        ...
+
+    def specs(self, repository: str) -> Specs:
+        """The documents of the runs in the repository with this root."""
+        ...
+
+    def profile(self, repository: str) -> Sequence[str]:
+        """A description, in lines, of what the repository with this root is made of."""
+        ...
+
+    def new_secret(self) -> str:
+        """A secret nobody can guess."""
+        ...
+
+    def new_session(self) -> str | None:
+        """A name for a connection, by which others can tell whether it still exists."""
+        ...
+
+    def is_alive(self, session: str) -> bool | None:
+        """Whether the process behind a session is still running; None if that cannot be told."""
+        ...
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a handler may touch."""
 
     here: Here
-    guides: Callable[[], GuideShelf]
-    templates: Callable[[], TemplateShelf]
+    world: World
     server: ServerFacts
     toolsets: Switchboard
     ledger: Ledger
-    tracker: Callable[[], Tracker]
-    checks: Callable[[], Checks]
-    worktrees: Callable[[str], Worktrees]
-    """The worktrees of the repository with this root."""
-    specs: Callable[[str], Specs]
-    """The documents of the runs in the repository with this root."""
-    flows: Callable[[], FlowShelf]
-    profile: Callable[[str], Sequence[str]]
-    """A description, in lines, of what the repository with this root is made of."""
-    roles: Callable[[str], str]
-    """The instructions for an agent in this role."""
     humans_decide: bool = False
     """True if only a person may answer a gate."""
     own_flows: tuple[str, ...] = ()
@@ -194,17 +224,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may spend here, and what models cost."""
     session: str | None = None
     """The connection a call comes through; None if every call stands alone."""
-    new_session: Callable[[], str | None] = lambda: None
-    """A name for a connection, by which others can tell whether it still exists."""
-    is_alive: Callable[[str], bool | None] = lambda _: None
-    """Whether the process behind a session is still running; None if that cannot be told."""
     crew: CrewRules = CrewRules()
     writer: Writer = Writer()
     """The caller, if known."""
-    new_secret: Callable[[], str]
-    """A secret nobody can guess."""
     prepared: Any = None
     """The result of the operation's `prepare`."""
+    kept: Any = None
+    """What the operation's `wait` keeps while this call is under way."""
     unit: UnitOfWork | None = None
     """Set for operations that use the store."""
 
@@ -220,6 +246,8 @@ class Wait(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True):
     for_ms: Callable[[RequestT], int]
     """The longest wait; 0 answers at once."""
     is_over: Callable[[ResponseT], bool]
+    keeps: Callable[[], Any] | None = None
+    """Makes what a call keeps between two looks, such as how far it has read. The handler finds it in `call.kept`."""
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
@@ -284,6 +312,8 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     """Set if its result may ask a person something; only for operations that use the store."""
     acts_as: str | None = None
     """The argument that names the acting agent, if it is not the `agent_id` that every stored operation accepts."""
+    tells_unread: bool = True
+    """False if its answer is about messages anyway; otherwise an agent is told beside it how many wait for it."""
     introduces: bool = False
     """True if from then on the caller is the agent whose id the result names."""
     response_schema: Callable[[], dict[str, Any]] | None = None

@@ -14,6 +14,7 @@ from handrail.outside.world import SystemClock
 from handrail.protocol.http.guard import Guard
 from handrail.settings import Settings
 from handrail.store.opening import POSTGRES
+from handrail.surfaces.run_types import know_runs
 from handrail.surfaces.web.app import OWN_PATHS, Page, PageApp, PageFacts
 from handrail.surfaces.web.door import Door
 from handrail.surfaces.web.feed import Feed
@@ -48,7 +49,7 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
     ledger = ledger_at(place, settings)
     looking = looking_ledger(place, settings, ledger)
     reading = assemble(place, settings, http=address, ledger=looking).call
-    reading.specs(str(place.project))  # registers the types of runs before several threads need them
+    know_runs()
     page = Page(
         door=Door(hosts=guard.hosts, port=address.port),
         sign_in=SignIn(Deciders(place, looking, CHANNEL), owner=owner, now_s=time.monotonic),

@@ -223,14 +223,10 @@ def _worktrees(repository: str) -> Worktrees:
 
 
 def _specs(repository: str) -> Specs:
-    from handrail.domain.pipeline.engine import Action  # noqa: PLC0415 - only where a pipeline runs
-    from handrail.domain.pipeline.flow import Flow  # noqa: PLC0415 - as above
-    from handrail.domain.pipeline.importing import Copied  # noqa: PLC0415 - as above
-    from handrail.domain.pipeline.learning import Lessons  # noqa: PLC0415 - as above
-    from handrail.domain.pipeline.state import RunState  # noqa: PLC0415 - as above
-    from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - as above
+    from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - only where a pipeline runs
+    from handrail.surfaces.run_types import know_runs  # noqa: PLC0415 - as above
 
-    make_known(Action, Copied, Flow, Lessons, RunState)  # the types a run is read back into
+    know_runs()
     return SpecFiles(Path(repository))
 
 
@@ -320,6 +316,53 @@ def _open_store(place: Place, settings: Settings) -> Store:
     return Store(engine, ids=RandomIds(SystemClock()))
 
 
+class RealWorld:
+    """Behind the `World` port: this machine, as the settings allow it to be touched."""
+
+    def __init__(
+        self, place: Place, settings: Settings, ledger: LazyLedger, *, guides: Callable[[], GuideFiles], guest: bool
+    ) -> None:
+        self._place = place
+        self._settings = settings
+        self._ledger = ledger
+        self._guest = guest
+        """Whether whoever calls is not this process's own client."""
+        self.guides = guides
+
+    def templates(self) -> TemplateShelf:
+        return _templates(self._place)
+
+    def flows(self) -> FlowShelf:
+        return _flows(self._place)
+
+    def role(self, name: str) -> str:
+        return _role(self._place, name)
+
+    def tracker(self) -> Tracker:
+        return _tracker(self._place, self._settings, self._ledger)
+
+    def checks(self) -> Checks:
+        return _checks(self._settings)
+
+    def worktrees(self, repository: str) -> Worktrees:
+        return _worktrees(repository)
+
+    def specs(self, repository: str) -> Specs:
+        return _specs(repository)
+
+    def profile(self, repository: str) -> Sequence[str]:
+        return _profile(repository)
+
+    def new_secret(self) -> str:
+        return _new_secret()
+
+    def new_session(self) -> str | None:
+        return new_session(guest=self._guest)
+
+    def is_alive(self, session: str) -> bool | None:
+        return is_alive(session)
+
+
 class Handrail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one process needs, put together."""
 
@@ -369,26 +412,15 @@ def assemble(
     )
     call = Call(
         here=here,
-        guides=shelf,
-        templates=lambda: _templates(place),
+        world=RealWorld(place, settings, ledger, guides=shelf, guest=http is not None),
         server=facts,
         toolsets=switch,
         ledger=ledger,
-        tracker=lambda: _tracker(place, settings, ledger),
-        checks=lambda: _checks(settings),
-        worktrees=_worktrees,
-        specs=_specs,
-        flows=lambda: _flows(place),
-        profile=_profile,
-        roles=lambda name: _role(place, name),
         humans_decide=settings.approvals == "human",
         own_flows=settings.own_flows,
         bounds=Bounds(wait_ms=settings.max_wait_ms, events=settings.event_history, children=settings.max_children),
         budget=Budget(settings.budget, settings.prices),
-        new_session=functools.partial(new_session, guest=http is not None),
-        is_alive=is_alive,
         crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
-        new_secret=_new_secret,
     )
     return Handrail(settings=settings, selection=selection, switch=switch, shelf=shelf, call=call, ledger=ledger)
 

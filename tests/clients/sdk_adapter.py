@@ -16,7 +16,7 @@ from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.protocol.revisions import STATELESS_REVISIONS
 from handrail.protocol.wire import INVALID_PARAMS, encode
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.surfaces.mcp.tools import tool_of
 from handrail.surfaces.refusals import numbered_error, refused_result, speaks_numbers
 from handrail.wiring import Handrail
@@ -41,7 +41,7 @@ def sdk_server(handrail: Handrail) -> Server[Any]:
         if operation is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}", {"name": name})
         try:
-            result = run(operation, handrail.call, arguments, actor=AGENT)
+            result = invoke(operation, handrail.call, arguments, actor=AGENT)
         except Refusal as refusal:
             if speaks_numbers(operation, stateless=stateless):
                 error = numbered_error(refusal)

@@ -378,7 +378,7 @@ def _document(name: str, designs: int) -> str:
 
 def _answer(stage: Stage, workflow: str, workspace: str, word: str) -> None:
     call = stage.handrail.call
-    files = call.specs(call.here.repository).texts(workspace)
+    files = call.world.specs(call.here.repository).texts(workspace)
     waiting = Query((("workflow_id", workflow), ("status", "open")), ("created_at",), 1)
     call.ledger.run(
         YOU,

@@ -21,7 +21,7 @@ from handrail.kernel.query import Query
 from handrail.outside.world import RandomIds
 from handrail.store.opening import open_engine
 from handrail.store.store import Store
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
 
 MINUTE_MS = 60_000
@@ -76,7 +76,7 @@ class Agent:
 
     def __init__(self, stage: Stage, name: str, runtime: str, **more: Any) -> None:
         self.stage = stage
-        self._client = Client()
+        self._client = CallingClient()
         self.name = name
         self.id = ""
         self.id = str(self.call("agent_register", name=name, runtime=runtime, **more)["id"])
@@ -85,7 +85,9 @@ class Agent:
         """One call of a tool, as a client would make it. Raises Refusal."""
         operation = self.stage.handrail.switch.find(tool)
         assert operation is not None, tool
-        return run(operation, self.stage.handrail.call, arguments, actor=Actor(self.name, "mcp"), client=self._client)
+        return invoke(
+            operation, self.stage.handrail.call, arguments, actor=Actor(self.name, "mcp"), client=self._client
+        )
 
 
 def write(where: Path, files: Mapping[str, str | bytes | None]) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.wiring import Place, assemble, settings_at
 from tests.process.http_peer import Peer
 
@@ -54,13 +54,13 @@ class OwnLine:
         place = Place(project=folder, home=folder, environ={})
         self.handrail = assemble(place, settings_at(place, settings))
         self._actor = Actor(name, "test")
-        self._client = Client()
+        self._client = CallingClient()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         operation = self.handrail.switch.find(tool)
         assert operation is not None, f"there is no {tool}"
         try:
-            answer = run(operation, self.handrail.call, arguments, actor=self._actor, client=self._client)
+            answer = invoke(operation, self.handrail.call, arguments, actor=self._actor, client=self._client)
         except Refusal as refusal:
             raise Refused(refusal.as_dict()) from refusal
         assert isinstance(answer, dict)

@@ -12,7 +12,7 @@ import msgspec
 
 from handrail import wiring
 from handrail.__main__ import main
-from handrail.surfaces.asking import Patience
+from handrail.surfaces.elicitation import Patience
 
 
 def hurry(settings: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.domain.crew.lease import Lease
+from handrail.domain.work.lease import Lease
 from handrail.kernel.lease import FREE, acquire
 from handrail.store.lease_clock import MachineTime
 from handrail.store.store import Store

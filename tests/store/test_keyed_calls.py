@@ -26,7 +26,7 @@ def test_of_many_calls_at_once_one_is_done_and_all_get_its_answer(tmp_path: Path
             meeting.wait(20)
         return "s" * 24
 
-    desk.with_call(new_secret=new_secret)
+    desk.with_world(new_secret=new_secret)
     calls = [Beginning(lambda: desk.call("agent_register", **ANNA)) for _ in range(AT_ONCE)]
     answers = [call.result() for call in calls]
     assert {answer["id"] for answer in answers} == {answers[0]["id"]}
@@ -46,7 +46,8 @@ def test_keys_outlive_the_process(tmp_path: Path, ground: Ground) -> None:
 def test_while_the_first_looks_at_the_world_the_second_waits_for_its_answer(tmp_path: Path, ground: Ground) -> None:
     desk = RegistryDesk(tmp_path / "one", "idempotency", store=ground.store)
     elsewhere = RegistryDesk(tmp_path / "two", "idempotency", store=ground.another())
-    elsewhere.with_call(here=desk._handrail.call.here, is_alive=lambda _: True)
+    elsewhere.with_call(here=desk._handrail.call.here)
+    elsewhere.with_world(is_alive=lambda _: True)
     slow = Slow()
     operation = an_operation(prepare=slow)
     first = Beginning(lambda: call_it(desk, operation))

@@ -13,7 +13,7 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Ledger, Operation, ResultT
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.toolsets.vocabulary import WORKFLOW
 from tests.store.records import workflow
 from tests.toolsets.planned import TESTER
@@ -58,7 +58,7 @@ def an_operation(**given: Any) -> Operation[Any, Any]:
 
 def call_it(desk: RegistryDesk, operation: Operation[Any, Any], **arguments: Any) -> Any:
     given_name = {"name": "it", "idempotency_key": "k1", **arguments}
-    return run(operation, desk._handrail.call, given_name, actor=TESTER)
+    return invoke(operation, desk._handrail.call, given_name, actor=TESTER)
 
 
 def workflows(desk: RegistryDesk) -> int:

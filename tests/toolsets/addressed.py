@@ -11,7 +11,7 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from handrail.protocol.wire import encode
 from handrail.store.tables import BY_NAME as TABLES
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.toolsets import blackboard, resources
 from tests.toolsets.planned import Desk
 
@@ -23,7 +23,7 @@ class Addressed(Desk):
 
     def ask(self, tool: str, /, who: str = "tester", **arguments: Any) -> Any:
         """What a tool of the registry answers."""
-        answer = run(BY_NAME[tool], self._handrail.call, arguments, actor=Actor(who, "test"), client=Client())
+        answer = invoke(BY_NAME[tool], self._handrail.call, arguments, actor=Actor(who, "test"), client=CallingClient())
         return msgspec.json.decode(encode(answer))
 
     def refused(self, tool: str, /, **arguments: Any) -> Refusal:

@@ -9,7 +9,7 @@ import msgspec
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.protocol.wire import encode
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.toolsets.blackboard import OPERATIONS
 from tests.toolsets.planned import Desk
 
@@ -21,7 +21,7 @@ class Boards(Desk):
 
     def ask(self, tool: str, /, who: str = "ada", **arguments: Any) -> Any:
         """What a tool answers to somebody."""
-        answer = run(BY_NAME[tool], self._handrail.call, arguments, actor=Actor(who, "mcp"), client=Client())
+        answer = invoke(BY_NAME[tool], self._handrail.call, arguments, actor=Actor(who, "mcp"), client=CallingClient())
         return msgspec.json.decode(encode(answer))
 
     def refused(self, tool: str, /, who: str = "ada", **arguments: Any) -> Refusal:

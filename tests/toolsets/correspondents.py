@@ -10,7 +10,7 @@ import msgspec
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.protocol.wire import encode
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from tests.toolsets.planned import Desk
 
 PERSON = Actor("ann", "cli")
@@ -22,13 +22,13 @@ class PostOffice(Desk):
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         super().__init__(folder, **settings)
-        self.clients: dict[str, Client] = {}
+        self.clients: dict[str, CallingClient] = {}
 
     def register(self, *names: str, **more: Any) -> list[str]:
         """Agents, each on a connection of its own; their ids."""
         found = []
         for name in names:
-            client = Client()
+            client = CallingClient()
             arguments = {"name": name, "runtime": "codex", **more}
             agent_id = self._ask("agent_register", arguments, AGENT, client)["id"]
             self.clients[agent_id] = client
@@ -37,10 +37,10 @@ class PostOffice(Desk):
 
     def as_agent(self, agent_id: str | None, tool: str, /, **arguments: Any) -> Any:
         """A call on the connection of an agent; on one of nobody's where there is none."""
-        return self._ask(tool, arguments, AGENT, self.clients[agent_id] if agent_id is not None else Client())
+        return self._ask(tool, arguments, AGENT, self.clients[agent_id] if agent_id is not None else CallingClient())
 
     def as_person(self, tool: str, **arguments: Any) -> Any:
-        return self._ask(tool, arguments, PERSON, Client())
+        return self._ask(tool, arguments, PERSON, CallingClient())
 
     def refused(self, agent_id: str | None, tool: str, /, **arguments: Any) -> Refusal:
         """The refusal that an agent's call must end in."""
@@ -66,7 +66,9 @@ class PostOffice(Desk):
         """What happened in an inbox."""
         return [event.kind for event in self.store.events(f"inbox:{agent_id}")]
 
-    def _ask(self, tool: str, arguments: dict[str, Any], actor: Actor, client: Client) -> Any:
+    def _ask(self, tool: str, arguments: dict[str, Any], actor: Actor, client: CallingClient) -> Any:
         operation = self._handrail.switch.find(tool)
         assert operation is not None, tool
-        return msgspec.json.decode(encode(run(operation, self._handrail.call, arguments, actor=actor, client=client)))
+        return msgspec.json.decode(
+            encode(invoke(operation, self._handrail.call, arguments, actor=actor, client=client))
+        )

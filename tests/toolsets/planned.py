@@ -15,7 +15,7 @@ from handrail.kernel.ledger import Actor
 from handrail.protocol.wire import encode
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.wiring import LazyLedger
 from tests.world import World
 
@@ -33,15 +33,15 @@ class Desk:
         self._handrail = world.handrail()
 
     def call(self, tool: str, **arguments: Any) -> Any:
-        return self.call_as(Client(), tool, **arguments)
+        return self.call_as(CallingClient(), tool, **arguments)
 
     def call_as(
-        self, client: Client, tool: str, *, cancelled: Callable[[], bool] = lambda: False, **arguments: Any
+        self, client: CallingClient, tool: str, *, cancelled: Callable[[], bool] = lambda: False, **arguments: Any
     ) -> Any:
         """A call on a connection that is remembered."""
         operation = self._handrail.switch.find(tool)
         assert operation is not None, tool
-        answer = run(operation, self._handrail.call, arguments, actor=TESTER, client=client, cancelled=cancelled)
+        answer = invoke(operation, self._handrail.call, arguments, actor=TESTER, client=client, cancelled=cancelled)
         return msgspec.json.decode(encode(answer))
 
     def refusal(self, tool: str, **arguments: Any) -> Refusal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,13 @@ class RegistryDesk(Desk):
         """Changes what every call is given."""
         call = msgspec.structs.replace(self._handrail.call, **changes)
         self._handrail = msgspec.structs.replace(self._handrail, call=call)
+
+    def with_world(self, **answers: Callable[..., Any]) -> None:
+        """Changes what the outside world answers."""
+        world = copy.copy(self._handrail.call.world)
+        for name, answer in answers.items():
+            setattr(world, name, answer)
+        self.with_call(world=world)
 
 
 class Beginning:

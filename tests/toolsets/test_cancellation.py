@@ -11,7 +11,7 @@ from handrail.domain.registry.cancelling import Caller, begin_call, find_call
 from handrail.domain.registry.running import RunningCall
 from handrail.kernel.errors import Cancelled, InvalidParams, OperationNotFound, Refusal, RunNotFound
 from handrail.kernel.query import Query
-from handrail.surfaces.calling import Client
+from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.planned import TESTER
 from tests.toolsets.registry_desk import Beginning, RegistryDesk
 
@@ -79,7 +79,7 @@ def test_what_has_ended_is_already_done(desk: RegistryDesk) -> None:
 
 def test_a_call_whose_process_died_is_done(desk: RegistryDesk) -> None:
     under_way(desk, "slow")
-    desk.with_call(is_alive=lambda session: session != "somewhere")
+    desk.with_world(is_alive=lambda session: session != "somewhere")
     assert desk.call("op_cancel", op_id="slow")["outcome"] == "already_done"
     assert status(desk, "slow") == "done"
     assert desk.call("op_cancel", op_id="slow")["outcome"] == "already_done"
@@ -106,7 +106,7 @@ def test_a_write_that_was_cancelled_before_it_wrote_writes_nothing(desk: Registr
         assert cancel.result()["outcome"] == "requested"
         return "s" * 24
 
-    desk.with_call(new_secret=new_secret)
+    desk.with_world(new_secret=new_secret)
     with pytest.raises(Cancelled):
         desk.call("agent_register", name="Anna", runtime="custom", op_id="register")
     assert desk.call("agent_list")["total"] == 0
@@ -128,7 +128,7 @@ def test_a_refused_call_has_ended_too(desk: RegistryDesk) -> None:
 
 
 def test_a_call_that_its_client_gives_up_counts_as_cancelled(desk: RegistryDesk) -> None:
-    desk.call_as(Client(), "events_subscribe", cancelled=lambda: True, cats=["bb"], wait_ms=25_000, op_id="left")
+    desk.call_as(CallingClient(), "events_subscribe", cancelled=lambda: True, cats=["bb"], wait_ms=25_000, op_id="left")
     assert status(desk, "left") == "cancelled"
 
 
@@ -138,7 +138,7 @@ def test_an_id_is_one_calls_at_a_time(desk: RegistryDesk) -> None:
     refusal = desk.refusal("task_get", id="task_1", op_id="mine")
     assert isinstance(refusal, InvalidParams)
     assert "still under way" in refusal.message
-    desk.with_call(is_alive=lambda _: False)
+    desk.with_world(is_alive=lambda _: False)
     assert desk.call("task_get", id="task_1", op_id="mine")["id"] == "task_1"
     assert desk.call("task_get", id="task_1", op_id="mine")["id"] == "task_1"
 

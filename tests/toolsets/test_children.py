@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail.kernel.errors import AgentNotFound, InvalidParams
-from handrail.surfaces.calling import Client
+from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.registry_desk import RegistryDesk
 
 LEASE_MS = 90_000
@@ -58,7 +58,7 @@ def test_all_are_listed_the_newest_first_and_a_page_at_a_time(desk: RegistryDesk
 
 
 def test_who_attaches_a_child_does_not_become_it(desk: RegistryDesk) -> None:
-    connection = Client()
+    connection = CallingClient()
     child = desk.call_as(connection, "child_attach", name="Cleo")
     assert connection.agents == []
     desk.call_as(connection, "agent_list", agent_id=child["child_id"], agent_secret=child["secret"])

@@ -19,7 +19,7 @@ from handrail.kernel.errors import (
     SettingInvalid,
 )
 from handrail.outside.processes import new_session
-from handrail.surfaces.calling import Client
+from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.orchestrator import TASKS, Orchestrator
 from tests.toolsets.planned import Desk
 
@@ -384,7 +384,7 @@ def test_a_flow_of_the_projects_own_is_known_where_the_project_has_it(tmp_path: 
 
 def test_the_mirror_says_nothing_of_the_machine(tmp_path: Path) -> None:
     run = Deskbound(tmp_path)
-    client = Client(session=new_session())
+    client = CallingClient(session=new_session())
     run.call = lambda tool, **arguments: run.desk.call_as(client, tool, **arguments)
     run.next()
     mirrored = (run.project / run.workspace / "state.json").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 from handrail.kernel.errors import Refusal, WorkspaceHeld
 from handrail.outside.processes import new_session
-from handrail.surfaces.calling import Client
+from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.test_pipeline_control import Deskbound
 
 
@@ -22,22 +22,22 @@ class Two:
 
     def __init__(self, folder: Path, first: str | None, second: str | None) -> None:
         self.run = Deskbound(folder)
-        self.first, self.second = Client(session=first), Client(session=second)
+        self.first, self.second = CallingClient(session=first), CallingClient(session=second)
 
-    def next(self, client: Client, **arguments: Any) -> dict[str, Any]:
+    def next(self, client: CallingClient, **arguments: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self.run.desk.call_as(
             client, "pipeline_next_action", workspace=self.run.workspace, **arguments
         )
         return answer
 
-    def refused(self, client: Client, tool: str = "pipeline_next_action", **arguments: Any) -> Refusal:
+    def refused(self, client: CallingClient, tool: str = "pipeline_next_action", **arguments: Any) -> Refusal:
         try:
             answer = self.run.desk.call_as(client, tool, workspace=self.run.workspace, **arguments)
         except WorkspaceHeld as refusal:
             return refusal
         raise AssertionError(f"not refused: {answer}")
 
-    def register(self, client: Client, name: str) -> str:
+    def register(self, client: CallingClient, name: str) -> str:
         answer = self.run.desk.call_as(client, "agent_register", name=name, runtime="custom")
         return str(answer["id"])
 
@@ -93,7 +93,7 @@ def test_an_agent_is_known_wherever_it_calls_from_and_gone_once_it_is_lost(tmp_p
     two = Two(tmp_path, None, None)
     agent = two.register(two.first, "driver")
     two.next(two.first, agent_id=agent)
-    assert two.next(Client(), agent_id=agent)["phase"] == "phase-1"
+    assert two.next(CallingClient(), agent_id=agent)["phase"] == "phase-1"
     refusal = two.refused(two.second)
     assert refusal.details["held_by"]["agent_id"] == agent
     two.run.desk.clock.advance(100_000)
@@ -104,7 +104,7 @@ def test_an_agent_that_is_silent_while_its_process_runs_is_still_there(tmp_path:
     two = Two(tmp_path, dead_session(), new_session())
     agent = two.register(two.first, "driver")
     two.next(two.first, agent_id=agent)
-    back = Client(session=new_session())
+    back = CallingClient(session=new_session())
     two.next(back, agent_id=agent)
     two.run.desk.clock.advance(10 * 60_000)
     two.refused(two.second)  # its subagents work, and it is seen where it is now

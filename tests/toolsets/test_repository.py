@@ -10,7 +10,7 @@ import pytest
 
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.ledger import Actor
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.toolsets.repository import OPERATIONS
 from tests.world import World, through_bare_method, through_tools_call
 
@@ -24,7 +24,7 @@ class Tools:
         self._operations = {operation.name: operation for operation in OPERATIONS}
 
     def __call__(self, tool: str, /, **arguments: Any) -> Any:
-        return run(self._operations[f"repository_{tool}"], self._call, arguments, actor=Actor("tester", "test"))
+        return invoke(self._operations[f"repository_{tool}"], self._call, arguments, actor=Actor("tester", "test"))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail.kernel.errors import InvalidParams, PathsReserved
-from handrail.surfaces.calling import Client
+from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.planned import Desk
 
 HOUR = 3_600_000
@@ -180,7 +180,7 @@ def test_anothers_reservation_is_told_also_to_who_works_one_by_one(shop: Shop) -
     assert found["batch"] == ["task_2"]
     assert (found["conflicts"][0]["other"], found["conflicts"][0]["until"]) == ("reserved", until)
     assert "batch" not in shop.next(agent_id=shop.anna), "to Anna it is no trouble"
-    client = Client((shop.anna,))
+    client = CallingClient((shop.anna,))
     assert "batch" not in shop.call_as(client, "workflow_next_tasks")
 
 

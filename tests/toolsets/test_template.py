@@ -18,7 +18,7 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.ledger import Actor
 from handrail.operation import Operation
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.toolsets import replanning, task, template, workflow
 from handrail.wiring import Handrail
 from tests.world import World
@@ -46,7 +46,7 @@ class Tools:
         self.handrail: Handrail = world.handrail()
 
     def __call__(self, name: str, /, **arguments: Any) -> Any:
-        result = run(OPERATIONS[name], self.handrail.call, arguments, actor=Actor("tester", "test"))
+        result = invoke(OPERATIONS[name], self.handrail.call, arguments, actor=Actor("tester", "test"))
         return msgspec.json.decode(msgspec.json.encode(result))
 
     def refused(self, name: str, /, **arguments: Any) -> Refusal:

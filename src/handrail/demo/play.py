@@ -12,7 +12,7 @@ from handrail.demo.ground import Ground
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
 
 CHANNEL = "demo"
@@ -42,7 +42,7 @@ class Agent:
 
     def __init__(self, play: Play, name: str) -> None:
         self._play = play
-        self._client = Client()
+        self._client = CallingClient()
         self.name = name
         self.id = ""
 
@@ -50,7 +50,7 @@ class Agent:
         """Calls a tool once, as a client would. Raises Refusal."""
         operation = self._play.handrail.switch.find(tool)
         assert operation is not None, tool
-        answer: dict[str, Any] = run(
+        answer: dict[str, Any] = invoke(
             operation, self._play.handrail.call, arguments, actor=Actor(self.name, CHANNEL), client=self._client
         )
         return answer

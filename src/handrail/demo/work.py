@@ -182,7 +182,7 @@ def _show_patch(play: Play, agent: Agent, task: str) -> None:
     entry = play.handrail.ledger.run(LOOKING, lambda unit: unit.get(JournalEntry, play.tasks[task]))
     assert entry is not None, "completed before this"
     assert entry.after is not None, "completed before this"
-    tracker = play.handrail.call.tracker()
+    tracker = play.handrail.call.world.tracker()
     patch = b"".join(tracker.patch(snapshot_of(entry.before), snapshot_of(entry.after))).decode()
     agent.says("has this change in the journal:")
     for line in patch.partition("\n@@")[2].splitlines()[1:]:

@@ -47,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 def documents_of(call: Call, run: PipelineRun) -> WorkspaceTexts:
     """What a run's documents say now, read from the run's own repository wherever the question is asked."""
-    return call.specs(run.repository_path).texts(run.workspace)
+    return call.world.specs(run.repository_path).texts(run.workspace)
 
 
 def asked_now(unit: UnitOfWork, known: Gate, files: Mapping[str, str]) -> Asked:

@@ -67,7 +67,7 @@ def journalled(call: Call, task: Task) -> Journalled:
 def tracker_of(call: Call, workflow: Workflow) -> Tracker:
     """The tracker with the snapshots of a workflow's tasks: in a shared store, its own repository's."""
     if not call.here.shared or workflow.repository_path in (None, call.here.repository):
-        return call.tracker()
+        return call.world.tracker()
     from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only for another repository's task
 
     assert workflow.repository_path is not None, "just looked at"

@@ -137,7 +137,7 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
     known = find_agent(unit, request.id) if request.id is not None else None
     if known is None and call.bounds.children:
         check_room(unit, call.bounds.children)
-    secret = call.new_secret() if known is None else None
+    secret = call.world.new_secret() if known is None else None
     agent = Agent(
         id=known.id if known is not None else unit.new_id("ag"),
         name=request.name,

@@ -1,8 +1,8 @@
 """Toolset `cancellation`: registry.md's `op_cancel` and `plan_cancel`, the same for everything that is under way.
 
-While it is on, every operation that uses the store takes an `op_id` (`surfaces/beside.py`) by which it can be cancelled
-from any process. For a call that runs as a task of the MCP tasks extension that task's id is one, and for a workflow
-its own id.
+While it is on, every operation that uses the store takes an `op_id` (`surfaces/common_arguments.py`) by which it can be
+cancelled from any process. For a call that runs as a task of the MCP tasks extension that task's id is one, and for a
+workflow its own id.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def op_cancel(call: Call, request: CancelOp) -> CancelledOp:
         return msgspec.structs.replace(_shown(run), operations=_operations(stopped))
     found = find_call(call.work, request.op_id)
     if found is not None:
-        return _shown(cancel_call(call.work, found, request.reason, call.is_alive))
+        return _shown(cancel_call(call.work, found, request.reason, call.world.is_alive))
     raise _nothing_there(call, request.op_id)
 
 
@@ -96,7 +96,7 @@ def plan_cancel(call: Call, request: CancelPlan) -> CancelledPlan:
 
 def _cancel_run(call: Call, run_id: str, reason: str | None) -> StoppedRun:
     workflow = find_workflow(call.work, run_id)
-    return cancel_run(call.work, workflow, reason, call.is_alive, lambda current: _abandon(call, current, reason))
+    return cancel_run(call.work, workflow, reason, call.world.is_alive, lambda current: _abandon(call, current, reason))
 
 
 def _abandon(call: Call, workflow: Workflow, reason: str | None) -> None:
@@ -136,7 +136,7 @@ def _operations(stopped: StoppedRun) -> tuple[dict[str, str], ...]:
 
 
 def _nothing_there(call: Call, op_id: str) -> OperationNotFound:
-    calls = [row for row in calls_under_way(call.work) if is_running(row, call.is_alive)][:SHOWN]
+    calls = [row for row in calls_under_way(call.work) if is_running(row, call.world.is_alive)][:SHOWN]
     under_way = [f"{row.id} ({row.tool})" for row in calls]
     under_way += [f"{workflow.id} ({workflow.name})" for workflow in open_workflows(call, SHOWN)]
     known = ", ".join(under_way) or "nothing"

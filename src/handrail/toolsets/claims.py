@@ -171,7 +171,7 @@ def make_room(call: Call, request: ClaimTask, done: ClaimedTask) -> Callable[[Ca
         path, branch = str(PurePath(repository, FOLDER, name)), f"{BRANCHES}/{name}"
         if done.workspace is not None:  # created before, perhaps under another name
             path, branch = done.workspace["path"], done.workspace["branch"]
-        made = call.worktrees(repository).make(path, branch, None)
+        made = call.world.worktrees(repository).make(path, branch, None)
     except Refusal as refusal:  # the claim stands all the same
         warned = msgspec.structs.replace(
             answer, warnings=(*answer.warnings, f"no worktree was made: {refusal.message}")

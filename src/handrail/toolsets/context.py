@@ -70,7 +70,7 @@ def look_now(call: Call, request: LoadContext) -> list[str]:
 
     try:
         entry = call.ledger.run(LOOKING, looked_for)
-        return changed_so_far(call.tracker(), entry) if entry is not None else []
+        return changed_so_far(call.world.tracker(), entry) if entry is not None else []
     except Refusal:  # the handler reports it, or continues without
         return []
 

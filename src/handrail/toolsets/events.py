@@ -21,7 +21,6 @@ from handrail.domain.registry.tailing import (
     Source,
     Wanted,
     bus_of,
-    cursor_from,
     first_kept,
     newest_page,
     page_after,
@@ -100,7 +99,7 @@ class LogPage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def events_subscribe(call: Call, request: SubscribeEvents) -> EventPage:
     wanted = _wanted(call, request)
-    cursor: Cursor = call.prepared
+    cursor: Cursor = call.kept
     after = request.from_seq if cursor.seq is None else cursor.seq
     scope = wanted._replace(categories=(), levels=(), task_id=None)
     cut = first_kept(bus_of(call.work, scope), after, call.bounds.events) if call.bounds.events else 0
@@ -114,7 +113,7 @@ def events_subscribe(call: Call, request: SubscribeEvents) -> EventPage:
 def logs_tail(call: Call, request: TailLogs) -> LogPage:
     scope, wanted = _source(call, request), Wanted(levels=tuple(request.levels))
     source = _source(call, request, wanted.levels)
-    cursor: Cursor = call.prepared
+    cursor: Cursor = call.kept
     shown = _shown(lambda event: _entry(source, event), request.limit)
     after = cursor.seq if cursor.seq is not None else request.from_seq
     if after is UNSET:
@@ -182,8 +181,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=EVENTS,
         effect=Effect.READ,
         stored=True,
-        prepare=lambda call, _: cursor_from(call.prepared),
-        wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events)),
+        wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events), keeps=Cursor),
         summary="Lists events after from_seq in order, filtered; may wait for one. Continue with next_seq",
         request=SubscribeEvents,
         response=EventPage,
@@ -225,8 +223,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=EVENTS,
         effect=Effect.READ,
         stored=True,
-        prepare=lambda call, _: cursor_from(call.prepared),
-        wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.entries)),
+        wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.entries), keeps=Cursor),
         summary="Shows the newest log lines of the server, a run or a child, or those after from_seq",
         request=TailLogs,
         response=LogPage,

@@ -137,11 +137,11 @@ def workflow_list(call: Call, request: ListWorkflows) -> WorkflowList:  # noqa: 
                 category=found.guide.category,
                 version=found.guide.version,
             )
-            for found in call.guides().guides()
+            for found in call.world.guides().guides()
         ),
         unreadable=tuple(
             UnreadableEntry(id=broken.id, file=broken.where, reason=broken.reason)
-            for broken in call.guides().problems()
+            for broken in call.world.guides().problems()
         ),
     )
 
@@ -171,14 +171,14 @@ def workflow_next(call: Call, request: NextStep) -> StepGuidance:
 def workflow_validate(call: Call, request: ValidateStep) -> StepVerdict:
     step = find_step(_guide(call, request.workflow_id), request.step_id)
     context = {} if request.context is UNSET else request.context
-    verdict = check_output(step, request.output, context, call.guides().matcher)
+    verdict = check_output(step, request.output, context, call.world.guides().matcher)
     return StepVerdict(valid=verdict.valid, issues=verdict.issues, suggestions=verdict.suggestions)
 
 
 def _guide(call: Call, guide_id: str) -> Guide:
-    found = call.guides().find(guide_id)
+    found = call.world.guides().find(guide_id)
     if found is None:
-        known = [loaded.guide.id for loaded in call.guides().guides()]
+        known = [loaded.guide.id for loaded in call.world.guides().guides()]
         raise WorkflowNotFound(
             f"there is no guide {guide_id}{did_you_mean(guide_id, known)}",
             hint="workflow_list shows every guide",

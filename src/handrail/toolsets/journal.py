@@ -76,7 +76,7 @@ def look_before(call: Call, request: StartTask) -> Beginning:
     if not PurePath(directory).is_absolute():
         raise InvalidParams(f"directory must be absolute, not {directory}", hint="give the working copy's whole path")
     check_open(workflow, starting=False)
-    return Beginning(call.tracker().snapshot(directory))
+    return Beginning(call.world.tracker().snapshot(directory))
 
 
 def _where_done(call: Call, workflow: Workflow) -> str:
@@ -137,8 +137,8 @@ def look_after(call: Call, request: CompleteTask) -> Ending:
     standing = call.ledger.run(
         keeping.LOOKING, lambda unit: keeping.check_ending(unit, find_task(unit, request.task_id), status)
     )
-    checks = call.checks().run(standing.directory or call.here.folder) if request.verify else None
-    return keeping.look_after(call.tracker(), standing, checks)
+    checks = call.world.checks().run(standing.directory or call.here.folder) if request.verify else None
+    return keeping.look_after(call.world.tracker(), standing, checks)
 
 
 def complete_task(call: Call, request: CompleteTask) -> CompletedTask:

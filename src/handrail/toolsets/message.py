@@ -224,6 +224,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="message_send",
         toolset=MESSAGE,
+        tells_unread=False,
         effect=Effect.WRITE,
         stored=True,
         acts_as="sender_id",
@@ -280,6 +281,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="message_broadcast",
         toolset=MESSAGE,
+        tells_unread=False,
         effect=Effect.WRITE,
         stored=True,
         acts_as="sender_id",
@@ -313,6 +315,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="message_list",
         toolset=MESSAGE,
+        tells_unread=False,
         effect=Effect.READ,
         stored=True,
         acts_as="agent_id",
@@ -345,6 +348,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="message_get",
         toolset=MESSAGE,
+        tells_unread=False,
         effect=Effect.WRITE,
         stored=True,
         summary="Shows a whole message, and marks it read for its recipient",
@@ -372,6 +376,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="message_mark_read",
         toolset=MESSAGE,
+        tells_unread=False,
         effect=Effect.WRITE,
         stored=True,
         summary="Marks messages read, or acknowledges them",
@@ -398,6 +403,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="message_archive",
         toolset=MESSAGE,
+        tells_unread=False,
         effect=Effect.WRITE,
         stored=True,
         summary="Archives messages",
@@ -424,6 +430,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
         name="message_count_unread",
         toolset=MESSAGE,
+        tells_unread=False,
         effect=Effect.READ,
         stored=True,
         acts_as="agent_id",

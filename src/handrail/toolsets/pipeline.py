@@ -1,100 +1,18 @@
 """Toolset `pipeline`: pipeline.md. An orchestrating agent asks what is next, does that action, and reports on it.
 
-Declarations only: the work is done in `pipeline_starting.py` and `pipeline_turns.py`, which the first call loads, so
-that it costs nothing unless a pipeline is used. The engine (`domain/pipeline`) decides what is next.
+Declarations only: the work is done in `pipeline_starting.py` and `pipeline_turns.py`, which the first call loads. The
+engine (`domain/pipeline`) decides what is next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition, RunNotFound, WorkspaceHeld
-from handrail.operation import Asks, Call, Effect, Example, Operation, Question, Wait
+from handrail.kernel.late import by_name
+from handrail.operation import Asks, Effect, Example, Operation, Wait
 from handrail.toolsets.pipeline_shapes import Init, InitWithContext, NextAction, ReportResult, ResumeInfo
 from handrail.toolsets.vocabulary import PIPELINE
-
-
-def pipeline_init(call: Call, request: Init) -> dict[str, Any]:
-    from handrail.toolsets.pipeline_starting import init  # noqa: PLC0415 - every start would pay
-
-    return init(call, request)
-
-
-def look_at_flows(call: Call, request: InitWithContext) -> Any:
-    """The available flows, and whether the workspace is taken."""
-    from handrail.toolsets.pipeline_starting import looked_at_flows  # noqa: PLC0415 - as above
-
-    return looked_at_flows(call, request)
-
-
-def pipeline_init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
-    from handrail.toolsets.pipeline_starting import init_with_context  # noqa: PLC0415 - as above
-
-    return init_with_context(call, request)
-
-
-def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) -> None:
-    """Writes `request.md` and `state.json`, once the run exists."""
-    from handrail.toolsets.pipeline_starting import wrote_request  # noqa: PLC0415 - as above
-    from handrail.toolsets.pipeline_turns import mirror  # noqa: PLC0415 - as above
-
-    wrote_request(call, request, answer)
-    if answer.get("ready"):
-        mirror(call, answer["workspace"])
-
-
-def read_documents(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Any:
-    """The run's documents, and a description of the repository."""
-    from handrail.toolsets.pipeline_turns import documents_read  # noqa: PLC0415 - as above
-
-    return documents_read(call, request)
-
-
-def pipeline_next_action(call: Call, request: NextAction) -> dict[str, Any]:
-    from handrail.toolsets.pipeline_turns import next_action  # noqa: PLC0415 - as above
-
-    return next_action(call, request)
-
-
-def question_at_gate(request: NextAction, shown: dict[str, Any]) -> Question | None:
-    """What to ask a person if the run waits for one."""
-    from handrail.toolsets.pipeline_asking import question  # noqa: PLC0415 - as above
-
-    return question(request, shown)
-
-
-def answer_at_gate(request: NextAction, question: Question, filled: Mapping[str, str]) -> NextAction:
-    from handrail.toolsets.pipeline_asking import answered  # noqa: PLC0415 - as above
-
-    return answered(request, question, filled)
-
-
-def pipeline_report_result(call: Call, request: ReportResult) -> dict[str, Any]:
-    from handrail.toolsets.pipeline_turns import report_result  # noqa: PLC0415 - as above
-
-    return report_result(call, request)
-
-
-def look_for_state(call: Call, request: Init) -> Any:
-    """Whether the request names a workspace with a run of its own."""
-    from handrail.toolsets.pipeline_starting import looked_for_state  # noqa: PLC0415 - as above
-
-    return looked_for_state(call, request)
-
-
-def state_resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
-    from handrail.toolsets.pipeline_turns import resume_info  # noqa: PLC0415 - as above
-
-    return resume_info(call, request)
-
-
-def mirror_state(call: Call, request: NextAction | ReportResult, _: dict[str, Any]) -> None:
-    """Writes `state.json`, which mirrors the run for people and for other machines."""
-    from handrail.toolsets.pipeline_turns import mirror  # noqa: PLC0415 - as above
-
-    mirror(call, request.workspace)
-
 
 _GITHUB = "https://github.com/owner/repo/issues/42"
 _TEXT = {"workspace": ".specs/20260401-fix-auth", "task_text": "Fix the auth timeout"}
@@ -126,8 +44,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Parses a request: source, flags, workspace, or the run to resume",
         request=Init,
         response=dict[str, Any],
-        prepare=look_for_state,
-        handler=pipeline_init,
+        prepare=by_name("handrail.toolsets.pipeline_starting:looked_for_state"),
+        handler=by_name("handrail.toolsets.pipeline_starting:pipeline_init"),
         examples=(
             Example(
                 title="an issue on GitHub",
@@ -158,9 +76,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Estimates the effort, asks what must be asked, and starts the run once it is confirmed",
         request=InitWithContext,
         response=dict[str, Any],
-        prepare=look_at_flows,
-        handler=pipeline_init_with_context,
-        follow=write_request,
+        prepare=by_name("handrail.toolsets.pipeline_starting:looked_at_flows"),
+        handler=by_name("handrail.toolsets.pipeline_starting:pipeline_init_with_context"),
+        follow=by_name("handrail.toolsets.pipeline_turns:write_request"),
         examples=(
             Example(
                 title="the effort is found and must be confirmed",
@@ -208,16 +126,16 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Returns the one action to do next; takes the result of the one before",
         request=NextAction,
         response=dict[str, Any],
-        prepare=read_documents,
-        handler=pipeline_next_action,
-        follow=mirror_state,
+        prepare=by_name("handrail.toolsets.pipeline_turns:documents_read"),
+        handler=by_name("handrail.toolsets.pipeline_turns:pipeline_next_action"),
+        follow=by_name("handrail.toolsets.pipeline_turns:mirror_state"),
         wait=Wait(
             lambda request: 0 if request.user_response else request.wait_ms,
             lambda answer: not answer.get("still_waiting"),
         ),
         asks=Asks(
-            question=question_at_gate,
-            answered=answer_at_gate,
+            question=by_name("handrail.toolsets.pipeline_asking:question"),
+            answered=by_name("handrail.toolsets.pipeline_asking:answered"),
             again=lambda request: NextAction(request.workspace),
             told_once=("report_result", "warning"),
         ),
@@ -261,9 +179,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Records the result of a phase: cost, verdict, findings",
         request=ReportResult,
         response=dict[str, Any],
-        prepare=read_documents,
-        handler=pipeline_report_result,
-        follow=mirror_state,
+        prepare=by_name("handrail.toolsets.pipeline_turns:documents_read"),
+        handler=by_name("handrail.toolsets.pipeline_turns:pipeline_report_result"),
+        follow=by_name("handrail.toolsets.pipeline_turns:mirror_state"),
         refusals=(RunNotFound, IllegalTransition, ArtefactMissing, WorkspaceHeld),
         examples=(
             Example(
@@ -310,8 +228,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Shows where a run stands",
         request=ResumeInfo,
         response=dict[str, Any],
-        prepare=read_documents,
-        handler=state_resume_info,
+        prepare=by_name("handrail.toolsets.pipeline_turns:documents_read"),
+        handler=by_name("handrail.toolsets.pipeline_turns:state_resume_info"),
         refusals=(RunNotFound,),
         examples=(
             Example(

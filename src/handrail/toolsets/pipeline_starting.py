@@ -78,7 +78,7 @@ class Prepared(NamedTuple):
 # -- pipeline_init ----------------------------------------------------------------------------------------------------
 
 
-def init(call: Call, request: Init) -> dict[str, Any]:
+def pipeline_init(call: Call, request: Init) -> dict[str, Any]:
     asked = take_apart(request.arguments, request.current_branch)
     known = _known_workspace(call, asked.text)
     if known is not None:
@@ -107,7 +107,7 @@ def init(call: Call, request: Init) -> dict[str, Any]:
 def _free_name(call: Call, day: str, name: str, flags: Flags) -> str:
     """The name, with a number if a run of this day has it or its folder exists. If a run starts at a later phase, its
     folder already exists, with its documents, and is not taken by that."""
-    specs = call.specs(call.here.repository)
+    specs = call.world.specs(call.here.repository)
     for number in range(1, SAME_DAY):
         end = f"-{number}" if number > 1 else ""
         proposed = f"{name[: SLUG - len(end)].rstrip('-')}{end}"
@@ -121,7 +121,7 @@ def _free_name(call: Call, day: str, name: str, flags: Flags) -> str:
 def looked_for_state(call: Call, request: Init) -> str | None:
     """The workspace that is named and has a run of its own on disk, whether the store knows it or not."""
     workspace = _named_workspace(take_apart(request.arguments, None).text)
-    if workspace is None or call.specs(call.here.repository).state(workspace) is None:
+    if workspace is None or call.world.specs(call.here.repository).state(workspace) is None:
         return None
     return workspace
 
@@ -147,7 +147,7 @@ def _known_workspace(call: Call, text: str) -> str | None:
 
 
 def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
-    flows = call.flows()
+    flows = call.world.flows()
     names = [*TEMPLATES.values()]
     confirmed = request.user_confirmation
     if confirmed is not None and confirmed.flow is not None:
@@ -155,7 +155,7 @@ def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
     found = {name: flows.find(name) for name in names}
     if confirmed is None:
         return Prepared(found)
-    specs, workspace = call.specs(call.here.repository), _workspace(request, confirmed)
+    specs, workspace = call.world.specs(call.here.repository), _workspace(request, confirmed)
     template = TEMPLATES[confirmed.effort]
     measure = flows.bundled(template)
     return Prepared(
@@ -168,7 +168,7 @@ def looked_at_flows(call: Call, request: InitWithContext) -> Prepared:
     )
 
 
-def init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
+def pipeline_init_with_context(call: Call, request: InitWithContext) -> dict[str, Any]:
     flags = _flags(request.flags)
     asked = _source(request)
     found = fetched(request.external_context, asked.source if asked is not None else None)
@@ -346,5 +346,5 @@ def request_md(run: PipelineRun, body: str) -> str:
 def wrote_request(call: Call, _: InitWithContext, answer: dict[str, Any]) -> None:
     """Writes `request.md`, once the run exists."""
     if answer.get("ready"):
-        specs = call.specs(call.here.repository)
+        specs = call.world.specs(call.here.repository)
         specs.write(answer["workspace"], "request.md", answer["request_md_content"])

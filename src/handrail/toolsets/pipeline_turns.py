@@ -50,8 +50,8 @@ from handrail.kernel.errors import NotAllowed
 from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.toolsets.pipeline_shapes import NextAction, ReportResult, ResumeInfo
-from handrail.toolsets.pipeline_starting import request_md
+from handrail.toolsets.pipeline_shapes import InitWithContext, NextAction, ReportResult, ResumeInfo
+from handrail.toolsets.pipeline_starting import request_md, wrote_request
 
 STATE_FILE = "state.json"
 NOTES = "improvement.md"
@@ -71,13 +71,13 @@ class Documents(NamedTuple):
 
 
 def documents_read(call: Call, request: NextAction | ReportResult | ResumeInfo) -> Documents:
-    specs = call.specs(call.here.repository)
+    specs = call.world.specs(call.here.repository)
     files = specs.texts(request.workspace)
-    profile = call.profile(call.here.repository) if isinstance(request, NextAction) else ()
+    profile = call.world.profile(call.here.repository) if isinstance(request, NextAction) else ()
     return Documents(files, profile, specs.state(request.workspace))
 
 
-def next_action(call: Call, request: NextAction) -> dict[str, Any]:
+def pipeline_next_action(call: Call, request: NextAction) -> dict[str, Any]:
     documents: Documents = call.prepared
     run = run_at(call.work, call.here.repository, request.workspace)
     taken_over = run is None and documents.state is not None
@@ -122,7 +122,7 @@ def _find_or_import(call: Call, workspace: str, documents: Documents) -> Pipelin
 
 def destination(call: Call, workspace: str) -> Destination:
     """Where a run is taken over, with what is allowed here."""
-    flows = call.flows()
+    flows = call.world.flows()
     known = commands_in(flows.find(name) for name in flows.names())
     check_budget(call.budget)
     return Destination(call.here.repository, workspace, known, call.budget.limits)
@@ -146,12 +146,24 @@ def _is_there(call: Call, holder: Mapping[str, Any]) -> bool | None:
     known = holder.get("agent_id") is not None
     if known and is_present(call.work, str(holder["agent_id"])):
         return True
-    alive = call.is_alive(str(holder["session"])) if holder.get("session") is not None else None
+    alive = call.world.is_alive(str(holder["session"])) if holder.get("session") is not None else None
     return False if known and alive is None else alive
 
 
 def _answer(request: NextAction) -> Answer | None:
     return Answer(request.user_response, request.gate_id) if request.user_response is not None else None
+
+
+def write_request(call: Call, request: InitWithContext, answer: dict[str, Any]) -> None:
+    """Writes `request.md` and `state.json`, once the run exists."""
+    wrote_request(call, request, answer)
+    if answer.get("ready"):
+        mirror(call, answer["workspace"])
+
+
+def mirror_state(call: Call, request: NextAction | ReportResult, _: dict[str, Any]) -> None:
+    """Writes `state.json`, which mirrors the run for people and for other machines."""
+    mirror(call, request.workspace)
 
 
 def mirror(call: Call, workspace: str) -> None:
@@ -168,7 +180,7 @@ def mirror(call: Call, workspace: str) -> None:
 
 def mirror_run(call: Call, run: PipelineRun, past: Sequence[IndexedRun] = ()) -> None:
     """Writes the current files of a run and, if it has ended, the index of `past` runs."""
-    specs = call.specs(call.here.repository)
+    specs = call.world.specs(call.here.repository)
     there = specs.texts(run.workspace)
     if REQUEST_FILE not in there:  # the process that began the run may have died before it was written
         specs.write(run.workspace, REQUEST_FILE, request_md(run, run.request))
@@ -236,7 +248,7 @@ def _spawn_fields(call: Call, turn: Turn, profile: Sequence[str]) -> dict[str, A
     learnt = lines_for(action.agent or "", msgspec.convert(run.lessons, Lessons), about)
     prompt = assemble(
         Parts(
-            role=call.roles(action.agent or ""),
+            role=call.world.role(action.agent or ""),
             workspace=run.workspace,
             spec_name=run.spec_name,
             branch=run.branch,
@@ -304,7 +316,7 @@ def _done_fields(run: PipelineRun, action: Action) -> dict[str, Any]:
     }
 
 
-def report_result(call: Call, request: ReportResult) -> dict[str, Any]:
+def pipeline_report_result(call: Call, request: ReportResult) -> dict[str, Any]:
     run = _take_hold(call, find_run(call.work, call.here.repository, request.workspace))
     documents: Documents = call.prepared
     error = (request.error or "").strip()
@@ -328,7 +340,7 @@ def _finding(finding: Finding) -> dict[str, str]:
     return {"severity": finding.severity, "description": finding.description}
 
 
-def resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
+def state_resume_info(call: Call, request: ResumeInfo) -> dict[str, Any]:
     documents: Documents = call.prepared
     run = run_at(call.work, call.here.repository, request.workspace)
     copied = run is None and documents.state is not None

@@ -15,7 +15,7 @@ from handrail.domain.fitting import within
 from handrail.domain.registry.addresses import LONGEST, Kind, parse
 from handrail.domain.registry.listing import Asked, listed
 from handrail.domain.registry.looking import Most, read, watch
-from handrail.domain.registry.tailing import Cursor, Page, cursor_from
+from handrail.domain.registry.tailing import Cursor, Page
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
 from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Call, Effect, Example, Operation, Wait
@@ -113,7 +113,7 @@ def resources_read(call: Call, request: ReadResource) -> ResourceRead:
 def resources_watch(call: Call, request: WatchResource) -> ResourceWatched:
     address = parse(request.uri)
     most = Most(*bounds(request.limit, WATCHED))
-    cursor: Cursor = call.prepared
+    cursor: Cursor = call.kept
     after = request.from_seq if cursor.seq is None else cursor.seq
     watched = watch(call.work, address, after, most, keep=call.bounds.events)
     found = cursor.keep(Page(tuple(watched.events), watched.looked_to, watched.truncated_before))
@@ -199,8 +199,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         toolset=RESOURCES,
         effect=Effect.READ,  # on a board it may record an expiry, which any reader would
         stored=True,
-        prepare=lambda call, _: cursor_from(call.prepared),
-        wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events)),
+        wait=Wait(for_ms=lambda request: request.wait_ms, is_over=lambda answer: bool(answer.events), keeps=Cursor),
         summary="Shows what happened at an sc:// address after from_seq; may wait for it",
         request=WatchResource,
         response=ResourceWatched,

@@ -198,7 +198,7 @@ def _check_name(call: Call, name: str) -> None:
         raise DuplicateTemplate(
             f'a template "{name}" is already there ({known.id})', hint="choose another name", id=known.id
         )
-    for entry in call.templates().entries():
+    for entry in call.world.templates().entries():
         if entry.source != "bundled" and entry.answers_to(name):
             raise DuplicateTemplate(
                 f'a template "{name}" is already there ({_file_of(entry)})', hint="choose another name", id=entry.id
@@ -211,7 +211,7 @@ def _check_name(call: Call, name: str) -> None:
 def template_list(call: Call, request: ListTemplates) -> TemplateList:
     if request.template_id is not UNSET:
         return TemplateList((_shown(_find(call, request.template_id), whole=True),), 1)
-    entries = call.templates().entries()
+    entries = call.world.templates().entries()
     near = [entry for entry in entries if isinstance(entry, FileTemplate) and entry.source != "bundled"]
     bundled = [entry for entry in entries if isinstance(entry, FileTemplate) and entry.source == "bundled"]
     stored = call.work.count(Template, Query())
@@ -308,7 +308,7 @@ def _find(call: Call, key: str) -> FileTemplate | Template:
     stored = call.work.get(Template, key)
     if stored is not None:
         return stored
-    entries = call.templates().entries()
+    entries = call.world.templates().entries()
     near = next((one for one in entries if one.source != "bundled" and one.answers_to(key)), None)
     if near is not None:
         return _usable(near)

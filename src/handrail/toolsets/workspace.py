@@ -110,7 +110,7 @@ def make_worktree(call: Call, request: CreateWorkspace) -> Made:
     workflow, tasks, nth = call.ledger.run(LOOKING, checked)
     repository = workflow.repository_path or call.here.repository
     name = name_for(tasks[0].name, tasks[0].id) if tasks else f"{name_for(workflow.name, workflow.id)}{nth}"
-    return call.worktrees(repository).make(
+    return call.world.worktrees(repository).make(
         request.path or str(PurePath(repository, FOLDER, name)),
         request.branch or f"{BRANCHES}/{name}",
         request.base_branch,
@@ -143,7 +143,7 @@ def let_git_do_it(call: Call, request: UpdateWorkspace) -> Ended:
         return space, find_workflow(unit, space.workflow_id)
 
     space, workflow = call.ledger.run(LOOKING, checked)
-    trees = call.worktrees(workflow.repository_path or call.here.repository)
+    trees = call.world.worktrees(workflow.repository_path or call.here.repository)
     merged = _merge(call, trees, space, workflow) if request.merge else None
     removed = None
     if request.remove:
@@ -174,7 +174,7 @@ def _merge(call: Call, trees: Worktrees, space: Workspace, workflow: Workflow) -
             f"workspace {space.id} has no base branch to be merged into",
             hint="create workspaces with base_branch",
         )
-    checks = call.checks()
+    checks = call.world.checks()
 
     def verdicts(folder: str) -> list[dict[str, Any]]:
         return [{**result, "passed": result["exit_code"] == 0} for result in checks.run(folder)]
@@ -239,7 +239,7 @@ def look_at_worktrees(call: Call, request: ListWorkspaces) -> Seen:
 def look(call: Call, repository: str, spaces: Sequence[Workspace]) -> Seen:
     """What git says about these workspaces of one repository. If git is missing, that is reported."""
     try:
-        trees = call.worktrees(repository)
+        trees = call.world.worktrees(repository)
         looked = trees.look({space.path: space.base_branch for space in spaces})
         clashes: list[Clash] = []
         problems: list[str] = []

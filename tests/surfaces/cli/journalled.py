@@ -15,8 +15,8 @@ from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
 from handrail.store.opening import open_engine
 from handrail.store.store import Store
-from handrail.surfaces.calling import run
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.invocation import invoke
 from handrail.wiring import LazyLedger, Place, assemble, settings_at
 from tests.outside.tracking.playground import Playground, write_global_config
 
@@ -49,14 +49,14 @@ class Project(Playground):
         return Store(engine, clock=self.clock, ids=self._ids)
 
     def tracker(self) -> Tracker:
-        return self._call.tracker()
+        return self._call.world.tracker()
 
     def tool(self, tool: str, /, *, after: int = 1, **arguments: Any) -> Any:
         """Calls a tool, some minutes after the last one."""
         self.clock.advance(after * MINUTE)
         operation = operation_named(tool)
         assert operation is not None
-        return run(operation, self._call, arguments, actor=Actor("agent", "mcp"))
+        return invoke(operation, self._call, arguments, actor=Actor("agent", "mcp"))
 
     def workflow(self, name: str = "Add authentication", **more: Any) -> str:
         return str(self.tool("start_workflow", after=0, name=name, **more)["workflow_id"])

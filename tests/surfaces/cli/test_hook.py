@@ -34,11 +34,11 @@ class Shop:
 
     def keeps(self, *paths: str, name: str = "Anna", reason: str | None = None) -> str:
         """An agent that is there and keeps these paths; its id."""
-        from handrail.surfaces.calling import run
+        from handrail.surfaces.invocation import invoke
         from handrail.toolsets.agent import OPERATIONS
 
         register = next(operation for operation in OPERATIONS if operation.name == "agent_register")
-        told = run(register, self._call, {"name": name, "runtime": "custom"}, actor=Actor("t", "test"))
+        told = invoke(register, self._call, {"name": name, "runtime": "custom"}, actor=Actor("t", "test"))
         wanted = Wanted(str(self.repo.top), list(paths), reason=reason)
 
         def work(unit: Any) -> None:

@@ -22,8 +22,8 @@ from handrail.protocol.answering import answer
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.revisions import META_CAPABILITIES, META_CLIENT, META_VERSION, NEWEST
 from handrail.protocol.wire import Request, Response
-from handrail.surfaces.asking import Patience
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.elicitation import Patience
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
 from tests.toolsets.orchestrator import Orchestrator
 from tests.world import World, through_handler

@@ -69,11 +69,6 @@ class Cursor:
         return page._replace(truncated_before=self.truncated_before, looked_back_to=self.looked_back_to)
 
 
-def cursor_from(prepared: Any) -> Cursor:
-    """The cursor that a waiting call kept from its last look; a new one for its first."""
-    return prepared if isinstance(prepared, Cursor) else Cursor()
-
-
 class Page(NamedTuple):
     """What was found, in the form shown, and where to continue."""
 

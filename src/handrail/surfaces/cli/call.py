@@ -16,12 +16,12 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Operation
 from handrail.protocol.wire import encode
-from handrail.surfaces.beside import IN_WORDS, accepted_beside
-from handrail.surfaces.calling import run
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import columns, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.common_arguments import IN_WORDS, accepted_common
+from handrail.surfaces.invocation import invoke
 from handrail.surfaces.mcp.tools import why_not_here
 from handrail.surfaces.schemas import kind_of, request_schema
 from handrail.wiring import Handrail, assemble
@@ -57,7 +57,7 @@ def call(
         return
     try:
         actor = Actor(person().name, CHANNEL)
-        result = run(operation, handrail.call, parse_pairs(operation, arguments), actor=actor)
+        result = invoke(operation, handrail.call, parse_pairs(operation, arguments), actor=actor)
     except InvalidParams as refusal:
         explains = f"`handrail call {tool} --arguments` explains them"
         raise InvalidParams(refusal.message, hint="; ".join(filter(None, (refusal.hint, explains)))) from None
@@ -116,7 +116,7 @@ def _json_or_text(text: str) -> Any:
 
 def _show(operation: Operation[Any, Any], active: set[str], *, as_json: bool) -> None:
     schema = request_schema(operation)
-    own, beside = schema["properties"], accepted_beside(operation, active)
+    own, beside = schema["properties"], accepted_common(operation, active)
     if as_json:
         echo_json({**schema, "properties": {**own, **beside}})
         return

@@ -96,7 +96,7 @@ def prune(days: int | None, count: int | None, root: Path | None, as_json: bool,
     )
     handrail = assemble(place, settings)
     worth = handrail.ledger.run(person(), lambda unit: worth_keeping(unit, rule))
-    done = give_up(handrail.call.tracker(), worth)
+    done = give_up(handrail.call.world.tracker(), worth)
     if as_json:
         kept = {"open_tasks": worth.open_tasks, "finished_tasks": worth.finished_tasks}
         echo_json({"freed_bytes": done.freed, "left_bytes": done.left, "kept": kept})

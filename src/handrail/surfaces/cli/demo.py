@@ -65,7 +65,7 @@ class Terminal:
         click.echo()
         word = self._ask_for_answer(asked)
         say = self._ask("What is to change?", "") if word == REJECT else ""
-        files = call.specs(call.here.repository).texts(asked.run.workspace)
+        files = call.world.specs(call.here.repository).texts(asked.run.workspace)
         call.ledger.run(YOU, lambda unit: answer_gate(unit, asked.gate, word, say or None, files), writing=True)
         return word, say
 

@@ -11,12 +11,12 @@ from handrail.catalog import operation_named
 from handrail.domain.work.editing import tally_of
 from handrail.kernel.errors import TasksOpen
 from handrail.operation import Call
-from handrail.surfaces.arguments import parse_arguments
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import columns, counted, wrapped
-from handrail.surfaces.cli.options import common_options
-from handrail.surfaces.cli.plan import in_one_look, workflow_meant
+from handrail.surfaces.cli.options import common_options, person, place_of
+from handrail.surfaces.cli.plan import looking_call, read_once, workflow_meant
 from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.invocation import invoke
 
 
 @click.command()
@@ -30,7 +30,7 @@ def done(workflow: str, abandon: bool, reason: str | None, root: Path | None, as
     Refused while it has open tasks; the refusal names them. WORKFLOW is an id, the beginning of one, or the name of an
     open one.
     """
-    ended = in_one_look(root, options, lambda call: end(call, workflow, abandon=abandon, reason=reason))
+    ended = end(looking_call(place_of(root), options), workflow, abandon=abandon, reason=reason)
     if as_json:
         echo_json(ended)
         return
@@ -40,15 +40,14 @@ def done(workflow: str, abandon: bool, reason: str | None, root: Path | None, as
 
 def end(call: Call, workflow: str, *, abandon: bool, reason: str | None) -> dict[str, Any]:
     """Ends the workflow and returns the outcome."""
-    meant = workflow_meant(call, workflow, exact=True)
+    meant = read_once(call, lambda looking: workflow_meant(looking, workflow, exact=True))
     status = "abandoned" if abandon else "completed"
     operation = operation_named("workflow_update_status")
     assert operation is not None, "the catalog has it"
-    request = parse_arguments(operation, {"id": meant.id, "status": status, "reason": reason})
     try:
-        operation.handler(call, request)
+        invoke(operation, call, {"id": meant.id, "status": status, "reason": reason}, actor=person())
     except TasksOpen as still_open:  # the tool's hint names a move of the tool
         instead = f"finish or skip them first, or leave them open: `handrail done {meant.id} --abandon`"
         raise TasksOpen(still_open.message, hint=instead, **still_open.details) from None
-    left = tally_of(call.work, meant.id).unfinished
+    left = read_once(call, lambda looking: tally_of(looking.work, meant.id).unfinished)
     return {"id": meant.id, "name": meant.name, "status": status, "open_tasks": left, "reason": reason}

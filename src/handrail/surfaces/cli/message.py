@@ -19,15 +19,15 @@ from handrail.kernel.limits import WAIT_MS
 from handrail.kernel.query import LAST, Query
 from handrail.operation import Call, Operation
 from handrail.surfaces.arguments import parse_arguments
-from handrail.surfaces.calling import run
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.agents import unknown_agent
 from handrail.surfaces.cli.columns import bold, columns, dim, fit, one_line, width, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of, typed_text
-from handrail.surfaces.cli.plan import in_one_look
+from handrail.surfaces.cli.plan import in_one_look, looking_call, read_once
 from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.invocation import invoke
 from handrail.toolsets.here import SHOWN
-from handrail.toolsets.message import OPERATIONS, message_get, message_list, message_send, shown_message
+from handrail.toolsets.message import OPERATIONS, message_list, shown_message
 from handrail.wiring import assemble
 
 LISTED = 200
@@ -74,7 +74,7 @@ def send(
         command = f'handrail message send {typed_text(agent)} "…"'
         raise InvalidParams("the message is empty", hint=f"write it after the name: {command}")
 
-    def post(call: Call) -> tuple[dict[str, Any], str]:
+    def addressed(call: Call) -> tuple[dict[str, Any], str]:
         answered = _message_meant(call, reply_to) if reply_to is not None else None
         given = {
             "sender_id": HUMAN,
@@ -88,11 +88,12 @@ def send(
             given["subject"] = typed_text(options["subject"])
         if answered is not None:
             given["reply_to_id"] = answered.id
-        sent = message_send(call, parse_arguments(_BY_NAME["message_send"], given))
-        document = {"recipient_id": given["recipient_id"], **msgspec.to_builtins(sent)}
-        return document, _name(call, given["recipient_id"])
+        return given, _name(call, given["recipient_id"])
 
-    sent, name = in_one_look(root, options, post)
+    call = looking_call(place_of(root), options)
+    given, name = read_once(call, addressed)
+    answer = invoke(_BY_NAME["message_send"], call, given, actor=person())
+    sent = {"recipient_id": given["recipient_id"], **answer}
     lines = [f"sent to {name}: {sent['id']}", dim(f"its thread: handrail message thread {sent['id']}")]
     _print(sent, lines, as_json=as_json)
 
@@ -107,19 +108,16 @@ def read(message_id: str, ack: bool, root: Path | None, as_json: bool, **options
     ID may be the beginning of one. Only a message to you is marked as read.
     """
 
-    def look(call: Call) -> tuple[dict[str, Any], list[str]]:
-        found = _message_meant(call, message_id)
-        given = {"id": found.id, "mark_read": found.recipient_id == HUMAN, "ack": ack}
-        shown = message_get(call, parse_arguments(_BY_NAME["message_get"], given))
-        lines = [*_message_lines(call, shown, columns())]
-        if found.recipient_id == HUMAN and shown.get("requires_ack") and shown["acked_at"] is None:
-            lines += ["", f"Its sender asks you to acknowledge it: handrail message read {found.id} --ack"]
-        if found.recipient_id == HUMAN and found.sender_id != SYSTEM:
-            answer = f"Answer: handrail message send {found.sender_id} TEXT --reply-to {found.id}"
-            lines += ["", *wrapped(answer, columns())]
-        return shown, lines
-
-    shown, lines = in_one_look(root, options, look)
+    call = looking_call(place_of(root), options)
+    found = read_once(call, lambda looking: _message_meant(looking, message_id))
+    given = {"id": found.id, "mark_read": found.recipient_id == HUMAN, "ack": ack}
+    shown = invoke(_BY_NAME["message_get"], call, given, actor=person())
+    lines = read_once(call, lambda looking: [*_message_lines(looking, shown, columns())])
+    if found.recipient_id == HUMAN and shown.get("requires_ack") and shown["acked_at"] is None:
+        lines += ["", f"Its sender asks you to acknowledge it: handrail message read {found.id} --ack"]
+    if found.recipient_id == HUMAN and found.sender_id != SYSTEM:
+        answer = f"Answer: handrail message send {found.sender_id} TEXT --reply-to {found.id}"
+        lines += ["", *wrapped(answer, columns())]
     _print(shown, lines, as_json=as_json)
 
 
@@ -154,7 +152,7 @@ def wait(root: Path | None, as_json: bool, **options: Any) -> None:
     place = place_of(root)
     call = assemble(place, settings_of(place, options)).call
     given = {**_UNREAD, "wait_ms": WAIT_MS}
-    while not run(_BY_NAME["message_list"], call, given, actor=person())["messages"]:
+    while not invoke(_BY_NAME["message_list"], call, given, actor=person())["messages"]:
         continue
     page, lines = call.ledger.run(person(), lambda unit: _inbox(msgspec.structs.replace(call, unit=unit)))
     _print(page, lines, as_json=as_json)

@@ -187,7 +187,7 @@ def _fork(call: Call, workspace: str, phase: str, name: str | None, chosen: list
     """Writes the documents before it creates the run. A retried unit of work keeps the place it chose."""
     run = run_meant(call, workspace)
     check_person(call, "takes answers along into another run", run)
-    specs = call.specs(call.here.repository)
+    specs = call.world.specs(call.here.repository)
     if not chosen:
         chosen.append(_free_place(call, run.workspace, name))
     place, files = chosen[0], specs.texts(run.workspace)
@@ -207,7 +207,7 @@ def _fork(call: Call, workspace: str, phase: str, name: str | None, chosen: list
 def _free_place(call: Call, workspace: str, name: str | None) -> str:
     day = workspace.removesuffix(name_in(workspace))
     places = [f"{day}{slug(name)}"] if name else [f"{workspace}-{number}" for number in range(2, FORKS)]
-    specs = call.specs(call.here.repository)
+    specs = call.world.specs(call.here.repository)
     for place in places:
         if not specs.exists(place) and _is_new(call, place):
             return place
@@ -223,7 +223,7 @@ def _import_workspace(root: Path | None, options: dict[str, Any], workspace: str
     place = place_of(root)
     call = assemble(place, settings_of(place, options)).call
     check_person(call, "takes over which gates were opened elsewhere")
-    folder, specs = workspace_of(workspace), call.specs(call.here.repository)
+    folder, specs = workspace_of(workspace), call.world.specs(call.here.repository)
     text, files = specs.state(folder), specs.texts(folder)
     if text is None:
         raise RunNotFound(f"{folder} has no state.json that can be read", hint="copy the workspace whole")
@@ -241,7 +241,7 @@ def _import_workspace(root: Path | None, options: dict[str, Any], workspace: str
 
 def _check_flow(call: Call, run: PipelineRun) -> None:
     """Raises NotAllowed if only people open gates and the flow that came along asks them less than ours."""
-    flow, ours = run.flow_followed(), call.flows().bundled(TEMPLATES[run.effort])
+    flow, ours = run.flow_followed(), call.world.flows().bundled(TEMPLATES[run.effort])
     less = weakens(flow, ours) if ours is not None else []
     if call.humans_decide and less and flow.name not in call.own_flows:
         raise NotAllowed(

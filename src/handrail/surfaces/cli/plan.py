@@ -40,7 +40,11 @@ _BEGIN = "ask your agent to plan its work with Handrail, or `handrail import FIL
 
 def in_one_look(root: Path | None, options: dict[str, Any], work: Callable[[Call], ResultT]) -> ResultT:
     """Runs `work` in one unit of work of the person who asks."""
-    call = looking_call(place_of(root), options)
+    return read_once(looking_call(place_of(root), options), work)
+
+
+def read_once(call: Call, work: Callable[[Call], ResultT]) -> ResultT:
+    """Runs `work` in one unit of work of the person who asks. What is an operation is invoked instead."""
     return call.ledger.run(person(), lambda unit: work(msgspec.structs.replace(call, unit=unit)))
 
 

@@ -17,6 +17,7 @@ from handrail.kernel.query import Query
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import typed_text
+from handrail.surfaces.run_types import know_runs
 
 __all__ = ["Standing", "fits_run", "run_meant", "run_sentence", "spoken", "standing", "workspace_of"]
 
@@ -35,7 +36,7 @@ def run_meant(call: Call, text: str) -> PipelineRun:
     """The run a person means: by its workspace or the folder's name, by its workflow's id, by the name without the
     date, or by the last words of it if no other run ends like that."""
     text = typed_text(text).rstrip("/")
-    call.specs(call.here.repository)  # registers the types a run is read back into
+    know_runs()
     exact = run_at(call.work, call.here.repository, workspace_of(text))
     if exact is not None:
         return exact
@@ -54,7 +55,7 @@ def run_meant(call: Call, text: str) -> PipelineRun:
 def _refuse_unknown(call: Call, workspace: str) -> PipelineRun:
     """Raises RunNotFound; for a workspace that was copied here, with the way to take it over."""
     try:
-        copied = call.specs(call.here.repository).state(workspace) is not None
+        copied = call.world.specs(call.here.repository).state(workspace) is not None
     except InvalidParams:  # not the name of a workspace at all
         copied = False
     if copied:

@@ -70,7 +70,7 @@ def create(name: str, rights: str, agent_id: str | None, root: Path | None, as_j
             hint="run it yourself in a terminal of your own",
         )
     handrail = _handrail(root, options)
-    secret = handrail.call.new_secret()
+    secret = handrail.call.world.new_secret()
     made = _run(handrail, lambda unit: _issue(unit, name, given, secret, agent_id))
     if as_json:
         echo_json({**_document(made.token), "token": made.text})

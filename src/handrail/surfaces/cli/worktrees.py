@@ -20,13 +20,13 @@ from handrail.domain.workspaces.worktrees import Looked, Removal
 from handrail.kernel.errors import ClaimHeld, WorkspaceNotFound, WorktreeRefused
 from handrail.kernel.query import Query
 from handrail.operation import Call
-from handrail.surfaces.calling import run
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, one_line, spoken_bytes, width, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, person, place_of, settings_of
 from handrail.surfaces.cli.plan import looking_call
 from handrail.surfaces.cli.progress import progress
 from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.invocation import invoke
 from handrail.toolsets.workspace import Seen, look, shown_clash
 from handrail.wiring import assemble
 
@@ -85,7 +85,7 @@ def merge(workspace: str | None, root: Path | None, as_json: bool, **options: An
         try:
             with progress("merging and checking", len(order), quiet=as_json) as tell:
                 tell(number)
-                answer = run(update, call, {"id": space_id, "status": "merged", "merge": True}, actor=person())
+                answer = invoke(update, call, {"id": space_id, "status": "merged", "merge": True}, actor=person())
         except (ClaimHeld, WorktreeRefused) as refusal:
             if workspace is None and (isinstance(refusal, ClaimHeld) or "base branch" in refusal.message):
                 passed_over.append({"id": space_id, "because": refusal.message})
@@ -118,7 +118,7 @@ def clean(yes: bool, ignored: bool, root: Path | None, as_json: bool, **options:
     """
     call = _call(root, options)
     found = _read_worktrees(call, everything=True)
-    trees = call.worktrees(call.here.repository)
+    trees = call.world.worktrees(call.here.repository)
     over = [space for space in found.spaces if space.status != "active" and space.managed]
     there = trees.look({space.path: space.base_branch for space in over}) if over else {}
     over = [space for space in over if there[space.path].exists]

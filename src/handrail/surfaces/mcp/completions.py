@@ -59,7 +59,7 @@ class Completed:
         here = self._call.here.only
         match name:
             case "guide":
-                found = (loaded.guide.id for loaded in self._call.guides().guides())
+                found = (loaded.guide.id for loaded in self._call.world.guides().guides())
                 return [guide_id for guide_id in found if guide_id.startswith(typed)]
             case "task":
                 return self._find(exchange, lambda unit: _tasks(unit, typed, here))

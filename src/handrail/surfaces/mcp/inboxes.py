@@ -22,7 +22,7 @@ from handrail.operation import Call, ResultT
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import resource_not_found
 from handrail.protocol.wire import encode
-from handrail.surfaces.beside import has_toolset
+from handrail.surfaces.common_arguments import has_toolset
 from handrail.surfaces.mcp.tools import actor_of, client_of, rpc_error_for
 from handrail.toolsets.message import message_list
 from handrail.toolsets.message_shapes import ListMessages, MessagePage

@@ -10,7 +10,7 @@ from handrail.kernel.errors import InvalidParams
 from handrail.operation import Call, Field, Operation, Question
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.wire import RpcError
-from handrail.surfaces.asking import Asked, filled
+from handrail.surfaces.elicitation import OpenQuestions, filled
 
 STATELESS_PUTS = 2
 """How often a stateless client gets the same question before it gets the plain result: without a limit, a client that
@@ -26,7 +26,7 @@ def may_be_asked(operation: Operation[Any, Any], call: Call) -> bool:
 class PersonAtClient:
     """Behind the `Person` port. `asked` belongs to the connection or, for clients without one, is kept by `name`."""
 
-    def __init__(self, exchange: Exchange, asked: Asked, name: str = "") -> None:
+    def __init__(self, exchange: Exchange, asked: OpenQuestions, name: str = "") -> None:
         self._exchange = exchange
         self._asked = asked
         self._name = name

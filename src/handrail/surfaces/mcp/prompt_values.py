@@ -27,7 +27,7 @@ from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
 from handrail.protocol.exchange import Exchange
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.surfaces.mcp.tools import actor_of, client_of
 from handrail.surfaces.refusals import error_object
 
@@ -58,7 +58,7 @@ class Look:
             if (entry.operation.toolset.family, entry.operation.name) == (family, name)
         )
         exchange = self._exchange
-        return run(operation, self.call, arguments, actor=actor_of(exchange), client=client_of(exchange))
+        return invoke(operation, self.call, arguments, actor=actor_of(exchange), client=client_of(exchange))
 
     def read(self, work: Callable[[UnitOfWork], ResultT]) -> ResultT:
         return self.call.ledger.run(actor_of(self._exchange), work)

@@ -23,8 +23,8 @@ from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CLIENT
 from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, encode
 from handrail.selection import how_to_enable
-from handrail.surfaces.asking import Asked, Meanwhile, Patience
-from handrail.surfaces.beside import published_beside
+from handrail.surfaces.common_arguments import published_common
+from handrail.surfaces.elicitation import Meanwhile, OpenQuestions, Patience
 from handrail.surfaces.mcp.off_here import complete_hint
 from handrail.surfaces.mcp.person import STATELESS_PUTS, PersonAtClient, may_be_asked
 from handrail.surfaces.refusals import bare_error, cut, numbered_error, refused_result, speaks_numbers
@@ -32,7 +32,7 @@ from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
-    from handrail.surfaces.calling import Client
+    from handrail.surfaces.invocation import CallingClient
 
 PATIENCE = Patience()
 
@@ -42,7 +42,7 @@ def tool_of(entry: PublishedOperation, *, whole: bool, active: Collection[str] =
     that they let every operation accept. Both cost every client tokens."""
     operation = entry.operation
     schema = request_schema(operation)
-    if beside := published_beside(operation, active):
+    if beside := published_common(operation, active):
         schema = {**schema, "properties": {**schema["properties"], **beside}}
     tool: dict[str, Any] = {
         "name": entry.name,
@@ -75,15 +75,15 @@ def actor_of(exchange: Exchange) -> Actor:
     return Actor(name[:100] if isinstance(name, str) and name else "agent", "mcp")
 
 
-def client_of(exchange: Exchange) -> Client:
+def client_of(exchange: Exchange) -> CallingClient:
     """What is known about who is behind the connection."""
-    from handrail.surfaces.calling import Client  # noqa: PLC0415 - loaded by the first call, not at start-up
+    from handrail.surfaces.invocation import CallingClient  # noqa: PLC0415 - loaded by the first call, not at start-up
 
     connection = exchange.connection
     if connection.memory is None:
         agent = connection.principal.agent_id if connection.principal is not None else None
-        connection.memory = Client((agent,) if agent is not None else ())
-    known: Client = connection.memory
+        connection.memory = CallingClient((agent,) if agent is not None else ())
+    known: CallingClient = connection.memory
     return known
 
 
@@ -95,16 +95,16 @@ class _Caller:
         most_s = min(patience.most_s, call.bounds.wait_ms / 1000)
         self._patience = msgspec.structs.replace(patience, most_s=most_s)
         self._clock_is_off = False
-        self._asked = Asked(most=STATELESS_PUTS)
+        self._asked = OpenQuestions(most=STATELESS_PUTS)
         """What clients without a connection were asked, by their names."""
 
     def call(self, exchange: Exchange, operation: Operation[Any, Any], arguments: Mapping[str, Any]) -> Any:
-        from handrail.surfaces.calling import run  # noqa: PLC0415 - as above
+        from handrail.surfaces.invocation import invoke  # noqa: PLC0415 - as above
 
         client = client_of(exchange)
         if exchange.connection.lasting and client.session is None:
-            client.session = self._context.new_session()
-        result = run(
+            client.session = self._context.world.new_session()
+        result = invoke(
             operation,
             self._context,
             arguments,

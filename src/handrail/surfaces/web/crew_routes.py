@@ -3,11 +3,12 @@ and call a read model. Only people change anything here."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from handrail.catalog import operation_named
 from handrail.domain.board.searching import Sought
 from handrail.domain.claims.claiming import give_up
 from handrail.domain.crew.agent import Agent
@@ -33,11 +34,12 @@ from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call
 from handrail.surfaces.gate_answers import documents_of
+from handrail.surfaces.invocation import invoke
 from handrail.surfaces.run_steering import resumed
+from handrail.surfaces.run_types import know_runs
 from handrail.surfaces.web.documents import DocumentText, document_text, listed
-from handrail.surfaces.web.route import Asked, Route, know_runs, read, task_asked, workflow_asked, write
-from handrail.toolsets.message import message_mark_read, message_send
-from handrail.toolsets.message_shapes import Id, MarkRead, SendMessage, Subject
+from handrail.surfaces.web.route import Asked, Route, read, task_asked, workflow_asked, write
+from handrail.toolsets.message_shapes import Id, Subject
 from handrail.toolsets.pipeline_turns import rules_of
 
 SEARCH = 200
@@ -120,7 +122,7 @@ class Steered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _timeline(call: Call, asked: Asked) -> Timeline:
-    know_runs(call)
+    know_runs()
     return timeline(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
@@ -176,7 +178,7 @@ def _document(call: Call, asked: Asked) -> DocumentText:
 
 
 def _run_looked_at(call: Call, asked: Asked) -> PipelineRun:
-    know_runs(call)
+    know_runs()
     return call.ledger.run(asked.visitor.actor, lambda unit: _run_meant(unit, asked))
 
 
@@ -221,48 +223,62 @@ def _boards(call: Call, asked: Asked) -> Boards:
 def _post_message(call: Call, asked: Asked) -> Sent:
     asked.visitor.check_decides("writes as the person")
     given = _body_as(asked, Posted)
-    answered = call.work.get(Message, given.reply_to) if given.reply_to is not None else None
-    recipient_id = given.recipient_id
-    if recipient_id is None and answered is not None:
-        recipient_id = answered.sender_id if answered.sender_id != HUMAN else answered.recipient_id
+    recipient_id = given.recipient_id or _other_side(call, asked, given.reply_to)
     if recipient_id is None:
         raise InvalidParams("no recipient is given", hint="recipient_id is an agent's id or name")
     if recipient_id == HUMAN:
         raise InvalidParams("you cannot write to yourself", hint="recipient_id is an agent's id or name")
-    sent = message_send(
-        call,
-        SendMessage(
-            sender_id=HUMAN,
-            recipient_id=recipient_id,
-            message_type="response" if given.reply_to is not None else "notification",
-            body=given.body,
-            subject=given.subject or None,
-            priority=given.priority,
-            task_id=given.task_id,
-            reply_to_id=given.reply_to,
-            requires_ack=given.requires_ack,
-        ),
-    )
-    return Sent(id=sent.id, thread_id=sent.thread_id, message=_message_row(call, asked, sent.id))
+    message = {
+        "sender_id": HUMAN,
+        "recipient_id": recipient_id,
+        "message_type": "response" if given.reply_to is not None else "notification",
+        "body": given.body,
+        "subject": given.subject or None,
+        "priority": given.priority,
+        "task_id": given.task_id,
+        "reply_to_id": given.reply_to,
+        "requires_ack": given.requires_ack,
+    }
+    sent = _invoked("message_send", call, message, asked)
+    return Sent(id=sent["id"], thread_id=sent["thread_id"], message=_message_row(call, asked, sent["id"]))
+
+
+def _other_side(call: Call, asked: Asked, reply_to: str | None) -> str | None:
+    """Who an answer goes to: whoever the message it answers was from or, if that was the person, was to."""
+    if reply_to is None:
+        return None
+    answered = call.ledger.run(asked.visitor.actor, lambda unit: unit.get(Message, reply_to))
+    if answered is None:
+        return None
+    return answered.sender_id if answered.sender_id != HUMAN else answered.recipient_id
 
 
 def _read_message(call: Call, asked: Asked) -> MessageRow:
     asked.visitor.check_decides("reads the person's messages")
     given, key = _body_as(asked, Reading), asked.path["message"]
-    message = call.work.get(Message, key)
+    message = call.ledger.run(asked.visitor.actor, lambda unit: unit.get(Message, key))
     if message is not None and message.recipient_id != HUMAN:
         raise NotAllowed(
             f"{key} is in an agent's inbox; only that agent marks it as read", hint="here you mark your own messages"
         )
-    message_mark_read(call, MarkRead(message_ids=[key], ack=given.ack))
+    _invoked("message_mark_read", call, {"message_ids": [key], "ack": given.ack}, asked)
     return _message_row(call, asked, key)
 
 
+def _invoked(name: str, call: Call, arguments: dict[str, Any], asked: Asked) -> Any:
+    """The answer to one of the catalog's operations, as the visitor asks it."""
+    operation = operation_named(name)
+    assert operation is not None, "the catalog has it"
+    return invoke(operation, call, arguments, actor=asked.visitor.actor)
+
+
 def _message_row(call: Call, asked: Asked, key: str) -> MessageRow:
-    message = call.work.get(Message, key)
-    assert message is not None, "it was there a moment ago"
-    (row,) = message_rows(call.work, [message], person=asked.visitor.name)
-    return row
+    def row(unit: UnitOfWork) -> MessageRow:
+        message = unit.get(Message, key)
+        assert message is not None, "it was there a moment ago"
+        return message_rows(unit, [message], person=asked.visitor.name)[0]
+
+    return call.ledger.run(asked.visitor.actor, row)
 
 
 def _release(call: Call, asked: Asked) -> Freed:
@@ -289,7 +305,7 @@ def _release(call: Call, asked: Asked) -> Freed:
 def _pause(call: Call, asked: Asked) -> Steered:
     asked.visitor.check_decides("stops a run")
     given = _body_as(asked, Pause)
-    know_runs(call)
+    know_runs()
     run = _run_meant(call.work, asked)
     reason = (given.reason or "").strip()
     pause_run(call.work, run, reason or None)
@@ -311,7 +327,7 @@ def _resume(call: Call, asked: Asked) -> Steered:
     """Lets a run continue. Its documents are read first, because they decide whether it would stop again at once."""
     asked.visitor.check_decides("lets a run go on")
     _body_as(asked, Nothing)
-    know_runs(call)
+    know_runs()
     actor, rules = asked.visitor.actor, rules_of(call)
     run = call.ledger.run(actor, lambda unit: _run_meant(unit, asked))
     files = documents_of(call, run)
@@ -379,8 +395,8 @@ CREW_ROUTES: tuple[Route, ...] = (
     read("/api/messages", _messages),
     read("/api/events", _events),
     read("/api/board", _boards),
-    write("/api/messages", _post_message),
-    write("/api/messages/{message}/read", _read_message),
+    write("/api/messages", _post_message, stored=False),
+    write("/api/messages/{message}/read", _read_message, stored=False),
     write("/api/tasks/{task}/release", _release),
     write("/api/workflows/{workflow}/pause", _pause),
     write("/api/workflows/{workflow}/resume", _resume, stored=False),

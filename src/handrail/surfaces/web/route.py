@@ -80,8 +80,3 @@ def workflow_asked(unit: UnitOfWork, workflow_id: str) -> Workflow:
 def task_asked(unit: UnitOfWork, task_id: str) -> Task:
     """The task with this id, or a refusal that says where the page lists them."""
     return find_task(unit, task_id, hint="the workflow's Tasks tab lists its tasks")
-
-
-def know_runs(call: Call) -> None:
-    """Registers the types a run is read back into (`specs` does that), so that one thread at a time learns them."""
-    call.specs(call.here.repository)

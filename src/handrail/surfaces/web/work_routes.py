@@ -37,9 +37,10 @@ from handrail.surfaces.gate_answers import (
     closed_review,
     documents_of,
 )
+from handrail.surfaces.run_types import know_runs
 from handrail.surfaces.web.diffs import TaskDiff, task_diff
 from handrail.surfaces.web.route import Asked as Request
-from handrail.surfaces.web.route import Route, know_runs, read, task_asked, workflow_asked, write
+from handrail.surfaces.web.route import Route, read, task_asked, workflow_asked, write
 
 NEEDS_REASON = (REJECT, ABANDON)
 """Answers that say something is wrong, which need a reason: the one who has to fix it must know what."""
@@ -71,17 +72,17 @@ class _Waiting(NamedTuple):
 
 
 def get_home(call: Call, request: Request) -> Home:
-    know_runs(call)
+    know_runs()
     return home(call.work, archived=request.query.get("archived") in ("1", "true"))
 
 
 def get_needs(call: Call, request: Request) -> Needs:  # noqa: ARG001 - every handler is given the request
-    know_runs(call)
+    know_runs()
     return needs(call.work)
 
 
 def get_workflow(call: Call, request: Request) -> WorkflowDocument:
-    know_runs(call)
+    know_runs()
     document = workflow_document(call.work, workflow_asked(call.work, request.path["workflow"]))
     rules = Rules(call.humans_decide, call.budget.prices, call.budget.limits)
     return msgspec.structs.replace(document, pipeline=pipeline_view(call.work, document.workflow.id, rules))
@@ -92,7 +93,7 @@ def get_workflow_gates(call: Call, request: Request) -> Gates:
 
 
 def get_task(call: Call, request: Request) -> TaskDocument:
-    know_runs(call)
+    know_runs()
     return task_document(call.work, task_asked(call.work, request.path["task"]))
 
 
@@ -111,7 +112,7 @@ def get_graph(call: Call, request: Request) -> GraphView:
 def get_gate(call: Call, request: Request) -> GateView:
     """The question as it is now. If its document has changed, a person who decides is asked anew; for anybody else, and
     if the work must be judged again first, the change is only reported."""
-    know_runs(call)
+    know_runs()
     actor = request.visitor.actor
     waiting = call.ledger.run(actor, lambda unit: _waiting(unit, request.path["gate"]))
     files = documents_of(call, waiting.run) if waiting.asked is not None and waiting.run is not None else {}
@@ -141,7 +142,7 @@ def post_decision(call: Call, request: Request) -> dict[str, Any]:
     """A person's answer to a gate, recorded with their name and this page."""
     request.visitor.check_decides("decides")
     decision = _decision(request.body)
-    know_runs(call)
+    know_runs()
     actor = request.visitor.actor
     waiting = call.ledger.run(actor, lambda unit: _waiting(unit, request.path["gate"]))
     if waiting.gate.kind != DECISION:

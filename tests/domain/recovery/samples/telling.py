@@ -14,7 +14,7 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.query import where
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
-from handrail.surfaces.calling import run
+from handrail.surfaces.invocation import invoke
 from handrail.wiring import LazyLedger, Place, assemble, settings_at
 
 BETWEEN_CALLS_MS = 47_000
@@ -49,7 +49,7 @@ class Telling:
         self.clock.advance(BETWEEN_CALLS_MS)
         operation = self.handrail.switch.find(tool)
         assert operation is not None, tool
-        return run(operation, self.handrail.call, arguments, actor=Actor("agent", "mcp"))
+        return invoke(operation, self.handrail.call, arguments, actor=Actor("agent", "mcp"))
 
     # -- what samples say often -----------------------------------------------------------------------------------
 

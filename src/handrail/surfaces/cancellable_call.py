@@ -14,7 +14,7 @@ from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 
 
-class UnderWay:
+class CancellableCall:
     """One call with an `op_id`."""
 
     def __init__(self, call: Call, actor: Actor, caller: str, op_id: str, tool: str) -> None:
@@ -28,8 +28,8 @@ class UnderWay:
         """True once its end was committed with what it did."""
 
     def begin_in(self, unit: UnitOfWork, arguments: Mapping[str, Any]) -> None:
-        caller = Caller(self._caller, self._call.session or self._call.new_session())
-        begin_call(unit, self.op_id, self._tool, caller, arguments, self._call.is_alive)
+        caller = Caller(self._caller, self._call.session or self._call.world.new_session())
+        begin_call(unit, self.op_id, self._tool, caller, arguments, self._call.world.is_alive)
 
     @contextlib.contextmanager
     def begun(self, arguments: Mapping[str, Any], cancelled: Callable[[], bool]) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """Arguments that operations accept beside their own. Three identify the acting agent; two more are accepted while their
 toolsets are on: `op_id`, by which a call can be cancelled, and `idempotency_key`, by which it is done only once. This
-module only reads them; `calling.py`, `under_way.py` and `kept_answers.py` act on them."""
+module only reads them; `invocation.py`, `cancellable_call.py` and `idempotency.py` act on them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ IN_WORDS = {
 """All of them, as they are explained to people."""
 
 
-class Beside(NamedTuple):
+class CommonArguments(NamedTuple):
     """What was given beside an operation's own arguments."""
 
     op_ids: tuple[str, ...] = ()
     key: str | None = None
 
 
-def published_beside(operation: Operation[Any, Any], active: Collection[str]) -> dict[str, Any]:
+def published_common(operation: Operation[Any, Any], active: Collection[str]) -> dict[str, Any]:
     """Which of them a tool's schema lists: the caller if a claim can refuse it, an id if it may wait, a key if it
     writes. Only these, because every client pays for them."""
     listed: dict[str, Any] = {**IDENTITY} if AGENT in active and ClaimHeld in operation.refusals else {}
@@ -51,7 +51,7 @@ def published_beside(operation: Operation[Any, Any], active: Collection[str]) ->
     return listed
 
 
-def accepted_beside(operation: Operation[Any, Any], active: Collection[str]) -> dict[str, Any]:
+def accepted_common(operation: Operation[Any, Any], active: Collection[str]) -> dict[str, Any]:
     """All that a call of an operation may carry beside its own arguments while these toolsets are on, for people: they
     pay for no tokens."""
     accepted = [AGENT_ID, FENCE, AGENT_SECRET] if AGENT in active and operation.stored else []
@@ -60,15 +60,15 @@ def accepted_beside(operation: Operation[Any, Any], active: Collection[str]) -> 
     return {name: IN_WORDS[name] for name in accepted if not _has_field(operation, name)}
 
 
-def take_beside(
+def take_common(
     operation: Operation[Any, Any], call: Call, arguments: Mapping[str, Any], known_as: str | None = None
-) -> tuple[Beside, dict[str, Any]]:
+) -> tuple[CommonArguments, dict[str, Any]]:
     """Separates the arguments that every operation accepts from the rest. If the operation itself has an argument of
     one of these names, it stays the operation's. `known_as` is another id of the call, such as an MCP task's."""
     rest = dict(arguments)
     seen = has_toolset(call, CANCELLATION) and not call.toolsets.read_only
     op_ids = [_op_id(operation, call, rest), known_as if seen else None]
-    return Beside(tuple(dict.fromkeys(one for one in op_ids if one)), _key(operation, call, rest)), rest
+    return CommonArguments(tuple(dict.fromkeys(one for one in op_ids if one)), _key(operation, call, rest)), rest
 
 
 def _has_field(operation: Operation[Any, Any], name: str) -> bool:

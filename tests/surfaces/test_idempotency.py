@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, KeyReused, Refusal, StoreBusy, TaskBlocked
 from handrail.operation import Bounds, Call, Wait
-from handrail.surfaces.calling import Client
-from handrail.surfaces.kept_answers import KEPT_MS, LONGEST_TURN_MS
+from handrail.surfaces.idempotency import KEPT_MS, LONGEST_TURN_MS
+from handrail.surfaces.invocation import CallingClient
 from tests.surfaces.keyed import Made, Make, Slow, an_operation, call_it, noticed, workflows
 from tests.toolsets.planned import TESTER
 from tests.toolsets.registry_desk import Beginning, RegistryDesk
@@ -76,8 +76,8 @@ def test_the_same_words_of_another_agent_are_another_call(desk: RegistryDesk) ->
 def test_whoever_a_connection_implies_does_not_matter(desk: RegistryDesk) -> None:
     """A client that was cut off repeats its call as it was, before it has registered again or after."""
     anna, ben = (desk.call("agent_register", name=name, runtime="custom")["id"] for name in ("Anna", "Ben"))
-    first = desk.call_as(Client((anna,)), "workflow_create", **NEW, idempotency_key="k1")
-    for connection in (Client(), Client((ben,)), Client((anna, ben))):
+    first = desk.call_as(CallingClient((anna,)), "workflow_create", **NEW, idempotency_key="k1")
+    for connection in (CallingClient(), CallingClient((ben,)), CallingClient((anna, ben))):
         again = desk.call_as(connection, "workflow_create", **NEW, idempotency_key="k1")
         assert (again["id"], again["idempotent"]) == (first["id"], True)
 
@@ -171,8 +171,8 @@ def test_a_secret_is_not_kept(desk: RegistryDesk) -> None:
 def test_whoever_repeats_a_registration_has_not_proved_to_be_the_agent(tmp_path: Path, identity: str) -> None:
     desk = RegistryDesk(tmp_path, "idempotency", identity=identity)
     anna: dict[str, Any] = {"name": "Anna", "runtime": "custom", "idempotency_key": "k1"}
-    agent_id = desk.call_as(Client(), "agent_register", **anna)["id"]
-    another = Client()
+    agent_id = desk.call_as(CallingClient(), "agent_register", **anna)["id"]
+    another = CallingClient()
     desk.call_as(another, "agent_register", **anna)
     assert another.agents == ([] if identity == "strict" else [agent_id])
     if identity == "strict":
@@ -223,7 +223,7 @@ def left_behind(desk: RegistryDesk) -> None:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
-        patch.setattr("handrail.surfaces.under_way.UnderWay._end", lambda *_, **__: None)
+        patch.setattr("handrail.surfaces.cancellable_call.CancellableCall._end", lambda *_, **__: None)
         call_it(desk, an_operation(prepare=die))
 
 
@@ -231,7 +231,8 @@ def left_behind(desk: RegistryDesk) -> None:
 def test_a_first_call_that_died_keeps_nobody_waiting(desk: RegistryDesk, alive: bool | None) -> None:
     operation = an_operation(prepare=lambda _call, _request: None)
     left_behind(desk)
-    desk.with_call(is_alive=lambda _: alive, bounds=Bounds(wait_ms=1))
+    desk.with_world(is_alive=lambda _: alive)
+    desk.with_call(bounds=Bounds(wait_ms=1))
     if alive is None:  # it ran on another machine: nobody can tell, so it is waited for, within reason
         with pytest.raises(StoreBusy) as busy:
             call_it(desk, operation)

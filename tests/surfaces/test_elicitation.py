@@ -8,7 +8,7 @@ import pytest
 
 from handrail.kernel.errors import InvalidParams
 from handrail.operation import Field, Question
-from handrail.surfaces.asking import REMEMBERED, Asked, Patience, Waited, filled, merge_told_once
+from handrail.surfaces.elicitation import REMEMBERED, OpenQuestions, Patience, Waited, filled, merge_told_once
 
 QUESTION = Question(
     id="gate_1",
@@ -59,7 +59,7 @@ def test_a_form_that_was_not_filled_in_as_it_says(content: object, wrong: str) -
 
 
 def test_a_question_is_open_for_one_at_a_time() -> None:
-    asked = Asked()
+    asked = OpenQuestions()
     assert asked.begin(KEY)
     assert not asked.may_put(KEY)
     assert not asked.begin(KEY)
@@ -69,7 +69,7 @@ def test_a_question_is_open_for_one_at_a_time() -> None:
 
 
 def test_a_declined_question_is_put_no_more_and_another_one_is() -> None:
-    asked = Asked()
+    asked = OpenQuestions()
     asked.begin(KEY)
     asked.end(KEY, declined=True)
     assert not asked.may_put(KEY)
@@ -78,7 +78,7 @@ def test_a_declined_question_is_put_no_more_and_another_one_is() -> None:
 
 
 def test_a_question_that_nobody_answers_is_put_so_often() -> None:
-    asked = Asked(most=2)
+    asked = OpenQuestions(most=2)
     for _ in range(2):
         assert asked.begin(KEY)
         asked.end(KEY, declined=False)
@@ -86,7 +86,7 @@ def test_a_question_that_nobody_answers_is_put_so_often() -> None:
 
 
 def test_only_the_latest_questions_are_remembered() -> None:
-    asked = Asked()
+    asked = OpenQuestions()
     for number in range(REMEMBERED + 1):
         asked.begin(("", str(number)))
         asked.end(("", str(number)), declined=True)

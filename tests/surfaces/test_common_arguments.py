@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handrail.operation import Effect, PublishedOperation
-from handrail.surfaces.beside import published_beside
+from handrail.surfaces.common_arguments import published_common
 from handrail.surfaces.mcp.tools import tool_of
 from handrail.toolsets.cancellation import OPERATIONS as CANCELLING
 from handrail.toolsets.events import OPERATIONS as FOLLOWING
@@ -28,8 +28,8 @@ BOTH = ("cancellation", "idempotency")
 )
 def test_a_key_is_listed_where_something_is_written_an_id_where_a_call_may_wait(tool: str, listed: set[str]) -> None:
     operation = BY_NAME[tool]
-    assert set(published_beside(operation, BOTH)) == listed
-    assert published_beside(operation, ()) == {}
+    assert set(published_common(operation, BOTH)) == listed
+    assert published_common(operation, ()) == {}
     shown = tool_of(PublishedOperation(tool, operation), whole=False, active=BOTH)["inputSchema"]["properties"]
     own = tool_of(PublishedOperation(tool, operation), whole=False)["inputSchema"]["properties"]
     assert set(shown) - set(own) == listed

@@ -23,8 +23,8 @@ from handrail.kernel.ledger import Actor
 from handrail.kernel.records import KeyWrite, UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call, Operation
-from handrail.surfaces.beside import RESERVED
-from handrail.surfaces.under_way import UnderWay
+from handrail.surfaces.cancellable_call import CancellableCall
+from handrail.surfaces.common_arguments import RESERVED
 
 KEPT_MS = 24 * 60 * 60 * 1000
 """How long an answer is kept."""
@@ -37,13 +37,13 @@ UNKEPT = "secret"
 TOLD_ONCE = "the secret was told once and is not kept; where it was lost, register anew under another key"
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptAnswer(msgspec.Struct, frozen=True):
     """An answer that was given before."""
 
     result: Any
 
 
-class Keyed:
+class KeyedCall:
     """One call with an idempotency key."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Keyed:
         self.replayed = False
         """True once an earlier answer was found."""
 
-    def answer(self, unit: UnitOfWork) -> Kept | None:
+    def answer(self, unit: UnitOfWork) -> KeptAnswer | None:
         """What was answered before. Raises KeyReused if something else was asked."""
         found = unit.key_answer(self.scope, self._key)
         self.replayed = found is not None
@@ -73,9 +73,9 @@ class Keyed:
             )
         if self._operation.follow is not None:  # `follow` needs the answer as its own type
             make_known(self._operation.response)
-            return Kept(msgspec.json.decode(answer, type=self._operation.response))
+            return KeptAnswer(msgspec.json.decode(answer, type=self._operation.response))
         result = msgspec.json.decode(answer)
-        return Kept({**result, "warnings": [TOLD_ONCE]} if self._secret else result)
+        return KeptAnswer({**result, "warnings": [TOLD_ONCE]} if self._secret else result)
 
     def keep(self, unit: UnitOfWork, request: Any, result: Any) -> None:
         """Keeps an answer together with what this unit writes. One that is still waiting for something is not kept."""
@@ -90,17 +90,17 @@ class Keyed:
         unit.keep_answer(KeyWrite(self.scope, self._key, self._hash, answer, now + KEPT_MS, now))
 
     @contextlib.contextmanager
-    def turn(self, actor: Actor, cancelled: Callable[[], bool]) -> Iterator[UnderWay | None]:
+    def turn(self, actor: Actor, cancelled: Callable[[], bool]) -> Iterator[CancellableCall | None]:
         """Held while this call is the only one under way with its key. Gives its row, or None if there is an answer."""
         op_id = f"{RESERVED}{self.scope}:{self._key}"
-        row = UnderWay(self._call, actor, actor.name, op_id, self._operation.name)
+        row = CancellableCall(self._call, actor, actor.name, op_id, self._operation.name)
         if not self._wait_for_turn(row, actor, cancelled):
             yield None
             return
         with row.until_it_ends(lambda: False):
             yield row
 
-    def _wait_for_turn(self, row: UnderWay, actor: Actor, cancelled: Callable[[], bool]) -> bool:
+    def _wait_for_turn(self, row: CancellableCall, actor: Actor, cancelled: Callable[[], bool]) -> bool:
         """Waits for the first call to end. False if it left an answer."""
 
         def take(unit: UnitOfWork) -> bool | None:
@@ -129,10 +129,10 @@ class Keyed:
             ledger.wait(position, min(left, LOOK_S), cancelled)
 
     def _goes_on(self, first: RunningCall, now_ms: int) -> bool:
-        alive = self._call.is_alive(first.session) if first.session is not None else None
+        alive = self._call.world.is_alive(first.session) if first.session is not None else None
         if alive is None and now_ms - first.started_at > LONGEST_TURN_MS:
             return False
-        return is_running(first, self._call.is_alive)
+        return is_running(first, self._call.world.is_alive)
 
 
 def _hash(asked: list[Any]) -> str:

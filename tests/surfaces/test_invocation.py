@@ -12,8 +12,8 @@ import pytest
 
 from handrail.domain.work.lease import Lease
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal
-from handrail.surfaces.asking import Meanwhile, Patience
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.elicitation import Meanwhile, Patience
+from handrail.surfaces.invocation import CallingClient, invoke
 from tests.surfaces.keyed import Noticing
 from tests.toolsets.planned import TESTER, Desk
 
@@ -27,7 +27,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_who_registers_is_meant_by_every_later_call_on_the_connection(desk: Desk) -> None:
     desk.plan({"name": "one"})
-    connection = Client()
+    connection = CallingClient()
     anna = desk.call_as(connection, "agent_register", name="Anna", **PERSON)["id"]
     desk.call_as(connection, "task_claim", task_id="task_1", agent_id=anna, start=True)
     desk.call_as(connection, "checkpoint_add", task_id="task_1", type="progress", summary="s")
@@ -36,7 +36,7 @@ def test_who_registers_is_meant_by_every_later_call_on_the_connection(desk: Desk
 
 def test_another_connection_is_nobody_until_it_proves_itself(desk: Desk) -> None:
     desk.plan({"name": "one"})
-    first, second = Client(), Client()
+    first, second = CallingClient(), CallingClient()
     known = desk.call_as(first, "agent_register", name="Anna", **PERSON)
     claim: dict[str, Any] = {"task_id": "task_1", "agent_id": known["id"]}
     with pytest.raises(IdentityUnproven):
@@ -47,7 +47,7 @@ def test_another_connection_is_nobody_until_it_proves_itself(desk: Desk) -> None
 
 def test_of_several_agents_on_one_connection_none_is_meant_by_itself(desk: Desk) -> None:
     desk.plan({"name": "one"})
-    connection = Client()
+    connection = CallingClient()
     for name in ("Anna", "Ben"):
         desk.call_as(connection, "agent_register", name=name, **PERSON)
     desk.call_as(connection, "task_update_status", id="task_1", status="in_progress")
@@ -60,7 +60,7 @@ def test_what_is_noted_of_a_connection_is_noted_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.plan({"name": "one"})
     anna = desk.call("agent_register", name="Anna", **PERSON)["id"]
-    connection = Client()
+    connection = CallingClient()
     for _ in range(3):
         desk.call_as(connection, "task_claim", task_id="task_1", agent_id=anna)
     assert desk.call("agent_get", id=anna)["unproven_calls"] == 1
@@ -99,7 +99,9 @@ def test_a_waiting_call_that_nobody_wants_any_more_ends(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     ben = desk.call("agent_register", name="Ben", **PERSON)["id"]
     looked = iter([False, True])
-    answer = desk.call_as(Client(), "message_list", cancelled=lambda: next(looked, True), agent_id=ben, wait_ms=25_000)
+    answer = desk.call_as(
+        CallingClient(), "message_list", cancelled=lambda: next(looked, True), agent_id=ben, wait_ms=25_000
+    )
     assert answer["messages"] == []
 
 
@@ -127,7 +129,7 @@ def test_an_agent_that_waits_longer_than_its_lease_keeps_what_it_holds(tmp_path:
     ledger = Passing(desk)
     waits = desk._handrail.switch.find("message_list")
     assert waits is not None
-    run(
+    invoke(
         waits,
         msgspec.structs.replace(desk._handrail.call, ledger=ledger),
         {"agent_id": ben, "wait_ms": 25_000},
@@ -151,7 +153,7 @@ def test_a_refused_call_still_shows_that_its_agent_is_there(tmp_path: Path) -> N
 
 def test_where_identity_is_strict_an_unproven_call_renews_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path, identity="strict", heartbeat_ms=1000)
-    anna = Client()
+    anna = CallingClient()
     known = desk.call_as(anna, "agent_register", name="Anna", **PERSON)
     for _ in range(5):
         desk.clock.advance(900)

@@ -15,8 +15,8 @@ from handrail.kernel.errors import InvalidParams, StoreRefused
 from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.query import Query
 from handrail.operation import Question
-from handrail.surfaces.asking import Meanwhile, Patience
-from handrail.surfaces.calling import Client, run
+from handrail.surfaces.elicitation import Meanwhile, Patience
+from handrail.surfaces.invocation import CallingClient, invoke
 from tests.toolsets.orchestrator import Orchestrator
 from tests.toolsets.planned import Desk
 
@@ -56,7 +56,7 @@ class Table:
         self.work = Orchestrator(self.desk.call, folder / "project", effort="SM"[gates - 1])
         self.now = 0.0
         self.told: list[float] = []
-        self.client = Client()
+        self.client = CallingClient()
         self.work.written["review-design.md"] = [f"{n}\n## Verdict: REVISE\n" for n in range(9)]
         last = ("phase-3", "phase-3b")[gates - 1]
         action = self.work.run(lambda _: self.work.phases().count(last) == gates)
@@ -69,7 +69,7 @@ class Table:
         given = arguments or self.done
         patience = patience or Patience(now_s=lambda: self.now)
         meanwhile = Meanwhile(patience=patience, tell=lambda so_far, _: self.told.append(so_far), person=person)
-        answer = run(
+        answer = invoke(
             operation,
             self.desk._handrail.call,
             {"workspace": self.work.workspace, **given},
