@@ -329,7 +329,7 @@ def test_upgrade_says_what_it_did_and_keeps_the_old_file(project: Path) -> None:
     file = project / ".handrail" / "handrail.db"
     assert run_json(project, "db", "upgrade")["from"] == LATEST
     assert "nothing to do" in run(project, "db", "upgrade").stdout
-    older(file)
+    older(file, LATEST - 1)
     told = run_json(project, "db", "upgrade")
     assert (told["from"], told["schema"]) == (LATEST - 1, LATEST)
     kept = Path(told["backup"])
