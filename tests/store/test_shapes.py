@@ -12,7 +12,7 @@ import pytest
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreUnusable
 from handrail.store import shapes
-from handrail.store.migrations import LATEST
+from handrail.store.migrations import LATEST, STEPS, statements
 from handrail.store.sqlite import APPLICATION_ID
 from tests.store.ground import Ground, older, sqlite_ground
 from tests.store.records import found, put, workflow
@@ -129,8 +129,8 @@ def test_another_encoding_is_named(tmp_path: Path) -> None:
     path = tmp_path / "wide.db"
     with contextlib.closing(apsw.Connection(str(path))) as connection:
         connection.execute("PRAGMA encoding = 'UTF-16le'").fetchall()
-        for step in shapes.STEPS:
-            for statement in shapes.statements(step.sql):
+        for step in STEPS:
+            for statement in statements(step.sql):
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {LATEST}").fetchall()
     with pytest.raises(StoreUnusable, match="kept as UTF-16le"):

@@ -15,6 +15,7 @@ from handrail.store.copying import EVENT, KEY, STREAM, Copied, Tell, copied
 from handrail.store.gate import Gate
 from handrail.store.migrations import LATEST
 from handrail.store.places import whole_file
+from handrail.store.problems import LEDGER, parts_of
 from handrail.store.reading import Reader
 from handrail.store.shapes import strangers
 from handrail.store.sqlite import BUSY_MS, SqliteEngine
@@ -41,9 +42,10 @@ class FoldedRows:
     def __init__(self, reader: Reader, progress: Callable[[int], None]) -> None:
         self._reader = reader
         folded = fold(reader, progress)
-        if folded.problems:
+        lost = [problem for problem in folded.problems if LEDGER in parts_of([problem])]
+        if lost:
             raise StoreUnusable(
-                f"the ledger itself is damaged: {folded.problems[0]}",
+                f"the ledger itself is damaged: {lost[0]}",
                 hint="handrail db restore BACKUP brings back a copy; nothing was changed",
                 damaged=True,
             )

@@ -88,15 +88,18 @@ class Fold:
         return (event.hash, *right)
 
     def compare(self, stored: dict[str, Head]) -> None:
-        """Compares the heads that are stored with those of the events."""
+        """Compares the heads that are stored with those of the events. One whose number or hash is still the last
+        event's shows that no event is missing at the end: then only the head is damaged."""
         for stream in sorted(stored.keys() | self._last.keys()):
             seq, known, _ = self._last.get(stream, (0, (NO_HASH,), 0))
             head = stored.get(stream, NEW_STREAM)
             if head.seq != seq or (known and head.hash not in known):
-                self._note(f"{stream}: its head says {head.seq} events, the ledger has {seq}")
+                is_all_there = seq > 0 and (head.seq == seq or head.hash in known)
+                said = f"{stream}: its head says {head.seq} events, the ledger has {seq}"
+                self._note(said, ROWS if is_all_there else LEDGER)
 
-    def _note(self, text: str) -> None:
-        self.problems.append(Problem(LEDGER, text))
+    def _note(self, text: str, part: str = LEDGER) -> None:
+        self.problems.append(Problem(part, text))
 
 
 def fold(reader: Reader, progress: Callable[[int], None] = lambda _: None) -> Fold:

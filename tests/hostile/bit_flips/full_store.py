@@ -48,22 +48,21 @@ def _value(field: msgspec.structs.FieldInfo, kind: str, table: str, number: int)
     return {"n": number, "half": 0.5, "big": 1e22, "yes": True, "none": None, "what": field.name}
 
 
-def fill(store: Store) -> None:
+def fill(store: Store, each: int = 3) -> None:
     """Everything a ledger can hold: records made, changed and removed, a lease renewed, answers kept."""
     put(store, workflow("workflow_1"), task("task_9", workflow_id="workflow_1"))
     for table in TABLES:
-        for number in (1, 2, 3):
+        for number in range(1, each + 1):
             put(store, record_of(table, number), kind=f"{table.name}.made", actor=BEN, said="made")
     put(store, task("task_9", workflow_id="workflow_1", status="failed", context={"long": "x" * 9000}))
 
     def removed(unit: Unit) -> None:
-        unit.record("board.removed", removes=[found for found in [unit.get(_BOARD, "board_3")] if found])
+        unit.record("board.removed", removes=[found for found in [unit.get(_BOARD, f"board_{each}")] if found])
 
     store.run(ANNA, removed)
     for number in range(3):
         store.run(ANNA, partial(_keep, number))
-    holder = "holder of lease 2: ünd so weiter"
-    store.engine.renew(holder, 1_000, 9_000_000)
+    store.engine.renew(f"holder of lease {each}: ünd so weiter", 1_000, 9_000_000)
 
 
 def _keep(number: int, unit: Unit) -> None:
@@ -74,8 +73,8 @@ def _keep(number: int, unit: Unit) -> None:
 _BOARD = next(table.record for table in TABLES if table.name == "board")
 
 
-def full_ground(path: Path) -> Ground:
+def full_ground(path: Path, each: int = 3) -> Ground:
     """Such a store in a file, open."""
     ground = sqlite_ground(path)
-    fill(ground.store)
+    fill(ground.store, each)
     return ground
