@@ -112,7 +112,9 @@ def test_a_read_only_file_can_be_neither_written_nor_harmed(public_folder: Path)
             path.chmod(0o666)
             for beside in public_folder.iterdir():
                 beside.chmod(0o666)
-            acks += patient.do("write", 2)["acks"]
+            more = patient.do("write", 2)
+            assert "refused" not in more
+            acks += more["acks"]
     assert audit(path, acks) == []
 
 
