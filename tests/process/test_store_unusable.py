@@ -113,6 +113,26 @@ def test_a_server_answers_and_ends_with_1(tmp_path: Path, place: Place, bare: bo
         assert "Traceback" not in server.errors()
 
 
+def test_a_store_that_is_away_for_a_while_is_refused_and_used_again(tmp_path: Path) -> None:
+    """Once it was open, trouble with its files ends no server."""
+    path = tmp_path / "store.db"
+    gate = tmp_path / "store.db.gate"
+    with handrail_serve(tmp_path, "--profile", "team", "--db", str(path)) as server:
+        server.initialize()
+        call = {"name": TOOL, "arguments": ARGUMENTS}
+        assert server.ask("tools/call", call)["result"]["structuredContent"]["id"]
+        gate.unlink()
+        gate.mkdir()
+        for _ in range(2):
+            error = server.ask("tools/call", call)["result"]["structuredContent"]["error"]
+            assert (error["code"], error["details"]["outcome"]) == ("STORE_AWAY", "nothing")
+            assert error["hint"]
+        gate.rmdir()
+        assert server.ask("tools/call", call)["result"]["structuredContent"]["id"]
+        server.end_input()
+        assert server.wait() == 0
+
+
 def test_a_project_whose_folder_cannot_hold_a_store_is_told(tmp_path: Path) -> None:
     (tmp_path / ".handrail").touch()
     with handrail_serve(tmp_path, "--profile", "team") as server:

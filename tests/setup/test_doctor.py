@@ -25,6 +25,7 @@ from handrail.outside.server_trial import try_server, who_listens
 from handrail.settings import Settings
 from handrail.setup import place_checks, store_checks
 from handrail.setup.findings import Patient
+from handrail.store.lease_clock import Anchor, machine_time
 from handrail.store.migrations import LATEST
 from handrail.store.opening import open_engine
 from handrail.surfaces.cli.main import cli
@@ -463,3 +464,21 @@ def test_looking_changes_nothing(ward: Ward) -> None:
     before = sorted(ward.project.rglob("*"))
     ward.doctor()
     assert sorted(ward.project.rglob("*")) == before
+
+
+def test_a_database_server_that_does_not_answer_is_broken_and_its_password_is_not_told(ward: Ward) -> None:
+    ward.variables["HANDRAIL_DB"] = "postgresql://anna:s3cret@127.0.0.1:1/db"
+    finding = ward.broken("store")
+    assert "does not answer" in finding["what"]
+    assert "s3cret" not in str(finding)
+
+
+def test_a_clock_that_was_set_is_told(ward: Ward) -> None:
+    path = ward.store()
+    at = machine_time()
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        kept = Anchor(at.boot, 0, at.wall_ms - at.since_ms + 3_600_000)
+        connection.execute("INSERT INTO meta (key, value) VALUES ('lease_clock', ?)", (kept.text,))
+    (finding,) = ward.doctor()["clock"]
+    assert finding["level"] == "look"
+    assert "back" in finding["what"]

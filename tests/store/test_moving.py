@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
+from handrail.domain.crew.lease import Lease
 from psycopg import sql
 
 from handrail.domain.work.workflow import Workflow
@@ -415,6 +417,25 @@ def test_vacuum_forgets_keys_whose_time_is_over(old: Ground) -> None:
         assert reader.key_answer("tool", "key", 1) is not None
         assert reader.key_answer("tool", "old 1", 1) is None
     assert old.store.verify() == []
+
+
+def test_a_machine_whose_clock_is_ahead_forgets_no_key_of_a_server(postgres: Ground) -> None:
+    in_an_hour_ms = time.time_ns() // 1_000_000 + 3_600_000
+    postgres.engine.commit(WriteSet((), (), KEY._replace(expires_ms=in_an_hour_ms)))
+    assert postgres.lasting.vacuum(in_an_hour_ms + 1).keys == 0
+    assert postgres.lasting.vacuum(in_an_hour_ms - 7_200_000).keys == 0
+
+
+def test_a_lease_from_the_future_ends_like_any_other_after_a_move(sqlite: Ground, postgres: Ground) -> None:
+    """The file's own lease clock may be ahead of the server's."""
+    far_ms = time.time_ns() // 1_000_000 + 10 * 365 * 86_400_000
+    put(sqlite.store, lease("own", stream="s1", holder="anna", fence=1, expires_ms=far_ms + 90_000, renewed_ms=far_ms))
+    with sqlite.lasting.still() as still:
+        postgres.lasting.fill(still.rows)
+    moved = found(postgres.store, Lease, "own")
+    assert moved is not None
+    assert abs(moved.renewed_ms - time.time_ns() // 1_000_000) < 60_000
+    assert moved.expires_ms - moved.renewed_ms == 90_000
 
 
 def test_a_store_that_has_moved_is_not_vacuumed(old: Ground, target: str) -> None:

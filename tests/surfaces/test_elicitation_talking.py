@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from handrail.domain.gates.gate import Gate
-from handrail.kernel.errors import InvalidParams, StoreRefused
+from handrail.kernel.errors import InvalidParams, StoreAway, StoreRefused
 from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.query import Query
 from handrail.operation import Question
@@ -195,6 +195,16 @@ def test_a_store_that_fails_meanwhile_is_no_matter_of_the_answer(table: Table) -
 
     with pytest.raises(StoreRefused):
         table.next(Scripted(fails))
+
+
+def test_what_was_reported_before_a_person_was_asked_is_answered_although_the_store_went_away(table: Table) -> None:
+    def fails(question: Question, wait_s: Callable[[], float]) -> Mapping[str, str]:
+        raise StoreAway("the server does not answer", hint="call again")
+
+    action = table.next(Scripted(fails))
+    assert action["type"] == "checkpoint"
+    assert action["warnings"] == ["while the person was asked: the server does not answer; call again"]
+    assert len(table.gates()) == 1
 
 
 def answers_elsewhere(table: Table, word: str) -> Script:

@@ -11,7 +11,10 @@ import msgspec
 import pytest
 
 from handrail.domain.work.lease import Lease
-from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal
+from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreAway
+from handrail.kernel.ledger import Actor
+from handrail.operation import Call, Effect, Ledger
+from handrail.surfaces.cancellable_call import CancellableCall
 from handrail.surfaces.elicitation import Meanwhile, Patience
 from handrail.surfaces.invocation import CallingClient, invoke
 from tests.surfaces.keyed import Noticing
@@ -102,7 +105,7 @@ def test_a_waiting_call_that_nobody_wants_any_more_ends(tmp_path: Path) -> None:
     answer = desk.call_as(
         CallingClient(), "message_list", cancelled=lambda: next(looked, True), agent_id=ben, wait_ms=25_000
     )
-    assert answer["messages"] == []
+    assert not answer["messages"]
 
 
 class Passing(Noticing):
@@ -163,3 +166,74 @@ def test_where_identity_is_strict_an_unproven_call_renews_nothing(tmp_path: Path
     assert status["liveness"]["state"] == "lost"
     desk.call("workflow_list", agent_id=known["id"], agent_secret=known["secret"])
     assert desk.call("agent_list")["agents"][0]["liveness"]["state"] != "lost"
+
+
+class Leaves:
+    """A ledger whose store goes away while somebody waits, or when something is to be renewed."""
+
+    def __init__(self, ledger: Ledger, *, renewing: bool = False) -> None:
+        self._ledger = ledger
+        self._renewing = renewing
+        self.waits = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def renew(self, holder: str, ttl_ms: int) -> None:
+        if self._renewing:
+            raise StoreAway("it is read-only")
+        self._ledger.renew(holder, ttl_ms)
+
+    def wait(self, position: int, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        del position, timeout_s, cancelled
+        self.waits += 1
+        raise StoreAway("the server does not answer")
+
+
+def with_ledger(desk: Desk, ledger: Leaves) -> Call:
+    return msgspec.structs.replace(desk._handrail.call, ledger=ledger)
+
+
+@pytest.mark.parametrize("effect", [Effect.READ, Effect.WRITE])
+def test_who_has_written_and_waits_is_told_what_was_written_although_the_store_left(
+    tmp_path: Path, effect: Effect
+) -> None:
+    desk = Desk(tmp_path)
+    agent = desk.call("agent_register", name="Anna", **PERSON)["id"]
+    ledger = Leaves(desk._handrail.call.ledger)
+    listing = desk._handrail.switch.find("message_list")
+    assert listing is not None
+    operation = msgspec.structs.replace(listing, effect=effect)
+    arguments = {"agent_id": agent, "wait_ms": 5000}
+    if effect is Effect.READ:
+        with pytest.raises(StoreAway):
+            invoke(operation, with_ledger(desk, ledger), arguments, actor=Actor("x", "test"))
+    else:
+        answer = invoke(operation, with_ledger(desk, ledger), arguments, actor=Actor("x", "test"))
+        assert not answer["messages"]
+        assert "does not answer" in answer["warnings"][0]
+    assert ledger.waits == 1
+
+
+def test_a_store_that_cannot_be_written_now_can_still_be_read(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    agent = desk.call("agent_register", name="Anna", **PERSON)["id"]
+    ledger = Leaves(desk._handrail.call.ledger, renewing=True)
+    reading = desk._handrail.switch.find("agent_get")
+    assert reading is not None
+    assert invoke(reading, with_ledger(desk, ledger), {"id": agent, "agent_id": agent}, actor=Actor("x", "test"))["id"]
+    writing = desk._handrail.switch.find("agent_heartbeat")
+    assert writing is not None
+    with pytest.raises(StoreAway):
+        invoke(writing, with_ledger(desk, ledger), {"agent_id": agent}, actor=Actor("x", "test"))
+
+
+def test_an_answer_stands_although_its_end_cannot_be_recorded(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    row = CancellableCall(desk._handrail.call, Actor("x", "test"), "x", "op", "tool")
+    with row.begun({}, lambda: False):
+        row._end = lambda *_, **__: the_store_left()  # type: ignore[method-assign]
+
+
+def the_store_left() -> None:
+    raise StoreAway("the server does not answer")

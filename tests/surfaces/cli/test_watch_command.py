@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from datetime import UTC
 from pathlib import Path
+from types import SimpleNamespace
 
 import click.testing
 import msgspec
 import pytest
 
 from handrail.domain.journal.keeping import LOOKING
+from handrail.kernel.errors import StoreAway
+from handrail.surfaces.cli import watch
 from handrail.surfaces.cli.columns import width
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.cli.plan import looking_call
+from handrail.surfaces.cli.screen import Screen
 from handrail.surfaces.cli.status import Status
 from handrail.surfaces.cli.watch import looked
 from handrail.surfaces.cli.watch_frame import Happened, Look, Size, Watcher, frame, look
@@ -158,3 +162,29 @@ def test_looking_makes_no_store(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "No workflow is open here." in done.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_away_for_a_while_ends_no_watching(found: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was seen last stays on the screen, under a line that says so."""
+    drawn: list[str] = []
+    screen = Screen(drawn.append)
+    looks = iter([found, None, found])
+
+    def look_once(*_: object) -> Look:
+        now = next(looks)
+        if now is None:
+            raise StoreAway("the server does not answer")
+        return now
+
+    def wait(*_: object) -> bool:
+        if len(drawn) == 3:
+            screen.leave()
+        return True
+
+    for name, value in {"looked": look_once, "_size": lambda: Size(80, 20), "BETWEEN_S": 0, "LOOK_AGAIN_S": 0}.items():
+        monkeypatch.setattr(watch, name, value)
+    watch._follow(SimpleNamespace(ledger=SimpleNamespace(wait=wait)), screen, None, "notes")  # type: ignore[arg-type]
+    assert len(drawn) == 3
+    assert "the server does not answer; looking again" in drawn[1]
+    assert "notes" in drawn[1]
+    assert drawn[2] == drawn[0]

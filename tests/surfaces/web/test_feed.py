@@ -13,7 +13,7 @@ import pytest
 
 from handrail.domain.crew.tokens import issue
 from handrail.kernel.clock import FixedClock
-from handrail.kernel.errors import StoreBusy, StoreUnusable
+from handrail.kernel.errors import StoreAway, StoreBusy, StoreRefused, StoreUnusable
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor, Event
 from handrail.kernel.records import UnitOfWork
@@ -36,7 +36,7 @@ class Ledger(Store):
     """A store that can be out of order for a while, or be another one."""
 
     busy = False
-    gone = False
+    gone: type[StoreRefused] | None = None
     position_is: int | None = None
 
     def position(self) -> int:
@@ -53,7 +53,7 @@ class Ledger(Store):
 
     def _check_there(self) -> None:
         if self.gone:
-            raise StoreUnusable("it was moved away")
+            raise self.gone("it was moved away")
 
 
 class Studio:
@@ -443,7 +443,10 @@ def test_when_another_ledger_takes_the_place_of_this_one_everybody_starts_over(m
     studio.play(scene)
 
 
-def test_a_store_that_is_gone_ends_every_stream_and_whoever_comes_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [StoreUnusable, StoreAway])
+def test_a_store_that_is_gone_ends_every_stream_and_whoever_comes_back_is_told(
+    kind: type[StoreRefused], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "LOOK_S", 0.01)
     monkeypatch.setattr(module, "AGAIN_S", 0.01)
     studio = Studio()
@@ -452,11 +455,11 @@ def test_a_store_that_is_gone_ends_every_stream_and_whoever_comes_back_is_told(m
     async def scene() -> None:
         ann = Visitor(studio).reads()
         await ann.event()
-        studio.store.gone = True
+        studio.store.gone = kind
         assert (await ann.event())[0] == "end"
-        with pytest.raises(StoreUnusable):
+        with pytest.raises(kind):
             Visitor(studio, 3)
-        studio.store.gone = False
+        studio.store.gone = None
         assert not Visitor(studio, 3).listener.anew, "who has seen all of it goes on"
         assert Visitor(studio, 2).listener.anew
 
