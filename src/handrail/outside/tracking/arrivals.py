@@ -46,7 +46,10 @@ def arrivals(private: PrivateIndex, began_s: int) -> Arrivals:
     named = {*tracked.values()}
     ranges = [(oid, "") for oid in {*unlogged, *(oid for oid in _fetched(repository.git_dir) if oid not in named)}]
     for file in _recent(f"{logs}/refs", began_s):
-        ranges += [(new, old.strip("0")) for old, new, message in _lines(file, began_s) if _FETCHED.match(message)]
+        is_remote = file.startswith(f"{logs}/refs/remotes/")
+        for old, new, message in _lines(file, began_s):
+            if not message.startswith(b"update by push") if is_remote else _FETCHED.match(message):
+                ranges.append((new, old if old.strip("0") else ""))
     own = f"{repository.git_dir}/logs/HEAD"
     commits: set[str] = set()
     for file in [file for file in (f"{logs}/HEAD", *_worktrees(repository.common_dir)) if file != own]:
