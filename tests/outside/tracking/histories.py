@@ -200,6 +200,8 @@ def main(first: int, last: int | None) -> int:
     with tempfile.TemporaryDirectory(prefix="handrail-histories-") as folder:
         template = Template(Path(folder))
         for seed in range(first, first + 1 if last is None else last):
+            if seed % 500 == 0 and seed != first:
+                print(f"{seed}: {wrong} wrong, {time.monotonic() - began:.0f} s", flush=True)
             try:
                 play(seed, template, show=print if last is None else lambda _: None)
             except Wrong as problem:
