@@ -1,4 +1,4 @@
-"""Random histories over random settings: nothing told wrongly, nothing silently left out. Failures name their numbers."""
+"""Random histories over random settings: nothing told wrongly, nothing left out silently. A failure has a number."""
 
 from __future__ import annotations
 
