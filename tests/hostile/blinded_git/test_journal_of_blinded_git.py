@@ -170,7 +170,12 @@ def test_settings_made_during_the_task_hide_nothing(attacked: Attacked) -> None:
 
 def test_a_file_named_almost_like_handrail_s_is_told(attacked: Attacked) -> None:
     names = {".handrail/handrail.db_backdoor.py", ".handrail/payload.gate", "payload.gate"}
-    told, _ = attacked.told(lambda repo: [repo.write(name, "payload\n") for name in sorted(names)])
+
+    def work(repo: Playground) -> None:
+        for name in names:
+            repo.write(name, "payload\n")
+
+    told, _ = attacked.told(work)
     assert told == {"added": names}
     for name in names:
         attacked.repo.remove(name)

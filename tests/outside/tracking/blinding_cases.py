@@ -93,6 +93,15 @@ def marks_set_by_the_task(repo: Playground) -> Work:
     return Expected(modified={b"a.txt", b"b.txt"})
 
 
+def a_large_file_is_marked_and_edited(repo: Playground) -> Work:
+    repo.write("huge.bin", b"\1" * 3_000_000)
+    repo.commit()
+    yield
+    repo.git("update-index", "--assume-unchanged", "huge.bin")
+    repo.write("huge.bin", b"\2" * 3_000_000)
+    return Expected(modified={b"huge.bin"}, is_literal=False)
+
+
 def sparse_with_many_untracked_files(repo: Playground) -> Work:
     repo.git("sparse-checkout", "set", "--cone", "src")
     for number in range(5005):
@@ -352,6 +361,31 @@ def a_reset_to_what_was_fetched(repo: Playground) -> Work:
     return Expected(external={b"a.txt": "reset"}, commits=0)
 
 
+def plumbing_that_is_pushed(repo: Playground) -> Work:
+    remote = repo.top.parent / "remote.git"
+    repo.git("clone", "-q", "--bare", str(repo.top), str(remote))
+    repo.git("remote", "add", "origin", str(remote))
+    repo.git("fetch", "-q", "origin")
+    yield
+    repo.git("reset", "-q", "--hard", plumbed(repo))
+    repo.git("push", "-q", "origin", "main")
+    return Expected(modified={b"a.txt"}, commits=1)
+
+
+def a_pull_of_a_conflict_that_others_resolved(repo: Playground) -> Work:
+    remote = Playground(repo.top.parent / "elsewhere")
+    repo.git("clone", "-q", str(repo.top), str(remote.top))
+    conflict(remote)
+    remote.git("merge", "-q", "other", check=False)
+    remote.write("docs/guide.md", "resolved by others\n")
+    remote.commit("merged")
+    repo.git("remote", "add", "origin", str(remote.top))
+    yield
+    repo.git("pull", "-q", "--ff-only", "origin", "main")
+    others = [b"docs/guide.md", *(b"up/other%d.py" % number for number in range(5))]
+    return Expected(external=dict.fromkeys(others, "pull"), commits=0)
+
+
 def a_file_that_git_cannot_encode(repo: Playground) -> Work:
     repo.write(".gitattributes", "*.txt working-tree-encoding=UTF-16\n")
     yield
@@ -380,6 +414,7 @@ CASES: list[Case] = [
     under("all", BLINDING["all"], of_the_user=True),
     an_edit_after_two_looks,
     marks_set_by_the_task,
+    a_large_file_is_marked_and_edited,
     sparse_with_many_untracked_files,
     sparse_is_given_up,
     sparse_begins_in_the_task,
@@ -403,6 +438,8 @@ CASES: list[Case] = [
     plumbing_and_a_merge_of_it,
     plumbing_under_a_graft,
     a_reset_to_what_was_fetched,
+    plumbing_that_is_pushed,
+    a_pull_of_a_conflict_that_others_resolved,
     a_file_that_git_cannot_encode,
     a_nested_repository_is_blinded,
 ]

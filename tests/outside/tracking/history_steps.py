@@ -78,10 +78,19 @@ class Work:
             content = content.replace(b"\r\n", b"\n")
         return kind, content.upper() if self.filter and path.endswith(b".up") else content
 
-    def may_be_told_unchanged(self, path: bytes, *, is_external: bool) -> bool:
+    def may_be_told_unchanged(self, path: bytes) -> bool:
         if path in (b"vendor/inner", b"lib") or path in self.hidden:
             return True
-        return is_external and self.was_sparse and not os.path.lexists(self.top / os.fsdecode(path))
+        return self.was_sparse and not os.path.lexists(self.top / os.fsdecode(path))
+
+    def is_committed(self, path: bytes, file: File | None) -> bool:
+        """Whether a file is as HEAD has it."""
+        name = os.fsdecode(path)
+        if not self.git("ls-tree", "HEAD", "--", name):
+            return file is None
+        blob = self.git("hash-object", "--no-filters", "--stdin", given=file[1]) if file is not None else ""
+        clean = self.git("hash-object", "--stdin", "--path", name, given=file[1]) if file is not None else ""
+        return self.git("rev-parse", f"HEAD:{name}") in (blob, clean)
 
     def git(self, *arguments: str, given: bytes | None = None) -> str:
         return self.repo.git(*arguments, check=False, given=given)

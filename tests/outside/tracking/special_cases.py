@@ -111,6 +111,18 @@ def a_repository_is_cloned_into_the_tree(repo: Playground) -> Work:
     return Expected(added={b"vendor/inner/code.py", b"vendor/inner/other.py"}, is_literal=False)
 
 
+def repositories_in_repositories_appear(repo: Playground) -> Work:
+    yield
+    inner = embed(repo)
+    inner.write("huge.bin", b"\1" * 3_000_000)
+    deeper = inner.at("deeper")
+    deeper.top.mkdir(parents=True)
+    deeper.git("init", "-q")
+    deeper.write("x.txt")
+    names = ("code.py", "other.py", "huge.bin", "deeper/x.txt")
+    return Expected(added={f"vendor/inner/{name}".encode() for name in names}, is_literal=False)
+
+
 def an_embedded_repository_is_removed(repo: Playground) -> Work:
     embed(repo)
     yield
@@ -389,6 +401,7 @@ CASES: list[Case] = [
     an_embedded_repository,
     an_embedded_repository_without_commits,
     a_repository_is_cloned_into_the_tree,
+    repositories_in_repositories_appear,
     an_embedded_repository_is_removed,
     an_embedded_repository_loses_its_git,
     a_repository_two_levels_down,

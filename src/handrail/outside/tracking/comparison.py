@@ -116,7 +116,7 @@ class Comparison:
         self._before = before
         self._after = after
         self._warnings: list[str] = []
-        self._partial = False
+        self._partial = self._are_attributes_new = self._are_line_ends_new = False
         self._carrying = Carrying(private)
         self._empty = EMPTY_TREE[private.repository.algorithm]
 
@@ -124,12 +124,15 @@ class Comparison:
         before, after = self._before, self._after
         asked = [Asked(self._private, point.commit or self._empty, point.tree) for point in (before, after)]
         try:
-            net = self._without_line_ends(net_pairs(self._private, before, after, self._warnings))
+            net = net_pairs(self._private, before, after, self._warnings)
             dirty_before = self._dirty(before, asked[0])
             dirty_after = self._dirty(after, asked[1]) or {}
         finally:
             for question in asked:
                 question.stop()
+        self._look_at_rules(net)
+        alike = self._alike(net)
+        net = {path: pair for path, pair in net.items() if path not in alike}
         moved = self._committed_changes()
         ends = Ends(before.commit, after.commit, after.branch, before.notes, after.notes)
         history = look_back(self._private, ends) if moved is not None else NO_HISTORY
@@ -141,6 +144,11 @@ class Comparison:
             bases[path] = self._basis(path, pair, committed, moved or {}, history)
             if not is_same(bases[path], pair[0]):
                 causes[path] = history.causes.get(path, history.fallback)
+        for path in self._alike({path: (bases[path], pair[1]) for path, pair in net.items() if path in causes}):
+            bases[path] = net[path][1]
+            alike.add(path)
+        if alike:
+            self._warnings.append("the rules for line ends changed during the task: other line ends are no change")
         for path in self._in_and_out_of_sight(net):
             bases[path] = net[path][1]
             causes[path] = "ignore_rules"
@@ -209,30 +217,34 @@ class Comparison:
             return committed
         return self._carrying.merged(found, was_committed, committed) or committed
 
-    def _without_line_ends(self, net: Pairs) -> Pairs:
+    def _look_at_rules(self, net: Pairs) -> None:
         """If the rules for line ends changed, git finds new ones in files that nobody touched."""
         before, after = self._before.notes, self._after.notes
+        self._are_attributes_new = bool(
+            before.attributes and after.attributes and before.attributes != after.attributes
+        )
         in_tree = any(path == b".gitattributes" or path.endswith(b"/.gitattributes") for path in net)
-        elsewhere = bool(before.attributes and after.attributes and before.attributes != after.attributes)
-        if elsewhere:
+        self._are_line_ends_new = in_tree or self._are_attributes_new or before.line_ends != after.line_ends
+        if self._are_attributes_new:
             self._partial = True
             self._warnings.append(
                 "filters or attributes outside the tree changed during the task: what they leave out is not seen"
             )
-        if not (in_tree or elsewhere or before.line_ends != after.line_ends):
-            return net
+
+    def _alike(self, pairs: Pairs) -> set[bytes]:
+        """The paths that differ in line ends alone, if the rules for them changed."""
+        if not self._are_line_ends_new:
+            return set()
         asked = {
             path: (old.oid, new.oid)
-            for path, (old, new) in net.items()
+            for path, (old, new) in pairs.items()
             if old is not None and new is not None and old.mode == new.mode and old.is_stored and new.is_stored
             if old.oid is not None and new.oid is not None
         }
         alike = differing_in_line_ends(self._private, asked)
-        if not elsewhere:
+        if not self._are_attributes_new:
             alike &= self._with_line_ends(sorted(alike))
-        if alike:
-            self._warnings.append("the rules for line ends changed during the task: other line ends are no change")
-        return {path: pair for path, pair in net.items() if path not in alike}
+        return alike
 
     def _with_line_ends(self, paths: list[bytes]) -> set[bytes]:
         """The files whose line ends git changed at either end."""

@@ -18,14 +18,13 @@ from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.domain.journal.tracking import OtherTask, Snapshot
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
-from handrail.known_types import make_known
 from handrail.outside.tracking import nested
 from handrail.outside.tracking.comparison import Compared, Comparison, Point, net_pairs
 from handrail.outside.tracking.difference import EMPTY_TREE, Lines, Pair, is_same
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
 from handrail.outside.tracking.large import Limits
-from handrail.outside.tracking.patching import patch_of
+from handrail.outside.tracking.patching import named_only, patch_between, patch_of
 from handrail.outside.tracking.private_index import PrivateIndex
 from handrail.outside.tracking.pruning import prune
 from handrail.outside.tracking.snapshot import Taken, take
@@ -75,6 +74,8 @@ class GitTracker:
                 flags += [
                     f"{flag} in {path_text(path)}" for flag in inside[path_text(path)].flags if flag == "degraded"
                 ]
+        refused = nested.unusable(repository, taken.nested[: self._limits.nested], found)
+        flags += [f"nested_unusable:{path_text(path)}" for path in refused]
         left_out = len(taken.nested) - len(inside)
         if left_out > 0 and (depth >= self._limits.depth or len(taken.nested) > self._limits.nested):
             flags.append(f"nested_left_out:{left_out}")
@@ -142,7 +143,7 @@ class GitTracker:
             points = (self._point(private, before, warnings), self._point(private, after, warnings))
             compared = Comparison(private, *points).compare()
         found = _as_changes(compared, warnings)
-        for text in sorted({*_nested(before), *_nested(after)}):
+        for text in sorted({*nested.snapshots_inside(before), *nested.snapshots_inside(after)}):
             inside, accounted = self._inside(private, text, (before, after), deadline)
             settled = {nested.prefixed(text, path) for path in accounted}
             outer = [change for change in found.own if change.path not in settled]
@@ -154,14 +155,18 @@ class GitTracker:
     ) -> tuple[Changes, set[str]]:
         """What changed in a repository inside this one, with its paths; and the paths for which that replaces the outer
         repository's account."""
-        old, new = _nested(ends[0]).get(text), _nested(ends[1]).get(text)
+        old, new = nested.snapshots_inside(ends[0]).get(text), nested.snapshots_inside(ends[1]).get(text)
         if old is not None and new is not None:
             return self._changes(old, new, deadline), set()
         only = new or old
         assert only is not None
-        state = self._state.named(only.data["state"])
+        inner = nested.files_of(private, self._state, only)
         outer = tuple(end.tree or end.commit or EMPTY_TREE[private.repository.algorithm] for end in ends)
-        return nested.appeared_or_gone(private, state, only, path_bytes(text), (outer[0], outer[1]), is_new=old is None)
+        sides = (outer[0], outer[1])
+        found, names = nested.appeared_or_gone(private, inner, path_bytes(text), sides, is_new=old is None)
+        doubts = _shortcomings(only)
+        replace = msgspec.structs.replace
+        return replace(found, warnings=found.warnings + doubts, partial=found.partial or bool(doubts)), names
 
     def _private(self, snapshot: Snapshot, deadline: Deadline) -> PrivateIndex | None:
         repository = discover(snapshot.root, deadline)
@@ -211,9 +216,11 @@ class GitTracker:
         warnings: list[str] = []
         points = (self._point(private, start, warnings), self._point(private, end, warnings))
         found = {path_text(path) for path in net_pairs(private, *points, warnings)}
-        inside = {*_nested(start)} & {*_nested(end)}
+        inside = {*nested.snapshots_inside(start)} & {*nested.snapshots_inside(end)}
         for text in inside:
-            below = self._paths_between(_nested(start)[text], _nested(end)[text], deadline)
+            below = self._paths_between(
+                nested.snapshots_inside(start)[text], nested.snapshots_inside(end)[text], deadline
+            )
             found |= {nested.prefixed(text, path) for path in below}
         return found
 
@@ -230,14 +237,43 @@ class GitTracker:
             compared = Comparison(private, *points).compare()
         own = {path for path in compared.own if paths is None or prefix + path in paths}
         yield from patch_of(private, compared, points[1].tree, own, prefix)
-        for text in sorted({*_nested(before)} & {*_nested(after)}):
-            inside = _nested(before)[text], _nested(after)[text]
-            yield from self._patch(*inside, paths, prefix + path_bytes(text) + b"/")
+        inner = nested.snapshots_inside(before), nested.snapshots_inside(after)
+        for text in sorted({*inner[0], *inner[1]}):
+            old, new = inner[0].get(text), inner[1].get(text)
+            below = prefix + path_bytes(text) + b"/"
+            if old is not None and new is not None:
+                yield from self._patch(old, new, paths, below)
+                continue
+            changes, _ = self._inside(private, text, (before, after), deadline)
+            chosen = {path_bytes(change.path): change for change in changes.own}
+            wanted = {path: change for path, change in chosen.items() if paths is None or below + path in paths}
+            yield from self._patch_of_new(new, {path for path in wanted if wanted[path].change == "added"}, below)
+            yield from named_only(
+                below + path for path in sorted(wanted) if new is None or wanted[path].change != "added"
+            )
+
+    def _patch_of_new(self, new: Snapshot | None, added: set[bytes], prefix: bytes) -> Iterator[bytes]:
+        """The patch of a repository that was not there before: all its files are added."""
+        deadline = Deadline(self._limits.seconds)
+        private = self._private(new, deadline) if new is not None and added else None
+        if new is None or private is None:
+            return
+        point = self._point(private, new, [])
+        empty = EMPTY_TREE[private.repository.algorithm]
+        inner = nested.snapshots_inside(new)
+        below = {path for path in added if any(path.startswith(path_bytes(text) + b"/") for text in inner)}
+        large = added & point.large.keys()
+        yield from patch_between(private, (empty, point.tree), sorted(added - below - large), prefix)
+        yield from named_only(prefix + path for path in sorted(large))
+        for text, snapshot in sorted(inner.items()):
+            start = path_bytes(text) + b"/"
+            own = {path.removeprefix(start) for path in below if path.startswith(start)}
+            yield from self._patch_of_new(snapshot, own, prefix + start)
 
     def forget(self, snapshot: Snapshot) -> None:
         if "state" in snapshot.data:
             self._state.named(snapshot.data["state"]).forget(snapshot.id)
-        for inside in _nested(snapshot).values():
+        for inside in nested.snapshots_inside(snapshot).values():
             self.forget(inside)
 
     def prune(self, older_than_ms: int, keep: Collection[str]) -> int:
@@ -254,11 +290,6 @@ def _data(state: TreeState, inside: dict[str, Snapshot]) -> dict[str, Any]:
     return data
 
 
-def _nested(snapshot: Snapshot) -> dict[str, Snapshot]:
-    make_known(Snapshot)
-    return msgspec.convert(snapshot.data.get("nested", {}), dict[str, Snapshot])
-
-
 def _shortcomings(snapshot: Snapshot) -> list[str]:
     """What a snapshot could not see, as sentences."""
     found = []
@@ -270,6 +301,8 @@ def _shortcomings(snapshot: Snapshot) -> list[str]:
             found.append(what)
         elif name == "unreadable":
             found.append(f"{what} cannot be read; whether it changed is not known")
+        elif name == "nested_unusable":
+            found.append(f"{what} is a repository that git refuses to read; what changed in it is not known")
         elif name == "nested_left_out":
             found.append(f"{what} repositories inside this one were not looked into")
     return found

@@ -8,6 +8,8 @@ part is what git would not have done by itself.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from handrail.domain.journal.changes import Cause
 from handrail.kernel.limits import RECORD_FILE_BYTES
-from handrail.outside.tracking.arrivals import brought
+from handrail.outside.tracking.arrivals import arrivals
 from handrail.outside.tracking.difference import PLAIN, TREES, Entries, Entry, differing, parse_facts
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
@@ -60,8 +62,6 @@ class Commit(NamedTuple):
 
     oid: str
     parents: list[str]
-    time: int
-    mail: str
 
 
 class History(NamedTuple):
@@ -106,12 +106,16 @@ class _Looking:
         self._repository = private.repository
         self._ends = ends
         self._warnings: list[str] = []
+        self._known = sorted({*ends.before.refs, *([ends.old] if ends.old else [])})
+        self._pulls: list[list[str]] = []
+        """The other sides of merges by a pull."""
 
     def look(self) -> History:
         steps = read_steps(self._repository.git_dir, self._ends.before, self._ends.after)
         new = self._new_commits([self._ends.new or ""])
+        self._pulls = [new.get(step.new, _NOBODY).parents[1:] for step in steps or [] if step.kind == "pull"]
         made = self._own_steps(steps, new)
-        by_hand, unmerged = self._resolved(steps, new)
+        by_hand, unmerged = self._resolved(new)
         own = self._own_paths([step for step in made if step.new not in by_hand], new)
         own = unmerged | own | {path: found for path, found in unmerged.items() if found == "as found"}
         fallback = self._fallback(steps)
@@ -125,21 +129,15 @@ class _Looking:
 
     def _new_commits(self, tips: Sequence[str]) -> dict[str, Commit]:
         """Commits in the history of some that no ref knew before, oldest first."""
-        known = {*self._ends.before.refs, *([self._ends.old] if self._ends.old else [])}
-        given = "".join(f"{oid}\n" for oid in tips) + "".join(f"^{oid}\n" for oid in sorted(known))
-        form = "--format=%H %ct %ce%x00%P"
-        arguments = ("rev-list", "--ignore-missing", "--no-commit-header", f"--max-count={COMMITS}", form)
+        given = "".join(f"{oid}\n" for oid in tips) + "".join(f"^{oid}\n" for oid in self._known)
+        arguments = ("rev-list", "--ignore-missing", "--parents", f"--max-count={COMMITS}")
         try:
             output = self._git(*arguments, "--stdin", given=given.encode())
         except GitFailed:
             self._warnings.append("the history since the task began cannot be read; its commits are not told apart")
             return {}
-        found = []
-        for line in output.decode("utf-8", "replace").split("\n")[:-1]:  # a mail address may contain odd line breaks
-            facts, _, parents = line.partition("\0")
-            oid, time, mail = facts.split(" ", 2)
-            found.append(Commit(oid, parents.split(), int(time), mail))
-        return {commit.oid: commit for commit in reversed(found)}
+        lines = [line.split() for line in output.decode().split("\n")[:-1]]
+        return {oid: Commit(oid, parents) for oid, *parents in reversed(lines)}
 
     def _own_steps(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
         """The steps that created the task's commits, oldest first."""
@@ -168,30 +166,30 @@ class _Looking:
 
     def _made_here(self, known: Collection[str], new: dict[str, Commit]) -> set[str]:
         """New commits that no step made and that came from nowhere else: HEAD was moved to them afterwards."""
-        silent = [oid for oid in new if oid not in known]
-        if not silent:
-            return set()
-        tips = brought(self._private, self._ends.before.began_ns // 1_000_000_000)
-        given = "".join(f"{oid}\n" for oid in silent) + "".join(f"^{oid}\n" for oid in sorted(tips))
-        try:
-            here = self._git("rev-list", "--ignore-missing", "--stdin", given=given.encode()).decode().split()
-        except GitFailed:
-            self._warnings.append("some new commits cannot be read; they count as the task's own")
-            return set(silent)
-        return set(silent).intersection(here)
+        silent = {oid for oid in new if oid not in known}
+        return silent - self._from_elsewhere if silent else silent
 
-    def _resolved(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> tuple[set[str], dict[bytes, Found]]:
+    @functools.cached_property
+    def _from_elsewhere(self) -> set[str]:
+        """Commits that a fetch, a pull or another worktree brought."""
+        found = arrivals(self._private, self._ends.before.began_ns // 1_000_000_000)
+        ranges = found.ranges + [(oid, "") for sides in self._pulls for oid in sides]
+        elsewhere = set(found.commits)
+        for newest, known in ranges:
+            given = f"{newest}\n" + "".join(f"^{oid}\n" for oid in (*self._known, *([known] if known else ())))
+            with contextlib.suppress(GitFailed):  # it never arrived, or is gone
+                output = self._git("rev-list", "--ignore-missing", "--stdin", given=given.encode())
+                elsewhere |= set(output.decode().split())
+        return elsewhere
+
+    def _resolved(self, new: dict[str, Commit]) -> tuple[set[str], dict[bytes, Found]]:
         """The merges made here, and the paths that are not as git alone would have merged them: those in conflict, and
         those that were changed on the way."""
         merges: set[str] = set()
         found: dict[bytes, Found] = {}
-        reached = {step.new for step in steps or []}
-        unlogged = [oid for oid, commit in new.items() if len(commit.parents) == 2 and oid not in reached]
-        here = self._made_here(reached, {oid: new[oid] for oid in unlogged}) if unlogged else set()
-        for merge in [oid for oid in new if oid in reached or oid in here][-MOVES:]:
+        here = self._made_here((), {oid: commit for oid, commit in new.items() if len(commit.parents) == 2})
+        for merge in [oid for oid in new if oid in here][-MOVES:]:
             parents = new[merge].parents
-            if len(parents) != 2:
-                continue
             arguments = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages")
             try:
                 said = self._private.git(*arguments, *parents, allowed=(0, 1)).split(b"\0")
@@ -295,7 +293,7 @@ class _Looking:
         return "pull"
 
 
-_NOBODY = Commit("", [], 0, "")
+_NOBODY = Commit("", [])
 
 
 def _adds_one(step: Step, new: dict[str, Commit]) -> bool:

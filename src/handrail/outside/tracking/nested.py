@@ -4,16 +4,19 @@ state and its own configuration disarmed; its paths are then reported relative t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+
+import msgspec
 
 from handrail.domain.journal.changes import Changes, FileChange
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.domain.journal.tracking import Snapshot
-from handrail.outside.tracking.difference import in_index, in_tree, is_same
+from handrail.known_types import make_known
+from handrail.outside.tracking.difference import Entries, Entry, in_index, in_tree, is_same
 from handrail.outside.tracking.discovery import Repository, discover
 from handrail.outside.tracking.git_process import Deadline
 from handrail.outside.tracking.private_index import PrivateIndex
-from handrail.outside.tracking.state import TreeState
+from handrail.outside.tracking.state import StateFolder
 
 
 def prefixed(outer: str, inner: str) -> str:
@@ -36,17 +39,48 @@ def repositories(
     return found
 
 
+def snapshots_inside(snapshot: Snapshot) -> dict[str, Snapshot]:
+    """The snapshots of the repositories inside a tree, by their paths."""
+    make_known(Snapshot)
+    return msgspec.convert(snapshot.data.get("nested", {}), dict[str, Snapshot])
+
+
+def unusable(outer: Repository, paths: Sequence[bytes], found: Container[bytes]) -> list[bytes]:
+    """Folders that git takes for repositories of their own, and refuses to look into: a format it does not know, a
+    working tree elsewhere, another owner. What is in them is not seen."""
+    missing = [path for path in paths if path not in found]
+    return [path for path in missing if os.path.lexists(f"{outer.top}/{os.fsdecode(path)}/.git")]
+
+
+def files_of(private: PrivateIndex, states: StateFolder, only: Snapshot) -> Entries | None:
+    """All files of a snapshot and of the repositories inside it; None if they are no longer known."""
+    state = states.named(only.data["state"])
+    index, notes = state.kept_index(only.id), state.notes(only.id)
+    if notes is None or not os.path.exists(index):  # noqa: PTH110
+        return None
+    found: Entries = {path: entry for path, entry in in_index(private, index).items() if not _is_link_to_commit(entry)}
+    found |= {path_bytes(text): Entry.of_large(large) for text, large in notes.large.items()}
+    for text, inner in snapshots_inside(only).items():
+        below = files_of(private, states, inner)
+        if below is None:
+            return None
+        found |= {path_bytes(text) + b"/" + path: entry for path, entry in below.items()}
+    return found
+
+
+def _is_link_to_commit(entry: Entry | None) -> bool:
+    return entry is not None and entry.mode == "160000"
+
+
 def appeared_or_gone(
-    private: PrivateIndex, state: TreeState, only: Snapshot, path: bytes, outer: tuple[str, str], *, is_new: bool
+    private: PrivateIndex, inner: Entries | None, path: bytes, outer: tuple[str, str], *, is_new: bool
 ) -> tuple[Changes, set[str]]:
     """The files of a repository that exists on one side only, and the names of all of them. They may have been, or have
     become, plain files of the outer tree: those are compared with what they are there. Paths are relative to the inner
     repository."""
-    index = state.kept_index(only.id)
-    if not os.path.exists(index):  # noqa: PTH110
+    if inner is None:
         warning = "a repository inside the tree came or went, and its files are no longer known"
         return Changes(own=[], warnings=[warning], partial=True), set()
-    inner = in_index(private, index)
     others = in_tree(private, outer[0] if is_new else outer[1], [path + b"/" + name for name in sorted(inner)])
     own = []
     for name, entry in sorted(inner.items()):

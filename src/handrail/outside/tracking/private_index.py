@@ -149,6 +149,18 @@ class PrivateIndex:
         given = b"".join(b"%b %b\t%b\0" % (mode, oid, path) for path, (mode, oid) in sorted(entries.items()))
         self.git("update-index", "-z", "--index-info", given=given)
 
+    def forget_times(self, paths: Sequence[bytes]) -> None:
+        """Makes the next scan compare the contents of some files, whatever their times say."""
+        chosen = [os.fsdecode(path) for path in paths] if len(paths) <= ARGUMENTS else []
+        lines = names(self.git("ls-files", "-s", "-z", "--", *chosen)) if paths else []
+        entries = {}
+        for facts, path in (line.split(b"\t", 1) for line in lines):
+            mode, oid, stage = facts.split(b" ")
+            if stage == b"0":
+                entries[path] = (mode, oid)
+        if entries:
+            self.put(entries)
+
     def put_as_they_are(self, modes: Mapping[bytes, bytes]) -> list[bytes]:
         """Updates the index with the bytes of some files as they are, without any conversion. Returns those that cannot
         be read."""

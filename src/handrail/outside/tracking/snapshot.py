@@ -104,10 +104,10 @@ class _Taking:
             known = private.state.last()
             last = None if private.prepare(known) else known
             searched = ask_for_ident(private)
-            again = self._changed_again(known, began_ns)
+            self._doubt(known, began_ns)
             scan = private.scan(is_cache_believed=known is None or not known.are_folders_doubtful)
             refs = [line.split(b" ", 1) for line in asked.output().split(b"\n")[:-1]]
-            files = self._sort(scan, found_by(searched), again)
+            files = self._sort(scan, found_by(searched))
         finally:
             asked.stop()
             if searched is not None:
@@ -158,22 +158,21 @@ class _Taking:
             self._private.state.remember(found)
         self._large.save()
 
-    def _changed_again(self, known: Last | None, began_ns: int) -> list[bytes]:
-        """Files that git took for unchanged, because they changed in the second in which it last looked. Dropped from
-        the index, they are read anew."""
+    def _doubt(self, known: Last | None, began_ns: int) -> None:
+        """Makes git read files again that it would take for unchanged, because they changed in the second in which it
+        last looked."""
         if known is not None:
             doubts = {path_bytes(text): time for text, time in known.doubtful.items()}
         else:  # the user's git looked last, at any time; what is older than this is believed
             now = began_ns // 1_000_000_000
             seconds = range(now - BELIEVED_AFTER_S, now + 1)
             doubts = doubtful(self._private.state.index, self._repository.algorithm, seconds).files
-        found = changed_since(self._top, doubts)
-        self._private.drop(found)
-        return found
+        self._private.forget_times(changed_since(self._top, doubts))
 
-    def _sort(self, scan: Scan, searched: Sequence[bytes], changed_again: Sequence[bytes]) -> _Sorted:
-        visible = {path for path in (*scan.changed, *changed_again) if not is_ours(path)} | self._overlooked
+    def _sort(self, scan: Scan, searched: Sequence[bytes]) -> _Sorted:
+        visible = {path for path in scan.changed if not is_ours(path)} | self._overlooked
         treated = treatment(self._private, sorted(visible))
+        searched = [path for path in searched if not self._beyond_link(path)]
         own_ident = with_own_ident(self._top, {*searched, *treated.ident})
         filtered = {path: name for path, name in treated.filters.items() if name in self._repository.filters}
         gone = [path for path in scan.gone if not is_ours(path)]

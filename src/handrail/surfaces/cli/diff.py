@@ -133,7 +133,7 @@ def _print_patch(meant: Journalled, found: Difference) -> None:
         for chunk in counted:
             click.echo(chunk, nl=False)
     missing = len(paths) - counted.files
-    if missing > 0 and not counted.files:
+    if missing > 0 and not counted.files and not counted.named:
         raise given_up(len(paths))
     if missing > 0:
         named = f", {counted.named} of them are only named" if counted.named else ""
