@@ -59,6 +59,21 @@ def test_a_size_is_bounded_to_the_byte(tree: Path) -> None:
     assert len(read_beginning(tree / "file", MOST, within=tree)) == MOST
 
 
+def test_no_more_is_read_than_the_bound_and_a_byte(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tree / "file").open("wb") as file:
+        file.truncate(10**12)
+    real, asked = os.read, []
+
+    def noting(descriptor: int, count: int) -> bytes:
+        asked.append(count)
+        return real(descriptor, count)
+
+    monkeypatch.setattr(os, "read", noting)
+    with pytest.raises(FileRefused):
+        read_regular(tree / "file", MOST, within=tree)
+    assert asked == [MOST + 1]
+
+
 def test_a_size_is_not_believed() -> None:
     """The kernel's files say that they are empty."""
     assert Path("/proc/self/maps").stat().st_size == 0

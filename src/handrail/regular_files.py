@@ -61,9 +61,17 @@ def read_regular(path: PathLike, most_bytes: int, *, within: PathLike | None = N
 
 def read_beginning(path: PathLike, most_bytes: int, *, within: PathLike | None = None, links: bool = True) -> bytes:
     """The same for the first bytes of a file that may be longer."""
+    return read_with_facts(path, most_bytes, within=within, links=links)[0]
+
+
+def read_with_facts(
+    path: PathLike, most_bytes: int, *, within: PathLike | None = None, links: bool = True
+) -> tuple[bytes, os.stat_result]:
+    """The first bytes, and what the system knew of that very file before they were read."""
     descriptor = open_regular(path, within=within, links=links)
     try:
-        return take(descriptor, most_bytes)
+        facts = os.fstat(descriptor)
+        return take(descriptor, most_bytes), facts
     finally:
         os.close(descriptor)
 

@@ -472,3 +472,24 @@ def test_reading_json_guides_imports_no_yaml(tmp_path: Path) -> None:
         "assert len(f.guides()) == 1; assert 'yaml' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+def test_a_projects_link_stays_in_the_project_and_a_users_leads_where_it_will(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    put(tmp_path / "elsewhere", "far.yaml", "far")
+    put(project / "shared", "near.yaml", "near")
+    for folder, target in (
+        (home / ".handrail/guides", tmp_path / "elsewhere/far.yaml"),
+        (project / ".handrail/guides", project / "shared/near.yaml"),
+        (project / "workflows", tmp_path / "elsewhere/far.yaml"),
+    ):
+        folder.mkdir(parents=True)
+        (folder / "link.yaml").symlink_to(target)
+    sources = standard_sources(home=home, project=project, storage_path=None)[1:]
+    found = GuideFiles(sources, matcher=LinearMatcher(), server_version="1.0.0")
+    assert ids(found) == ["far", "near"]
+    (problem,) = found.problems()
+    assert (problem.id, problem.file) == ("link", project / "workflows" / "link.yaml")
+    assert "leads out of the project" in problem.reason
+    at_home = standard_sources(home=home, project=home, storage_path=None)[1:]
+    assert ids(GuideFiles(at_home, matcher=LinearMatcher(), server_version="1.0.0")) == ["far"]

@@ -261,3 +261,11 @@ def test_only_so_many_profiles_are_kept(tmp_path: Path) -> None:
         (tmp_path / str(number)).mkdir()
         profiles.of(str(tmp_path / str(number)))
     assert len(profiles._known) == KEPT
+
+
+def test_a_folder_that_became_a_link_is_not_followed_to_a_manifest(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "package.json").write_text("secret", encoding="utf-8")
+    (tmp_path / "top").mkdir()
+    (tmp_path / "top" / "sub").symlink_to(tmp_path / "out")
+    assert repository_profile._text(str(tmp_path / "top"), "sub/package.json") is None

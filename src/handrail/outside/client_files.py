@@ -19,6 +19,7 @@ from handrail.domain.setup.planning import Change, Manifest, as_text
 from handrail.domain.setup.steps import INSTRUCTIONS, MANIFEST, SYSTEM_PROMPT
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.limits import CLIENT_FILE_BYTES, PROJECT_FILE_BYTES
+from handrail.outside.record_files import record_in
 from handrail.outside.whole_files import write_whole
 from handrail.regular_files import FileRefused, read_regular, reason_of
 
@@ -97,8 +98,10 @@ class ClientFiles:
             text = self.read(str(file))
             if text is None:
                 return Manifest()
-            kept = msgspec.json.decode(text, type=Manifest)
-        except (NotUnderstood, ValueError, msgspec.MsgspecError) as problem:
+            kept = record_in(text.encode(), Manifest)
+            if kept is None:
+                raise NotUnderstood("it is not valid JSON, or not what init writes")  # noqa: TRY301 - told like the rest
+        except NotUnderstood as problem:
             raise PlaceUnusable(
                 f"{file} cannot be read: {problem}", hint="it says what init wrote; fix it, or move it away"
             ) from None

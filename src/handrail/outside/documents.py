@@ -95,6 +95,8 @@ def _json_spots(text: str) -> Spot:
     for token in _TOKEN.finditer(text):
         said, offset = token.group(), token.start()
         if said in "{[":
+            if builder.depth >= MESSAGE_DEPTH:
+                raise Unreadable(_TOO_DEEP, offset)
             builder.open({} if said == "{" else [], offset)
         elif said in "}]":
             builder.close()

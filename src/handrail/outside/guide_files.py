@@ -30,7 +30,7 @@ from handrail.outside.written_files import (
     nearest_first,
     shown,
 )
-from handrail.regular_files import open_regular, reason_of, take
+from handrail.regular_files import read_with_facts, reason_of
 
 UNSETTLED_NS = 2_000_000_000
 """A file this fresh is read again by the next call: its clock may be too coarse to show a second edit."""
@@ -166,12 +166,7 @@ class GuideFiles:
         """What the file says now; None if it is gone since the folder was listed."""
         now = self._now_ns()
         try:
-            descriptor = open_regular(file, within=tree)
-            try:
-                info = os.fstat(descriptor)
-                raw = take(descriptor, GUIDE_FILE_BYTES + 1)
-            finally:
-                os.close(descriptor)
+            raw, info = read_with_facts(file, GUIDE_FILE_BYTES + 1, within=tree)
         except FileNotFoundError:
             return None
         except OSError as error:

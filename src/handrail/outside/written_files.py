@@ -14,7 +14,7 @@ import msgspec
 
 import handrail
 from handrail.kernel.errors import PlaceUnusable
-from handrail.regular_files import list_folder, open_regular, reason_of, take
+from handrail.regular_files import list_folder, read_with_facts, reason_of
 from handrail.validator_words import explained, path_of
 
 if TYPE_CHECKING:
@@ -161,12 +161,7 @@ class Written:
 
 def _text(file: Path, most_bytes: int, tree: Path | None) -> tuple[str, int]:
     try:
-        descriptor = open_regular(file, within=tree)
-        try:
-            info = os.fstat(descriptor)
-            raw = take(descriptor, most_bytes + 1)
-        finally:
-            os.close(descriptor)
+        raw, info = read_with_facts(file, most_bytes + 1, within=tree)
     except FileNotFoundError:
         raise Flaw("the file is a symbolic link to nothing" if file.is_symlink() else "it is not there") from None
     except OSError as error:

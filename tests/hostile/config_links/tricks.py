@@ -112,12 +112,12 @@ def _huge(_: Ground, path: Path) -> None:
 
 
 def _deep(_: Ground, path: Path) -> None:
-    start = {".toml": "a = ", ".yaml": "a: "}.get(path.suffix, "")
-    path.write_text(start + "[" * DEEP + "]" * DEEP, encoding="utf-8")
+    written = {".toml": "a = {}", ".yaml": "a: {}", ".json": '{{"a": {}}}'}[path.suffix]
+    path.write_text(written.format("[" * DEEP + "]" * DEEP), encoding="utf-8")
 
 
 def _digits(_: Ground, path: Path) -> None:
-    written = {".toml": "a = {}", ".yaml": "a: {}", ".json": '{{"a": {}}}'}[path.suffix]
+    written = {".toml": "a = {}", ".yaml": "a: {}", ".json": "[{}]"}[path.suffix]
     path.write_text(written.format("1" * DEEP), encoding="utf-8")
 
 

@@ -52,3 +52,19 @@ def test_a_note_that_is_nonsense_is_in_nobodys_way(grove: Grove) -> None:
     grove.make("first")
     (grove.top / ".git/handrail.writing").write_text("nonsense")
     assert grove.made("one").branch == "work/one"
+
+
+def test_a_note_that_came_with_the_repository_names_nothing_outside_of_gits_folder(tmp_path: Path) -> None:
+    git_dir, precious = tmp_path / ".git", tmp_path / "precious"
+    git_dir.mkdir()
+    precious.touch()
+    (git_dir / "refs").symlink_to(tmp_path)
+    (git_dir / "mine.lock").touch()
+    named = [str(precious), str(git_dir / ".." / "precious"), str(git_dir / "refs" / "precious")]
+    write_note(str(git_dir / "note"), [*named, str(git_dir / "mine.lock")], None)
+    drop_left(str(git_dir / "note"), lambda: None)
+    assert precious.exists()
+    assert not (git_dir / "mine.lock").exists()
+    (git_dir / "note").write_text('{"locks": ["no hex"], "value": null}', encoding="utf-8")
+    drop_left(str(git_dir / "note"), lambda: None)
+    assert not (git_dir / "note").exists()
