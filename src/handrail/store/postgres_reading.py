@@ -174,6 +174,10 @@ class PostgresReader:
     def last_by(self, actor: str, limit: int) -> list[Event]:
         return decode_events(self._rows(sql.LAST_BY, (actor, limit)))
 
+    def note(self, key: str) -> str | None:
+        rows = self._rows(sql.NOTE, (key,))
+        return rows[0][0] if rows else None
+
     def streams(self) -> Iterator[tuple[str, Head]]:
         for name, head, digest in self._rows(sql.STREAMS):
             yield name, Head(head, digest)

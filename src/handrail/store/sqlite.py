@@ -16,26 +16,28 @@ from pathlib import Path
 
 import apsw
 
-from handrail.kernel.errors import StoreRefused, StoreTooNew, StoreUnusable
+from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.provenance import MachineKey
+from handrail.store import origin
 from handrail.store import sqlite_upkeep as upkeep
 from handrail.store import statements as sql
 from handrail.store.copying import Rows, Still, Tell, differences, report_nothing
 from handrail.store.gate import Gate
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
+from handrail.store.origin import APPLICATION_ID as APPLICATION_ID  # noqa: PLC0414 - callers know it from here
+from handrail.store.origin import BUSY_MS as BUSY_MS  # noqa: PLC0414 - as above
 from handrail.store.places import OTHER_FILE, Files, check_place, make_private
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.sqlite_copying import SqliteRows, SqliteStill, moved_to
 from handrail.store.sqlite_copying import fill as fill_from
 from handrail.store.sqlite_reading import SqliteReader
-from handrail.store.sqlite_refusals import refusal_for, refuse, translated
-from handrail.store.writes import Conflict, RowWrite, StreamWrite, WriteSet
+from handrail.store.sqlite_refusals import interrupted, refusal_for, refuse, too_new, translated
+from handrail.store.writes import Conflict, PendingWrites, RowWrite, StreamWrite, WriteSet
 
 OLDEST_SQLITE = (3, 51, 3)
 """Older versions can lose committed pages when many processes checkpoint one file."""
 
-APPLICATION_ID = 0x48524C31
-BUSY_MS = 30_000
 GROUP = 64
 """How many units of one process are committed together."""
 RESTORE_PAGES = 1000
@@ -54,32 +56,30 @@ _CONNECTION_PRAGMAS = (
 )
 
 
-class _Pending:
-    """A write set on its way into a transaction."""
-
-    __slots__ = ("done", "error", "position", "writes")
-
-    def __init__(self, writes: WriteSet) -> None:
-        self.writes = writes
-        self.done = False
-        self.position = 0
-        self.error: BaseException | None = None
-
-
 class SqliteEngine:
     """A store in one file."""
 
-    def __init__(self, path: Path, *, version: str, durable: bool = False, busy_ms: int = BUSY_MS) -> None:
-        """Opens the file, creating or upgrading it if needed. A file with the current schema is not written to."""
+    def __init__(
+        self,
+        path: Path,
+        *,
+        version: str,
+        durable: bool = False,
+        busy_ms: int = BUSY_MS,
+        key: MachineKey | None = None,
+    ) -> None:
+        """Opens the file, creating or upgrading it if needed. A file with the current schema is not written to. With a
+        key, a file that does not carry its mark is refused."""
         _check_library()
         check_place(path)
         self._path = path
+        self._key = key
         self._synchronous = "FULL" if durable else "NORMAL"
         self._version = version
         self._busy_ms = busy_ms
         self._process = os.getpid()
         self._readers: list[apsw.Connection] = []
-        self._queue: deque[_Pending] = deque()
+        self._queue: deque[PendingWrites] = deque()
         self._leader = threading.RLock()
         self._alone_on: int | None = None
         """The thread that keeps all others out, including those of its own process."""
@@ -138,8 +138,10 @@ class SqliteEngine:
         try:
             found = self._schema()
             ours = self._writer.execute("PRAGMA application_id").get == APPLICATION_ID
-            if not ours and (found or self._writer.execute("SELECT count(*) FROM sqlite_schema").get):
+            if not (ours and found) and (found or self._writer.execute("SELECT count(*) FROM sqlite_schema").get):
                 raise StoreUnusable(f"{self._path} is a database of something else", hint=OTHER_FILE)
+            if found:
+                origin.check_mark(self._writer, self._path, self._key)
         finally:
             self._roll_back()
         return found
@@ -152,6 +154,8 @@ class SqliteEngine:
                 for statement in statements(text):
                     self._writer.execute(statement)
                 self._writer.execute(sql.KEEP_META, ("needs", since))
+                if number == 1:  # nobody else has seen it yet
+                    origin.put_mark(self._writer, self._key)
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {number}")
             self._writer.execute("COMMIT")
@@ -165,11 +169,7 @@ class SqliteEngine:
             raise moved(str(self._path), moved_to(self._writer))
         row = self._writer.execute("SELECT value FROM meta WHERE key = 'needs'").fetchone()
         needed = row[0] if row is not None else "a newer one"
-        raise StoreTooNew(
-            f"{self._path} has schema {found}, this Handrail ({self._version}) knows {LATEST}",
-            hint=f"use Handrail {needed} or newer",
-            needs=needed,
-        )
+        raise too_new(self._path, found, self._version, needed)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class SqliteEngine:
 
     def commit(self, writes: WriteSet) -> int:
         self._check_process()
-        pending = _Pending(writes)
+        pending = PendingWrites(writes)
         if self._alone_on == threading.get_ident():
             self._commit_group([pending])
         else:
@@ -239,7 +239,7 @@ class SqliteEngine:
             with self._leader:  # the first to arrive commits for everyone queued by then
                 while not pending.done:  # more than one group may be ahead of ours
                     if not self._queue:  # the thread that took it was interrupted before committing
-                        raise _interrupted()
+                        raise interrupted()
                     self._commit_group(self._next_group())
         if pending.error is not None:
             raise pending.error
@@ -248,10 +248,10 @@ class SqliteEngine:
                 self._news.notify_all()
         return pending.position
 
-    def _next_group(self) -> list[_Pending]:
+    def _next_group(self) -> list[PendingWrites]:
         return [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
 
-    def _commit_group(self, batch: list[_Pending]) -> None:
+    def _commit_group(self, batch: list[PendingWrites]) -> None:
         depth = self._gate.depth
         try:
             self._gate.enter()
@@ -272,9 +272,9 @@ class SqliteEngine:
         """The error to give a group's writers when the thread that wrote for them failed."""
         if isinstance(error, apsw.Error):
             return refusal_for(error, self._path) or error
-        return error if isinstance(error, Exception) else _interrupted()
+        return error if isinstance(error, Exception) else interrupted()
 
-    def _transact(self, batch: list[_Pending]) -> None:
+    def _transact(self, batch: list[PendingWrites]) -> None:
         self._files.check()
         self._execute("BEGIN IMMEDIATE")
         try:
@@ -299,7 +299,7 @@ class SqliteEngine:
         if (found := self._schema()) != LATEST:
             self._refuse(found)
 
-    def _apply_within(self, pending: _Pending) -> None:
+    def _apply_within(self, pending: PendingWrites) -> None:
         """Applies one of several write sets: if it fails, only its own changes are rolled back."""
         self._execute("SAVEPOINT unit")
         try:
@@ -470,6 +470,7 @@ class SqliteEngine:
                     while not copying.done:
                         copying.step(RESTORE_PAGES)
                         tell("restoring pages", copying.page_count - copying.remaining, copying.page_count)
+                origin.adopt(self._writer, self._key)
         finally:
             kept.close()
 
@@ -483,12 +484,6 @@ class SqliteEngine:
             connection.close()
         self._readers.clear()
         self._gate.close()
-
-
-def _interrupted() -> StoreRefused:
-    return StoreRefused(
-        "the thread that was writing for this one was interrupted", hint="look whether it is there, then call again"
-    )
 
 
 def _check_library() -> None:

@@ -83,6 +83,10 @@ class SqliteReader:
     def position(self) -> int:
         return int(self._execute(sql.POSITION).get)
 
+    def note(self, key: str) -> str | None:
+        row = self._execute(sql.NOTE, (key,)).fetchone()
+        return None if row is None else row[0]
+
     def streams(self) -> Iterator[tuple[str, Head]]:
         for name, head, digest in self._execute(sql.STREAMS):
             yield name, Head(head, digest)

@@ -10,7 +10,8 @@ from typing import NoReturn
 
 import apsw
 
-from handrail.kernel.errors import StoreBusy, StoreFull, StoreRefused, StoreUnusable
+from handrail.kernel.errors import StoreBusy, StoreFull, StoreRefused, StoreTooNew, StoreUnusable
+from handrail.store.migrations import LATEST
 from handrail.store.places import OTHER_FILE, why_not_opened
 
 FULL_HINT = "free some space, then call again; nothing was written"
@@ -25,6 +26,21 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         refuse(error, path)
+
+
+def too_new(path: Path, found: int, version: str, needed: str) -> StoreTooNew:
+    """The refusal for a file that a newer Handrail has written."""
+    return StoreTooNew(
+        f"{path} has schema {found}, this Handrail ({version}) knows {LATEST}",
+        hint=f"use Handrail {needed} or newer",
+        needs=needed,
+    )
+
+
+def interrupted() -> StoreRefused:
+    return StoreRefused(
+        "the thread that was writing for this one was interrupted", hint="look whether it is there, then call again"
+    )
 
 
 def refuse(error: apsw.Error, path: Path) -> NoReturn:

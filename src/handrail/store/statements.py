@@ -24,6 +24,7 @@ STREAM_EVENTS = f"SELECT {EVENT} FROM event WHERE stream = ? AND seq > ? ORDER B
 LAST_BY = f"SELECT {EVENT} FROM event WHERE actor = ? ORDER BY position DESC LIMIT ?"  # noqa: S608 - our own names
 RENEW = "UPDATE lease SET expires_ms = max(expires_ms, ?), renewed_ms = ? WHERE holder = ? AND expires_ms > ?"
 KEEP_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+NOTE = "SELECT value FROM meta WHERE key = ?"
 STREAMS = (
     "SELECT name, head, hash FROM stream UNION ALL SELECT DISTINCT e.stream, 0, '' FROM event e "
     "LEFT JOIN stream s ON s.name = e.stream WHERE s.name IS NULL ORDER BY 1"

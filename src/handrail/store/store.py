@@ -13,6 +13,7 @@ from handrail.kernel.clock import Clock
 from handrail.kernel.errors import NothingToUndo, StoreBusy, StoreUnusable
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, Only
+from handrail.kernel.provenance import MachineKey
 from handrail.kernel.records import PAGE
 from handrail.store.reading import Engine, EngineInfo, Reader
 from handrail.store.unit import Unit
@@ -45,8 +46,10 @@ was taken from an agent that has been told so."""
 class Store:
     """One store, whatever engine is behind it."""
 
-    def __init__(self, engine: Engine, *, clock: Clock, ids: Ids) -> None:
+    def __init__(self, engine: Engine, *, clock: Clock, ids: Ids, key: MachineKey | None = None) -> None:
+        """`key` is what this machine vouches with; without one, everything in the store is believed."""
         self.engine = engine
+        self._key = key
         self._clock = clock
         self._ids = ids
         self._renewed: dict[str, int] = {}
@@ -59,7 +62,7 @@ class Store:
     def look(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
         """Runs `work` on a read that may take long, and returns its result. It must not record anything."""
         with self.engine.reading(aside=True) as reader:
-            unit = Unit(reader, actor=actor, now_ms=self._clock.now_ms(), ids=self._ids)
+            unit = Unit(reader, actor=actor, now_ms=self._clock.now_ms(), ids=self._ids, key=self._key)
             result = work(unit)
         assert unit.writes() is None, "who only looks writes nothing"
         return result
@@ -86,7 +89,7 @@ class Store:
     def _once(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
         began = self._clock.now_ms()
         with self.engine.reading() as reader:
-            unit = Unit(reader, actor=actor, now_ms=began, ids=self._ids)
+            unit = Unit(reader, actor=actor, now_ms=began, ids=self._ids, key=self._key)
             result = work(unit)
         writes = unit.writes()
         if writes is not None:

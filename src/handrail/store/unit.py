@@ -13,6 +13,7 @@ import msgspec
 
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, Only
+from handrail.kernel.provenance import MachineKey
 from handrail.kernel.query import Query
 from handrail.kernel.records import PAGE, Record, RecordT
 from handrail.store.reading import Reader
@@ -26,8 +27,9 @@ MOST = 2**63 - 1
 class Unit:
     """One handler's view of the store."""
 
-    def __init__(self, reader: Reader, *, actor: Actor, now_ms: int, ids: Ids) -> None:
+    def __init__(self, reader: Reader, *, actor: Actor, now_ms: int, ids: Ids, key: MachineKey | None = None) -> None:
         self._reader = reader
+        self._machine = key
         self.actor = actor
         self._now_ms = now_ms
         """One moment for the whole unit, taken before anything was read. A lease that had expired by then cannot have
@@ -49,6 +51,14 @@ class Unit:
 
     def new_id(self, prefix: str) -> str:
         return self._ids.new(prefix)
+
+    def vouch(self, what: str) -> str:
+        key = self._machine
+        return "" if key is None else key.word(self._reader.note(key.mark_name), what)
+
+    def is_vouched(self, what: str, word: str) -> bool:
+        key = self._machine
+        return key is None or key.holds(self._reader.note(key.mark_name), what, word)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

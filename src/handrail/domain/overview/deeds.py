@@ -24,6 +24,7 @@ _VERBS = {
     "agent.updated": "updated its details",
     "agent.left": "left",
     "agent.unproven": "was used without its secret",
+    "agent.trusted": "was trusted again",
     "task.pending": "reopened",
     "task.planning": "started planning",
     "task.in_progress": "started",
@@ -81,6 +82,7 @@ _VERBS = {
     "op.cancelled": "cancelled a call",
     "token.created": "created a token",
     "token.revoked": "revoked a token",
+    "token.trusted": "trusted a token",
     "repository.registered": "registered the repository",
     "repository.renamed": "renamed the repository",
     "template.created": "created the template",
@@ -103,6 +105,7 @@ _OF_ANOTHER = {
     "agent.updated": "updated the details of",
     "agent.left": "signed off",
     "agent.unproven": "acted without its secret as",
+    "agent.trusted": "trusted the secret of",
 }
 """The wording for when it was not the agent itself that did it."""
 _OWN_NAME = ("agent.", "repository.", "template.", "graph.", "ledger.")

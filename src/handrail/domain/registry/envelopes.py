@@ -48,6 +48,7 @@ KINDS: dict[str, str] = {
     "agent.updated": "info",
     "agent.left": "info",
     "agent.unproven": "warn",
+    "agent.trusted": "info",
     "message.sent": "info",
     "message.read": "info",
     "message.acknowledged": "info",
@@ -119,6 +120,7 @@ KINDS: dict[str, str] = {
     "ledger.undo": "warn",
     "token.created": "info",
     "token.revoked": "info",
+    "token.trusted": "info",
 }
 """Every kind of event, and its level unless something in the event raises it (`level_of`)."""
 MAY_WARN = (

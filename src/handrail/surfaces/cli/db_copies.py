@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail import __version__
+from handrail.domain.crew.adopting import strangers
 from handrail.kernel.errors import InvalidParams, StoreRefused
 from handrail.surfaces.cli.columns import spoken_bytes
 from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.db_store import engine_of, free_name, store_of, store_there, telling, told_to_git
-from handrail.surfaces.cli.options import common_options, place_of
+from handrail.surfaces.cli.db_trust import told_of_strangers
+from handrail.surfaces.cli.options import common_options, person, place_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options
         echo_json({"restored": str(source), "kept": str(kept) if keeps else None})
     else:
         echo_wrapped(f"restored {source}" + (f"; what was there before is kept as {kept}" if keeps else ""))
+        if told := told_of_strangers(store.run(person(), strangers)):
+            echo_wrapped(told)
 
 
 def _keep(engine: LastingEngine, target: Path, tell: Tell) -> int:
