@@ -9,15 +9,17 @@ another store, nor on another machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 KEY_BYTES = 32
 NONCE_DIGITS = 32
 MARK_PREFIX = "made_on:"
-SIDE_FILES = ("", "-wal", "-journal", "-shm", ".gate", ".hooks", "-search")
-"""The endings of the files that SQLite and Handrail keep beside a store, and of the store itself."""
+SIDE_FILES = ("", "-wal", "-journal", "-shm")
+"""The endings of a store and of what SQLite keeps beside it. Handrail's own files there (`.gate`, `.hooks`, `-search`)
+are of no use to a stranger: a lock without content, and notes that name the store's mark."""
 WAL_MODE = b"\x02\x02"
 """What a database's header says, from byte 18 on, if it keeps a write-ahead log instead of a rollback journal."""
+FILE_TYPE, ORDINARY = 0o170000, 0o100000
+"""The bits of a mode that tell what a file is."""
 HEADER = 20
 """How many bytes of a database `signs` needs."""
 
@@ -66,25 +68,29 @@ def key_of(content: bytes) -> MachineKey | None:
     return MachineKey(key) if len(key) == KEY_BYTES else None
 
 
-class Facts(NamedTuple):
+class Facts:
     """What is known of one file of a store without opening the store."""
 
-    name: str
-    ending: str
-    uid: int
-    mode: int
-    """Its permissions."""
-    is_plain: bool
-    """Whether it is an ordinary file, and no link."""
-    size: int
+    __slots__ = ("ending", "is_plain", "mode", "name", "size", "uid")
+
+    def __init__(self, store: str, ending: str, *, uid: int, mode: int, size: int) -> None:
+        """`mode` is that of the file itself, not of what a link leads to."""
+        self.name = store + ending
+        self.ending = ending
+        self.uid, self.size = uid, size
+        self.mode = mode & 0o7777
+        self.is_plain = mode & FILE_TYPE == ORDINARY
 
 
-class Sign(NamedTuple):
+class Sign:
     """Something that a store of this user on this machine does not have."""
 
-    kind: str
-    """tracked, owner, mode, link or journal."""
-    what: str
+    __slots__ = ("kind", "what")
+
+    def __init__(self, kind: str, what: str) -> None:
+        self.kind = kind
+        """tracked, owner, mode, link or journal."""
+        self.what = what
 
     @property
     def may_be_trusted(self) -> bool:
@@ -102,7 +108,7 @@ def signs(found: Iterable[Facts], *, uid: int | None, header: bytes, tracked: st
         elif uid is not None and file.uid != uid:
             yield Sign("owner", f"{file.name} belongs to another user ({file.uid})")
         elif uid is not None and file.mode & 0o077:
-            yield Sign("mode", f"{file.name} is open to other users of this machine (mode {file.mode & 0o777:o})")
+            yield Sign("mode", f"{file.name} is open to other users of this machine (mode {file.mode:o})")
         if file.ending == "-journal" and file.size and header[18:20] == WAL_MODE:
             yield Sign("journal", f"{file.name} would be written into the store, which keeps no such file")
 

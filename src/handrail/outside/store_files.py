@@ -62,7 +62,7 @@ def way_on(found: Iterable[Sign]) -> str:
 def close_to_others(file: Path) -> None:
     """Makes a store and the files beside it readable by their owner only. Raises OSError."""
     real = os.path.realpath(file)
-    for ending in SIDE_FILES:
+    for ending in (*SIDE_FILES, ".gate", ".hooks", "-search"):
         with contextlib.suppress(FileNotFoundError):
             if stat.S_ISREG(os.lstat(real + ending).st_mode):
                 Path(real + ending).chmod(0o600)
@@ -72,8 +72,7 @@ def _facts(real: Path) -> Iterator[Facts]:
     for ending in SIDE_FILES:
         with contextlib.suppress(OSError):
             found = os.lstat(f"{real}{ending}")
-            plain = stat.S_ISREG(found.st_mode)
-            yield Facts(f"{real}{ending}", ending, found.st_uid, stat.S_IMODE(found.st_mode), plain, found.st_size)
+            yield Facts(str(real), ending, uid=found.st_uid, mode=found.st_mode, size=found.st_size)
 
 
 def _header(real: Path) -> bytes:
