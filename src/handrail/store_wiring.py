@@ -44,6 +44,25 @@ def check_trusted(place: Place, settings: Settings) -> None:
         check_store_files(database_path(address, place.project), place.home)
 
 
+def check_store(place: Place, settings: Settings) -> None:
+    """The same with a look into the file, for who serves many and should refuse once, at the start. Changes nothing."""
+    check_trusted(place, settings)
+    address = store_address(place, settings)
+    key = key_for(place, address)
+    if key is None:
+        return
+    from handrail.store.opening import check_own, database_path  # noqa: PLC0415 - only once something is stored
+
+    if not address:
+        check_own(place.project)
+    file = database_path(address, place.project)
+    if file.is_file():
+        from handrail.store.origin import made_here, not_made_here  # noqa: PLC0415 - as above
+
+        if not made_here(file, key):
+            raise not_made_here(file)
+
+
 def check_place_of_store(place: Place, settings: Settings) -> None:
     """The first half of it: the project's file may have come with a cloned repository, and records would be sent
     wherever it says."""

@@ -25,7 +25,10 @@ def machine_key(home: Path) -> MachineKey:
     with _about(file), contextlib.suppress(FileExistsError):  # then another process was first, and theirs is the key
         make_private_folder(file.parent)
         write_new(file, os.urandom(KEY_BYTES).hex().encode() + b"\n", rights=PRIVATE)
-    return known_key(home) or machine_key(home)
+    made = known_key(home)
+    if made is None:
+        raise PlaceUnusable(f"{file} is gone again", hint="look who removes it, then call again")
+    return made
 
 
 def known_key(home: Path) -> MachineKey | None:

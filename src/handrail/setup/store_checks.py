@@ -86,9 +86,11 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
                 return
         yield from _place(path)
         if path.is_file():
-            strange = list(_strange(path, patient.home))
-            yield from strange
-            yield from (found for found in _file(path) if not strange or found.level != "ok")
+            found = list(_file(path))
+            if not any(one.level == "broken" for one in found):
+                strange = list(_strange(path, patient.home))
+                found = [*strange, *(one for one in found if not strange or one.level != "ok")]
+            yield from found
             yield from _gate(path)
         elif Path(f"{path}-wal").exists():
             what = f"{path} is gone, but {path.name}-wal is still there"
