@@ -10,6 +10,8 @@ import pytest
 from tests.hostile.shipped_store.scene import WORDS, Machine, Shipped, call
 
 NOT_TRUSTED = "STORE_NOT_TRUSTED"
+WRITE = ("call", "start_workflow", "name=Own", "description=d")
+UP = ("up", "--http", "127.0.0.1:0", "--json")
 
 
 @pytest.fixture(params=["cloned", "unpacked"])
@@ -20,17 +22,11 @@ def victim(request: pytest.FixtureRequest) -> Machine:
 
 def test_no_command_uses_it(victim: Machine) -> None:
     before = victim.store.read_bytes()
-    for argv in (
-        ("status",),
-        ("call", "workflow_list"),
-        ("db", "check"),
-        ("token", "list"),
-        ("up", "--http", "127.0.0.1:0"),
-    ):
+    for argv in (("status",), WRITE, ("db", "check"), ("db", "upgrade"), ("token", "list"), UP):
         done = victim.run(*argv)
-        assert (done.returncode, NOT_TRUSTED in done.stdout + done.stderr) == (1, True), (argv, done)
-        assert "handrail db trust" in done.stdout + done.stderr
-        assert "Shipped" not in done.stdout
+        assert (done.code, NOT_TRUSTED in done.said) == (1, True), (argv, done)
+        assert "handrail db trust" in done.said
+        assert "Shipped" not in done.said
     assert victim.store.read_bytes() == before
 
 
@@ -40,31 +36,30 @@ def test_no_agent_is_told_of_it(victim: Machine) -> None:
     with victim.serve() as server:
         refused = call(server, "workflow_list")
         assert refused["code"] == NOT_TRUSTED
-        assert call(server, "list_workflows"), "guides need no store"
-        assert victim.run("db", "trust", "--yes").returncode == 0
+        assert victim.run("db", "trust", "--yes").code == 0
         assert "Shipped" in str(call(server, "workflow_list")), "the server that refused goes on"
     assert WORDS in victim.hook("start")
 
 
 def test_doctor_names_it(victim: Machine) -> None:
     done = victim.run("doctor")
-    assert done.returncode == 1
-    assert f"{victim.store} was not made on this machine" in " ".join(done.stdout.split())
-    assert "handrail db trust" in done.stdout
-    assert ": schema" not in done.stdout
+    assert done.code == 1
+    assert f"{victim.store} was not made on this machine" in done.said
+    assert "handrail db trust" in done.said
+    assert ": schema" not in done.said
 
 
 def test_one_that_git_tracks_is_named_though_this_machine_made_it(shipped: Shipped) -> None:
     """Whoever can push can change it."""
     author = shipped.machine
     done = author.run("status")
-    assert "git tracks .handrail/handrail.db" in " ".join((done.stdout + done.stderr).split())
+    assert "git tracks .handrail/handrail.db" in done.said
     assert author.hook("start") == ""
-    assert "git tracks" in author.run("doctor").stdout
+    assert "git tracks" in author.run("doctor").said
     kept = author.home / ".handrail" / "trusted-stores"
     try:
-        assert author.run("db", "trust", "--yes").returncode == 0
-        assert author.run("status").returncode == 0, "the word is kept"
+        assert author.run("db", "trust", "--yes").code == 0
+        assert author.run("status").code == 0, "the word is kept"
         assert WORDS in author.hook("start")
     finally:
         kept.unlink(missing_ok=True)
@@ -73,7 +68,7 @@ def test_one_that_git_tracks_is_named_though_this_machine_made_it(shipped: Shipp
 def own_store(machine: Machine) -> None:
     """A store of the victim's own, in place of the shipped one."""
     machine.store.unlink()
-    assert machine.run("call", "start_workflow", "name=Own", "description=d").returncode == 0
+    assert machine.run(*WRITE).code == 0
 
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal"])
@@ -88,12 +83,12 @@ def test_a_journal_or_log_beside_the_own_store_is_not_written_into_it(
         hot.symlink_to(tmp_path / "elsewhere")
     before = unpacked.store.read_bytes()
     done = unpacked.run("status")
-    assert (done.returncode, NOT_TRUSTED in done.stdout + done.stderr) == (1, True), done
-    assert unpacked.run("db", "trust", "--yes").returncode == 1, "nobody can agree to that"
+    assert (done.code, NOT_TRUSTED in done.said) == (1, True), done
+    assert unpacked.run("db", "trust", "--yes").code == 1, "nobody can agree to that"
     assert unpacked.hook("start") == ""
     assert unpacked.store.read_bytes() == before
     hot.unlink()
-    assert unpacked.run("status").returncode == 0
+    assert unpacked.run("status").code == 0
 
 
 def _hot_journal(folder: Path) -> bytes:
@@ -113,9 +108,9 @@ def test_one_that_others_may_read_is_closed_by_one_command(unpacked: Machine) ->
     own_store(unpacked)
     unpacked.store.chmod(0o644)
     done = unpacked.run("status")
-    assert "mode 644" in " ".join((done.stdout + done.stderr).split())
+    assert "mode 644" in done.said
     assert unpacked.hook("start") == ""
-    assert unpacked.run("db", "trust", "--yes").returncode == 0
+    assert unpacked.run("db", "trust", "--yes").code == 0
     assert unpacked.store.stat().st_mode & 0o777 == 0o600
-    assert unpacked.run("status").returncode == 0
-    assert unpacked.run("doctor", "--json").stdout.count("was not made") == 0
+    assert unpacked.run("status").code == 0
+    assert unpacked.run("doctor", "--json").said.count("was not made") == 0
