@@ -40,14 +40,8 @@ class Machine(NamedTuple):
     @property
     def environ(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HANDRAIL_", "CLAUDE_"))}
-        return {
-            **kept,
-            "HOME": str(self.home),
-            "LOGNAME": "ann",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "NO_COLOR": "1",
-            "COLUMNS": "400",
-        }
+        kept |= {"GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1", "COLUMNS": "400"}
+        return {**kept, "HOME": str(self.home), "LOGNAME": "ann"}
 
     def git(self, *words: str) -> None:
         command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *words]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from handrail.store_wiring import check_store
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import place_of, settings_of
 from handrail.surfaces.cli.progress import progress
-from handrail.wiring import Place, assemble, check_trusted, is_made, store_address
+from handrail.wiring import Place, assemble, is_made, store_address
 
 if TYPE_CHECKING:
     from handrail.store.copying import Tell
@@ -56,7 +57,7 @@ def address_of(place: Place, options: dict[str, Any]) -> str:
 
 def trusted_address(place: Place, options: dict[str, Any]) -> str:
     """The same, for commands that open the store themselves. Raises StoreNotTrusted."""
-    check_trusted(place, settings_of(place, options))
+    check_store(place, settings_of(place, options))
     return address_of(place, options)
 
 
