@@ -189,10 +189,13 @@ def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
     from handrail.domain.journal.keeping import LOOKING  # noqa: PLC0415 - only once work is journalled
     from handrail.domain.journal.pruning import Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
     from handrail.domain.journal.tracking import Snapshot  # noqa: PLC0415 - as above
+    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
+    from handrail.outside.snapshot_origin import check_snapshots, snapshot_folder  # noqa: PLC0415 - as above
     from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - as above
 
     make_known(Snapshot)
     tracker = tracker_at(place.project)
+    check_snapshots(snapshot_folder(place.project), machine_key(place.home))
     if tracker.is_due(DAY_MS):
         rule = Keeping(settings.snapshot_days, settings.snapshot_count)
         prune(tracker, ledger.run(LOOKING, lambda unit: worth_keeping(unit, rule)))

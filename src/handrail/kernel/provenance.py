@@ -34,13 +34,13 @@ class MachineKey:
         self.mark_name = f"{MARK_PREFIX}{self._mac('name', '')[:16]}"
         """Where a store keeps the mark of this machine, among those of others."""
 
-    def mark(self, nonce: str) -> str:
-        """The mark of a new store; `nonce` is random."""
-        return f"{nonce}:{self._mac('store', nonce)}"
+    def mark(self, nonce: str, what: str = "store") -> str:
+        """The mark of a new store, or of something else; `nonce` is random."""
+        return f"{nonce}:{self._mac(what, nonce)}"
 
-    def is_mark(self, text: str | None) -> bool:
+    def is_mark(self, text: str | None, what: str = "store") -> bool:
         nonce, _, mac = (text or "").partition(":")
-        return len(nonce) == NONCE_DIGITS and mac == self._mac("store", nonce)
+        return len(nonce) == NONCE_DIGITS and mac == self._mac(what, nonce)
 
     def word(self, mark: str | None, what: str) -> str:
         """Vouches for a text in the store with this mark; empty without a mark, which vouches for nothing."""

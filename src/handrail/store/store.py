@@ -59,6 +59,13 @@ class Store:
     def info(self) -> EngineInfo:
         return self.engine.info()
 
+    def mark(self) -> str:
+        """By which this machine recognises the store; empty if it needs no mark."""
+        if self._key is None:
+            return ""
+        with self._reading() as reader:
+            return reader.note(self._key.mark_name) or ""
+
     def look(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
         """Runs `work` on a read that may take long, and returns its result. It must not record anything."""
         with self.engine.reading(aside=True) as reader:

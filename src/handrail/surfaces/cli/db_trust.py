@@ -32,10 +32,12 @@ class _Waiting(NamedTuple):
     file: Path | None
     signs: list[Sign]
     is_unmarked: bool
+    snapshots: bool
+    """Whether the snapshots of the working copies were made elsewhere."""
 
     @property
     def anything(self) -> bool:
-        return bool(self.place_named or self.signs or self.is_unmarked)
+        return bool(self.place_named or self.signs or self.is_unmarked or self.snapshots)
 
 
 @click.command()
@@ -108,7 +110,9 @@ def own_file(place: Place, address: str) -> None:
 
 
 def _waiting(place: Place, settings: Settings) -> _Waiting:
-    from handrail.outside.store_files import open_signs  # noqa: PLC0415 - only here
+    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - only here
+    from handrail.outside.snapshot_origin import is_foreign, snapshot_folder  # noqa: PLC0415 - as above
+    from handrail.outside.store_files import open_signs  # noqa: PLC0415 - as above
     from handrail.outside.trusted_stores import is_trusted, lies_outside  # noqa: PLC0415 - as above
     from handrail.settings import said_by_project  # noqa: PLC0415 - as above
     from handrail.store.opening import check_own, database_path  # noqa: PLC0415 - as above
@@ -118,12 +122,14 @@ def _waiting(place: Place, settings: Settings) -> _Waiting:
     is_theirs = named == address and place.environ.get("HANDRAIL_DB") != address
     waits = isinstance(named, str) and is_theirs and lies_outside(address, place.project)
     elsewhere = address if waits and not is_trusted(address, project=place.project, home=place.home) else None
+    snapshots = is_foreign(snapshot_folder(place.project), machine_key(place.home))
     if "://" in address:
-        return _Waiting(elsewhere, None, [], is_unmarked=False)
+        return _Waiting(elsewhere, None, [], is_unmarked=False, snapshots=snapshots)
     file = database_path(address, place.project)
     if not address:
         check_own(place.project)
-    return _Waiting(elsewhere, file, open_signs(file, place.home), is_unmarked=_is_unmarked(place, address, file))
+    unmarked = _is_unmarked(place, address, file)
+    return _Waiting(elsewhere, file, open_signs(file, place.home), is_unmarked=unmarked, snapshots=snapshots)
 
 
 def _is_unmarked(place: Place, address: str, file: Path) -> bool:
@@ -139,10 +145,14 @@ def _question(waiting: _Waiting, place: Place, shown: str) -> str:
         reasons.append(f"{CONFIG_FILE} names it, and it is outside the project")
     if waiting.is_unmarked:
         reasons.append("it was not made on this machine, or an older Handrail made it")
+    if waiting.snapshots:
+        reasons.append("nor were the snapshots in .handrail/snapshots")
     return f"{one_line(shown)}: {'; '.join(map(one_line, reasons))}. Record the work of {place.project} there?"
 
 
 def _accept(waiting: _Waiting, place: Place, settings: Settings, shown: str) -> None:
+    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - only here
+    from handrail.outside.snapshot_origin import mark_snapshots, snapshot_folder  # noqa: PLC0415 - as above
     from handrail.outside.store_files import close_to_others, open_signs, way_on  # noqa: PLC0415 - only here
     from handrail.outside.trusted_stores import about_file, agree  # noqa: PLC0415 - as above
     from handrail.outside.trusted_stores import trust as keep_word  # noqa: PLC0415 - as above
@@ -159,6 +169,8 @@ def _accept(waiting: _Waiting, place: Place, settings: Settings, shown: str) -> 
             from handrail.store.origin import adopt_file  # noqa: PLC0415 - only here
 
             adopt_file(waiting.file, key)
+    if waiting.snapshots:
+        mark_snapshots(snapshot_folder(place.project), machine_key(place.home))
     if waiting.place_named is not None:
         keep_word(waiting.place_named, project=place.project, home=place.home, shown=shown)
 
