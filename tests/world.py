@@ -19,11 +19,11 @@ from handrail.protocol.exchange import Connection
 from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.wire import Request, RpcError
-from handrail.store.opening import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.invocation import invoke
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, build_server, settings_at
+from tests.own_store import own_store
 
 BROKEN_GUIDE = "id: broken-guide\nname: Broken\nsteps: ["
 BROKEN_TEMPLATE = "name: Broken\ntasks: ["
@@ -53,8 +53,7 @@ class World:
 
     def _open(self) -> Store:
         """The project's own file, with a clock that stands still and ids that count."""
-        engine = open_engine("", project=self.project, version="0", durable=False)
-        return Store(engine, clock=self.clock, ids=CountingIds())
+        return own_store(self.project, self.home, clock=self.clock, ids=CountingIds())
 
     def handrail(self) -> Handrail:
         return assemble(self.place, settings_at(self.place, self.given), ledger=self._ledger)

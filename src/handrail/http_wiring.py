@@ -13,10 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.crew.token import Token
-from handrail.domain.crew.tokens import find, is_token
+from handrail.domain.crew.tokens import is_token, look_up
+from handrail.domain.crew.verifiers import is_vouched
 from handrail.kernel import limits
 from handrail.kernel.errors import Refusal, SettingInvalid
 from handrail.kernel.ledger import Actor
+from handrail.kernel.records import UnitOfWork
 from handrail.operation import HttpAddress
 from handrail.outside.revocations import REVOCATIONS, revocation_mark
 from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
@@ -121,6 +123,20 @@ def _view(path: str) -> View | None:
     return View(read_only, tuple(dict.fromkeys(parts[1].split(","))))
 
 
+NOT_MADE_HERE = "this token was not made on this machine, so it proves nothing here"
+NOT_MADE_HERE_HINT = (
+    "ask for another (handrail token create NAME), or have a person run `handrail db trust --credentials` at a terminal"
+)
+
+
+class FoundToken(NamedTuple):
+    """A token whose secret the caller has."""
+
+    token: Token
+    is_ours: bool
+    """Whether this machine made it; one that came with a store from elsewhere lets nobody in."""
+
+
 class StoredTokens:
     """The tokens in the store: created on any machine, they work on all that share it."""
 
@@ -136,10 +152,15 @@ class StoredTokens:
         """Changes when a token is revoked."""
         return revocation_mark(self._revocations)
 
-    def token(self, text: str) -> Token | None:
+    def token(self, text: str) -> FoundToken | None:
         """The token with this text. A refusal raised here may name the database, so its text must not reach the caller,
         who is not yet known."""
-        return self._ledger.run(self._actor, lambda unit: find(unit, text))
+
+        def found(unit: UnitOfWork) -> FoundToken | None:
+            token = look_up(unit, text)
+            return FoundToken(token, is_vouched(unit, token)) if token is not None else None
+
+        return self._ledger.run(self._actor, found)
 
 
 class TokenDesk(StoredTokens):
@@ -157,12 +178,14 @@ class TokenDesk(StoredTokens):
             found = self.token(token)
         except Refusal as refusal:
             raise LookupFailed(f"tokens cannot be looked up now ({refusal.code}); try again soon") from refusal
-        return principal_of(found) if found is not None else None
+        return principal_of(*found) if found is not None else None
 
 
-def principal_of(token: Token) -> Principal:
+def principal_of(token: Token, is_ours: bool = True) -> Principal:
     why_not = None
-    if "read" not in token.rights:
+    if not is_ours:
+        why_not = f"{NOT_MADE_HERE}; {NOT_MADE_HERE_HINT}"
+    elif "read" not in token.rights:
         why_not = (
             f"the token {token.name} signs its owner in to the page and calls no tools; "
             "one that does is made with: handrail token create NAME --rights read,write"

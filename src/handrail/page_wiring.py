@@ -6,9 +6,11 @@ import time
 
 from handrail import __version__
 from handrail.domain.crew.token import Token
+from handrail.domain.crew.verifiers import is_vouched
 from handrail.domain.overview.news import news
-from handrail.http_wiring import MCP_PATH, StoredTokens, build_endpoint
-from handrail.kernel.errors import Refusal, StoreBusy
+from handrail.http_wiring import MCP_PATH, NOT_MADE_HERE, NOT_MADE_HERE_HINT, StoredTokens, build_endpoint
+from handrail.kernel.errors import NotAllowed, Refusal, StoreBusy
+from handrail.kernel.records import UnitOfWork
 from handrail.operation import HttpAddress
 from handrail.outside.world import SystemClock
 from handrail.protocol.http.guard import Guard
@@ -30,14 +32,21 @@ class Deciders(StoredTokens):
 
     def find(self, text: str) -> tuple[Person, bool] | None:
         try:
-            token = self.token(text)
+            found = self.token(text)
         except Refusal as refusal:
             raise StoreBusy(f"tokens cannot be looked up now ({refusal.code})", hint="try again soon") from refusal
-        return (Person(token.name, token.id), _decides(token)) if token is not None else None
+        if found is None:
+            return None
+        if not found.is_ours:
+            raise NotAllowed(NOT_MADE_HERE, hint=NOT_MADE_HERE_HINT)
+        return Person(found.token.name, found.token.id), _decides(found.token)
 
     def still_decides(self, token_id: str) -> bool:
-        token = self._ledger.run(self._actor, lambda unit: unit.get(Token, token_id))
-        return token is not None and token.revoked_at is None and _decides(token)
+        def decides(unit: UnitOfWork) -> bool:
+            token = unit.get(Token, token_id)
+            return token is not None and token.revoked_at is None and _decides(token) and is_vouched(unit, token)
+
+        return self._ledger.run(self._actor, decides)
 
 
 def _decides(token: Token) -> bool:

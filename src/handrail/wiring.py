@@ -30,6 +30,10 @@ from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
+from handrail.store_wiring import Place as Place  # noqa: PLC0414 - callers import it from here
+from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
+from handrail.store_wiring import key_for as key_for  # noqa: PLC0414 - as above
+from handrail.store_wiring import store_address as store_address  # noqa: PLC0414 - as above
 from handrail.surfaces.mcp.prompts import CatalogPrompts
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
 from handrail.surfaces.mcp.watching import NAMED_BY, Follower
@@ -56,15 +60,6 @@ LOOK_AGAIN_S = 0.2
 """How often a reader waiting for a store that does not exist yet checks whether it has been created."""
 INSTRUCTION_CHARACTERS = 520
 """About 110 tokens, which every client's model pays for on every turn."""
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where Handrail runs. `folder` is the working copy it was started in, if that is not the project's own."""
-
-    project: Path
-    folder: Path | None = None
-    home: Path
-    environ: Mapping[str, str]
 
 
 class LazyLedger:
@@ -200,10 +195,13 @@ def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
     from handrail.domain.journal.keeping import LOOKING  # noqa: PLC0415 - only once work is journalled
     from handrail.domain.journal.pruning import Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
     from handrail.domain.journal.tracking import Snapshot  # noqa: PLC0415 - as above
+    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
+    from handrail.outside.snapshot_origin import check_snapshots, snapshot_folder  # noqa: PLC0415 - as above
     from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - as above
 
     make_known(Snapshot)
     tracker = tracker_at(place.project)
+    check_snapshots(snapshot_folder(place.project), machine_key(place.home))
     if tracker.is_due(DAY_MS):
         rule = Keeping(settings.snapshot_days, settings.snapshot_count)
         prune(tracker, ledger.run(LOOKING, lambda unit: worth_keeping(unit, rule)))
@@ -275,31 +273,6 @@ def ledger_at(place: Place, settings: Settings) -> LazyLedger:
     return LazyLedger(lambda: _open_store(place, settings))
 
 
-def store_address(place: Place, settings: Settings) -> str:
-    """The store's address in the form `open_engine` takes: empty for the project's own."""
-    from handrail.store.opening import user_database  # noqa: PLC0415 - only once something is stored
-
-    return str(user_database(place.home)) if settings.global_store else settings.db
-
-
-def check_trusted(place: Place, settings: Settings) -> None:
-    """Raises StoreNotTrusted for a store outside the project that only the project's own file names: the file may have
-    come with a cloned repository, and records would be sent wherever it says."""
-    from handrail.kernel.errors import StoreNotTrusted  # noqa: PLC0415 - only once something is stored
-    from handrail.outside.trusted_stores import is_trusted, lies_outside  # noqa: PLC0415 - as above
-    from handrail.settings import CONFIG_FILE, said_by_project  # noqa: PLC0415 - as above
-    from handrail.store.opening import shown_address  # noqa: PLC0415 - as above
-
-    db = "" if settings.global_store else settings.db
-    if not lies_outside(db, place.project) or place.environ.get("HANDRAIL_DB") == db:
-        return
-    if said_by_project(place.project, "db") == db and not is_trusted(db, project=place.project, home=place.home):
-        raise StoreNotTrusted(
-            f"{CONFIG_FILE} of this project names a store elsewhere: {shown_address(db, place.project)}",
-            hint="if you trust that file's author, run `handrail db trust` once; else name a store with HANDRAIL_DB",
-        )
-
-
 def _open_store(place: Place, settings: Settings) -> Store:
     from handrail.domain.board.entry import BoardEntry  # noqa: PLC0415 - only once something is stored
     from handrail.domain.registry.running import RunningCall  # noqa: PLC0415 - as above
@@ -312,8 +285,9 @@ def _open_store(place: Place, settings: Settings) -> Store:
         make_user_folder(place.home)
     address = store_address(place, settings)
     check_trusted(place, settings)
-    engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable)
-    return Store(engine, ids=RandomIds(SystemClock()))
+    key = key_for(place, address)
+    engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable, key=key)
+    return Store(engine, ids=RandomIds(SystemClock()), key=key)
 
 
 class RealWorld:

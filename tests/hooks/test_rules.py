@@ -16,10 +16,13 @@ from handrail.domain.work.workflow import CLOSED
 from handrail.hooks import open_tasks
 from handrail.hooks.given import Given, parse
 from handrail.hooks.place import Options, find_place, find_project
+from handrail.hooks.place import Place as HookPlace
+from handrail.hooks.provenance import own_key
 from handrail.hooks.standing import SOLVING, Standing
 from handrail.hooks.telling import next_move
 from handrail.kernel.ledger import Actor
 from handrail.outside import project
+from handrail.outside.machine_key import machine_key
 from handrail.store import marks, sqlite
 from handrail.toolsets.here import UNDER_WAY
 from handrail.wiring import Place, assemble, settings_at
@@ -38,10 +41,18 @@ def domain_view(scene: Scene, task_id: str) -> Material:
     return ledger.run(Actor("t", "test"), look)
 
 
+def place_in(scene: Scene) -> HookPlace:
+    """Where a hook in this scene finds itself."""
+    key = own_key(str(scene.home))
+    assert key is not None
+    repo = str(scene.repo)
+    return HookPlace(folder=repo, project=repo, store=str(scene.store), shared=False, agent="", key=key)
+
+
 def check_agreement(scene: Scene, task_id: str) -> None:
     """The hook's view of a task is the domain's."""
     material = domain_view(scene, task_id)
-    connection = open_tasks.open_store(str(scene.store))
+    connection = open_tasks.open_store(place_in(scene))
     assert connection is not None
     ours = Standing(connection, task_id, material.workflow.id)
     status = material.task.status
@@ -139,8 +150,9 @@ def test_a_store_is_meant_as_the_settings_mean_it(
     home, top = tmp_path / "home", (tmp_path / "top").resolve()
     for folder in (home / ".handrail", top / ".handrail"):
         folder.mkdir(parents=True)
-        (folder / "handrail.db").touch()
-    (top / "other.db").touch()
+        (folder / "handrail.db").touch(mode=0o600)
+    (top / "other.db").touch(mode=0o600)
+    machine_key(home)
     (top / ".handrail" / "config.toml").write_text(written, encoding="utf-8")
     monkeypatch.setenv("HOME", str(home))
     for name, value in environ.items():

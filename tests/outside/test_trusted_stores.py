@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from handrail.kernel.errors import PlaceUnusable
-from handrail.outside.trusted_stores import FILE, is_trusted, lies_outside, trust
+from handrail.outside.trusted_stores import (
+    FILE,
+    about_file,
+    agree,
+    agreements,
+    is_agreed,
+    is_trusted,
+    lies_outside,
+    trust,
+    withdraw,
+)
 
 SERVER = "postgresql://team:hunter2@db.example/handrail"
 
@@ -63,3 +73,30 @@ def test_a_home_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         trust(SERVER, project=tmp_path, home=tmp_path)
     assert not is_trusted(SERVER, project=tmp_path, home=tmp_path)
     assert os.listdir(tmp_path) == [".handrail"]  # noqa: PTH208 - names
+
+
+def test_agreements_are_listed_and_can_be_withdrawn(tmp_path: Path) -> None:
+    project, home, file = tmp_path / "project", tmp_path / "home", tmp_path / "a b.db"
+    trust(SERVER, project=project, home=home, shown="postgresql://team@db.example/handrail")
+    agree(about_file(file, "tracked"), home, f"{file} (tracked)")
+    first, second = agreements(home)
+    assert (first.shown, second.shown) == (
+        f"{project} in postgresql://team@db.example/handrail",
+        f"{file} (tracked)",
+    )
+    assert is_agreed(about_file(file, "tracked"), home)
+    assert not is_agreed(about_file(file, "owner"), home)
+    assert withdraw(first, home)
+    assert not withdraw(first, home)
+    assert not is_trusted(SERVER, project=project, home=home)
+    assert agreements(home) == [second]
+    assert (home / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_what_others_could_have_written_is_no_agreement(tmp_path: Path) -> None:
+    trust(SERVER, project=tmp_path, home=tmp_path)
+    (tmp_path / FILE).parent.chmod(0o755)
+    (tmp_path / FILE).chmod(0o666)
+    assert not is_trusted(SERVER, project=tmp_path, home=tmp_path)
+    with pytest.raises(PlaceUnusable, match="others may write"):
+        trust(SERVER + "2", project=tmp_path, home=tmp_path)

@@ -58,8 +58,8 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Facts:
 
 
 @pytest.fixture(scope="package")
-def served(rich: Facts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(rich.project, tmp_path_factory.mktemp("home")) as up:
+def served(rich: Facts) -> Iterator[Served]:
+    with serving(rich.project, rich.home) as up:
         yield up
 
 

@@ -26,10 +26,10 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.query import Query
 from handrail.outside.world import RandomIds
-from handrail.store.opening import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.cli.demo import Terminal
 from handrail.wiring import LazyLedger
+from tests.own_store import own_store
 from tests.page.serving import serving
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
@@ -98,8 +98,7 @@ def played(ground: Any) -> Shown:
     clock = FixedClock(now_ms - STORY_MS)
 
     def opened() -> Store:
-        engine = open_engine("", project=ground.project, version="0", durable=False)
-        return Store(engine, clock=clock, ids=RandomIds(clock))
+        return own_store(ground.project, ground.home, clock=clock, ids=RandomIds(clock))
 
     with contextlib.redirect_stdout(io.StringIO()):
         perform(ground, Told(clock, now_ms), LazyLedger(opened))

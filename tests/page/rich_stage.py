@@ -19,10 +19,10 @@ from handrail.kernel.clock import FixedClock
 from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from handrail.outside.world import RandomIds
-from handrail.store.opening import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.invocation import CallingClient, invoke
 from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
+from tests.own_store import own_store
 
 MINUTE_MS = 60_000
 SOMEBODY = {
@@ -36,7 +36,7 @@ class Stage:
     """A project on disk and a Handrail over it, whose time is `minutes` before now and moves when it is told to."""
 
     def __init__(self, project: Path, home: Path, *, minutes: int) -> None:
-        self.project = project
+        self.project, self.home = project, home
         self.clock = FixedClock(time.time_ns() // 1_000_000 - minutes * MINUTE_MS)
         self._minutes_left = minutes
         place = Place(project=project, home=home, environ={})
@@ -45,8 +45,7 @@ class Stage:
         )
 
     def _opened(self) -> Store:
-        engine = open_engine("", project=self.project, version="0", durable=False)
-        return Store(engine, clock=self.clock, ids=RandomIds(self.clock))
+        return own_store(self.project, self.home, clock=self.clock, ids=RandomIds(self.clock))
 
     def after(self, minutes: int) -> None:
         """Lets time pass; never beyond now."""

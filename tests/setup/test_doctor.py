@@ -27,8 +27,8 @@ from handrail.setup import place_checks, store_checks
 from handrail.setup.findings import Patient
 from handrail.store.lease_clock import Anchor, machine_time
 from handrail.store.migrations import LATEST
-from handrail.store.opening import open_engine
 from handrail.surfaces.cli.main import cli
+from tests.own_store import own_engine
 from tests.store.ground import older
 
 
@@ -79,7 +79,7 @@ class Ward:
     def store(self, path: Path | None = None) -> Path:
         """A store, made by the engine; its file."""
         db = "" if path is None else str(path)
-        open_engine(db, project=self.project, version=__version__, durable=False).close()
+        own_engine(self.project, self.home, db=db, version=__version__).close()
         return path or self.project / ".handrail/handrail.db"
 
     def patient(self, **more: Any) -> Patient:
@@ -323,7 +323,6 @@ def test_two_stores_by_a_variable(ward: Ward) -> None:
 
 def test_two_stores_because_the_global_one_has_work_of_this_repository(ward: Ward) -> None:
     ward.store()
-    (ward.home / ".handrail").mkdir()
     everybodys = ward.store(ward.home / ".handrail/handrail.db")
     assert [one for one in ward.doctor().get("stores", []) if one["level"] == "broken"] == []
     done = ward.run("call", "start_workflow", '{"name": "Elsewhere"}', "--global")

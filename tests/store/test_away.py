@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from handrail.domain.crew.lease import Lease
 
+from handrail.domain.work.lease import Lease
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import StoreAway, StoreUnusable
 from handrail.kernel.ids import CountingIds

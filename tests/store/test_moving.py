@@ -14,9 +14,9 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
-from handrail.domain.crew.lease import Lease
 from psycopg import sql
 
+from handrail.domain.work.lease import Lease
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import Event

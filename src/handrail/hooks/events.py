@@ -28,7 +28,7 @@ _NAME = 80
 def start(place: Place, environ: os._Environ[str], now_ms: int) -> bytes:
     """The context of the open task within the budget, or a line for each if there are several."""
     tokens = budget(environ.get("HANDRAIL_HOOK_TOKENS"))
-    connection = open_store(place.store) if tokens else None
+    connection = open_store(place) if tokens else None
     if connection is None:
         return b""
     try:
@@ -48,7 +48,7 @@ def stop(place: Place, given: Given, now_ms: int, *, refuse: bool) -> bytes:
     """A reminder of unfinished tasks, once per session; with `refuse` the client is asked to continue, once."""
     if given.again:  # it is already continuing because of a hook
         return b""
-    connection = open_store(place.store)
+    connection = open_store(place)
     if connection is None:
         return b""
     try:
@@ -59,7 +59,7 @@ def stop(place: Place, given: Given, now_ms: int, *, refuse: bool) -> bytes:
         return b""
     is_part = given.event == "SubagentStop"
     session = f"{given.session or place.agent}{'/part' if is_part else ''}"
-    new = not_reminded(place.store, session, [task.id for task in tasks], now_ms)
+    new = not_reminded(place, session, [task.id for task in tasks], now_ms)
     named = [task for task in tasks if task.id in new]
     if not named:
         return b""
@@ -83,7 +83,7 @@ def edited(place: Place, given: Given, now_ms: int) -> None:
     path = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - as above
     if not os.path.lexists(path) or not {*path.split(os.sep)}.isdisjoint(OWN_FOLDERS):  # noqa: PTH206 - as above
         return
-    connection = open_store(place.store)
+    connection = open_store(place)
     if connection is None:
         return
     try:
@@ -96,7 +96,7 @@ def edited(place: Place, given: Given, now_ms: int) -> None:
     for directory in watched:
         if directory is not None:
             inside = os.path.relpath(path, directory).replace(os.sep, "/")
-            note_edit(place.store, directory, inside, place.agent, now_ms)
+            note_edit(place, directory, inside, now_ms)
 
 
 def budget(given: str | None) -> int:
@@ -118,7 +118,7 @@ def _files_edited(place: Place, task: OpenTask) -> list[str]:
     if task.directory is None:
         return []
     try:
-        return edited_since(place.store, task.directory, place.agent, task.started_at, SHOWN_FILES)
+        return edited_since(place, task.directory, task.started_at, SHOWN_FILES)
     except (apsw.Error, ValueError):  # do without the hint, then
         return []
 

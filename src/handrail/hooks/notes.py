@@ -3,6 +3,9 @@ which tasks somebody was reminded of.
 
 Not in the store: its rows are explained by events, which only the server writes. And not evidence: the journal finds
 out by itself what a task changed. A lost note costs nothing but the hint, so nothing here waits for a disk.
+
+What is read here is told to an agent, and the file may have come with a repository: notes that do not name the mark of
+the store beside them, which only this machine knows, are dropped.
 """
 
 from __future__ import annotations
@@ -11,12 +14,15 @@ import os
 
 import apsw
 
+from handrail.hooks.place import Place
+
 BUSY_MS = 500
 KEPT_MS = 30 * 24 * 3600 * 1000
 REMINDED_MS = 12 * 3600 * 1000
 """After this somebody may be reminded of the same task again."""
-_SCHEMA = 1
+_SCHEMA = 2
 _TABLES = f"""
+CREATE TABLE store (mark TEXT NOT NULL) STRICT;
 CREATE TABLE edited (
   directory TEXT NOT NULL, path TEXT NOT NULL, agent TEXT NOT NULL, at_ms INTEGER NOT NULL,
   PRIMARY KEY (directory, path, agent)
@@ -33,31 +39,34 @@ def notes_path(store: str) -> str:
     return f"{store}.hooks"
 
 
-def note_edit(store: str, directory: str, path: str, agent: str, now_ms: int) -> None:
+def note_edit(place: Place, directory: str, path: str, now_ms: int) -> None:
     """Notes that a file was edited in a working copy, by whom and when, but not for which task: nobody knows for
     sure."""
-    with _open(store) as notes:
-        notes.execute("INSERT OR REPLACE INTO edited VALUES (?, ?, ?, ?)", (directory, path, agent, now_ms))
+    with _open(place) as notes:
+        notes.execute("INSERT OR REPLACE INTO edited VALUES (?, ?, ?, ?)", (directory, path, place.agent, now_ms))
         notes.execute("DELETE FROM edited WHERE at_ms < ?", (now_ms - KEPT_MS,))
 
 
-def edited_since(store: str, directory: str, agent: str, since_ms: int, limit: int) -> list[str]:
+def edited_since(place: Place, directory: str, since_ms: int, limit: int) -> list[str]:
     """The files edited since then, latest first; for a named agent, without those that other agents edited."""
-    if not os.path.isfile(notes_path(store)):  # noqa: PTH113 - pathlib is heavy
+    if not os.path.isfile(notes_path(place.store)):  # noqa: PTH113 - pathlib is heavy
         return []
-    rows = _connect(store, apsw.SQLITE_OPEN_READONLY).execute(
+    notes = _connect(place, apsw.SQLITE_OPEN_READONLY)
+    if not _are_ours(notes, place.mark):
+        return []
+    rows = notes.execute(
         "SELECT path FROM edited WHERE directory = ?1 AND at_ms >= ?2 AND (?3 = '' OR agent IN ('', ?3)) "
         "GROUP BY path ORDER BY max(at_ms) DESC, path LIMIT ?4",
-        (directory, since_ms, agent, limit),
+        (directory, since_ms, place.agent, limit),
     )
     return [str(path) for (path,) in rows]
 
 
-def not_reminded(store: str, session: str, tasks: list[str], now_ms: int) -> list[str]:
+def not_reminded(place: Place, session: str, tasks: list[str], now_ms: int) -> list[str]:
     """The tasks that nobody was reminded of in this session; marks them as reminded."""
     remember = "INSERT OR IGNORE INTO reminded VALUES (?, ?, ?) RETURNING 1"
     new = []
-    with _open(store) as notes:
+    with _open(place) as notes:
         notes.execute("DELETE FROM reminded WHERE at_ms < ?", (now_ms - REMINDED_MS,))
         for task in tasks:
             if notes.execute(remember, (session, task, now_ms)).fetchall():
@@ -65,23 +74,47 @@ def not_reminded(store: str, session: str, tasks: list[str], now_ms: int) -> lis
     return new
 
 
-def _open(store: str) -> apsw.Connection:
-    """Opens the notes, creating them if there are none. As a context manager it is one transaction."""
-    notes = _connect(store, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+def _open(place: Place) -> apsw.Connection:
+    """Opens the notes, creating them if there are none of this store. As a context manager it is one transaction."""
+    notes = _made(place)
+    if not _are_ours(notes, place.mark):
+        notes.close()
+        for ending in ("", "-journal", "-wal", "-shm"):
+            if os.path.lexists(notes_path(place.store) + ending):
+                os.unlink(notes_path(place.store) + ending)  # noqa: PTH108 - as above
+        notes = _made(place)
+    return notes
+
+
+def _made(place: Place) -> apsw.Connection:
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    os.close(os.open(notes_path(place.store), flags, 0o600))  # SQLite would let others read it
+    notes = _connect(place, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     notes.execute("PRAGMA synchronous = OFF").fetchall()
-    if notes.execute("PRAGMA user_version").get != _SCHEMA:
+    if notes.execute("PRAGMA user_version").get == 0:
         notes.execute("BEGIN IMMEDIATE")
         with notes:
-            if notes.execute("PRAGMA user_version").get == 0:  # nobody else was first
+            if notes.execute("SELECT count(*) FROM sqlite_schema").get == 0:  # nobody else was first
                 notes.execute(_TABLES)
+                notes.execute("INSERT INTO store VALUES (?)", (place.mark,))
         notes.execute("COMMIT")
     return notes
 
 
-def _connect(store: str, flags: int) -> apsw.Connection:
-    path = notes_path(store)
+def _are_ours(notes: apsw.Connection, mark: str) -> bool:
+    if notes.execute("PRAGMA user_version").get != _SCHEMA:
+        return False
+    there = notes.execute("SELECT type, name FROM sqlite_schema ORDER BY name").fetchall()
+    if there != [("table", "edited"), ("table", "reminded"), ("table", "store")]:
+        return False
+    return notes.execute("SELECT mark FROM store").fetchall() == [(mark,)]
+
+
+def _connect(place: Place, flags: int) -> apsw.Connection:
+    path = notes_path(place.store)
     if os.path.islink(path):  # noqa: PTH114 - it may have come with the repository, and lead anywhere
         raise ValueError(path)
     notes = apsw.Connection(path, flags=flags)
     notes.set_busy_timeout(BUSY_MS)
+    notes.execute("PRAGMA trusted_schema = OFF").fetchall()
     return notes

@@ -67,11 +67,13 @@ class OpenTask:
         self.holder_name = str(row[9] or row[8] or "")
 
 
-def open_store(path: str) -> apsw.Connection | None:
-    """The store, opened for reading in one transaction; None if the file is not a store that can be read here.
+def open_store(place: Place) -> apsw.Connection | None:
+    """The store, opened for reading in one transaction; None if the file is not a store that can be read here, or was
+    not made on this machine.
 
     Not opened read-only: the last to close SQLite's log has to remove it.
     """
+    path = place.store
     logged = os.path.exists(f"{path}-wal")  # noqa: PTH110 - pathlib is heavy
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(BUSY_MS)
@@ -84,7 +86,10 @@ def open_store(path: str) -> apsw.Connection | None:
     connection.execute("BEGIN")
     ours = connection.execute("PRAGMA application_id").get == APPLICATION_ID
     if ours and OLDEST_SCHEMA <= int(connection.execute("PRAGMA user_version").get) < MOVED:
-        return connection
+        row = connection.execute("SELECT value FROM meta WHERE key = ?", (place.key.mark_name,)).fetchone()
+        if row is not None and place.key.is_mark(row[0]):
+            place.mark = str(row[0])
+            return connection
     connection.close()
     return None
 

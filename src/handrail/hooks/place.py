@@ -3,7 +3,8 @@ nothing.
 
 Gives the same answers as `outside/project.py`, `settings.py`, `outside/trusted_stores.py` and `store/opening.py`,
 without what they load; tests compare them. A store that is not a file on this machine counts as none: asking it would
-take too long. So does a store elsewhere that only the project's file names and nobody trusted.
+take too long. So does a store that may be a stranger's doing (`provenance.py`), and one elsewhere that only the
+project's file names and nobody trusted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 
 from handrail.hooks.given import Given
 from handrail.kernel.limits import CONFIG_FILE_BYTES, GIT_FILE_BYTES
+from handrail.kernel.provenance import MachineKey
 from handrail.regular_files import read_regular
 
 _STATE = ".handrail"
@@ -45,14 +47,18 @@ class Options:
 class Place:
     """Where an event happened."""
 
-    __slots__ = ("agent", "folder", "project", "shared", "store")
+    __slots__ = ("agent", "folder", "key", "mark", "project", "shared", "store")
 
-    def __init__(self, *, folder: str, project: str, store: str, shared: bool, agent: str) -> None:
+    def __init__(self, *, folder: str, project: str, store: str, shared: bool, agent: str, key: MachineKey) -> None:
         self.folder = folder
         self.project = project
         self.store = store
         self.shared = shared
         """Whether the store may also have tasks of other repositories."""
+        self.key = key
+        """What the store is recognised by."""
+        self.mark = ""
+        """The mark that it was recognised by, once it is open."""
         self.agent = agent
         """Whose hook this is, if known."""
 
@@ -76,13 +82,17 @@ def find_place(given: Given, options: Options, environ: os._Environ[str]) -> Pla
             return None
     if not os.path.isfile(store):  # noqa: PTH113 - as above
         return None
-    if is_theirs and not _is_within(store, project) and not _is_trusted(address, project, home):
+    from handrail.hooks.provenance import is_agreed, is_believed, own_key  # noqa: PLC0415 - only if there is a store
+
+    if is_theirs and not _is_within(store, project) and not is_agreed(f"{os.path.realpath(project)}\0{address}", home):
+        return None
+    key = own_key(home)
+    if key is None or not is_believed(store, home):
         return None
     inside = store.startswith(project.rstrip(os.sep) + os.sep)
     shared = is_global or (not address and project == home) or (bool(address) and not inside)
-    return Place(
-        folder=folder, project=project, store=store, shared=shared, agent=environ.get("HANDRAIL_AGENT_ID") or ""
-    )
+    agent = environ.get("HANDRAIL_AGENT_ID") or ""
+    return Place(folder=folder, project=project, store=store, shared=shared, agent=agent, key=key)
 
 
 def find_project(folder: str) -> str:
@@ -128,17 +138,6 @@ def _text(path: str) -> str:
 def _is_within(file: str, folder: str) -> bool:
     """Whether a file is in a folder, following links."""
     return os.path.realpath(file).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep)
-
-
-def _is_trusted(address: str, project: str, home: str) -> bool:
-    """Whether the user has agreed that this project's work may go to this address."""
-    from hashlib import sha256  # noqa: PLC0415 - only for a store elsewhere
-
-    word = sha256(f"{os.path.realpath(project)}\0{address}".encode(errors="surrogateescape")).hexdigest()
-    try:
-        return word in _text(os.path.join(home, _STATE, "trusted-stores")).split()  # noqa: PTH118 - as above
-    except OSError:
-        return False
 
 
 def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple[str, bool, bool]:

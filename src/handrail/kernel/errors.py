@@ -370,7 +370,7 @@ class StoreTooNew(StoreRefused):
 
 
 class StoreNotTrusted(StoreRefused):
-    """The project's own file names a store elsewhere, and nobody here has allowed that."""
+    """The store may be a stranger's doing: not made on this machine, tracked by git, open to others, or elsewhere."""
 
     code = "STORE_NOT_TRUSTED"
 

@@ -94,6 +94,14 @@ class UnitOfWork(Protocol):
         """Stores an answer under its key, in the same transaction as everything else this unit writes."""
         ...
 
+    def vouch(self, what: str) -> str:
+        """This machine's word for a text in this store, to be kept beside it; empty where none is needed."""
+        ...
+
+    def is_vouched(self, what: str, word: str) -> bool:
+        """Whether this is this machine's word for that text in this store, or none is needed."""
+        ...
+
     def record(
         self,
         kind: str,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import secrets
 from pathlib import Path
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.outside.private_files import NotPrivate, make_private_folder, read_private
 from handrail.outside.whole_files import PRIVATE, write_new
-from handrail.regular_files import read_regular
 
 TOKEN_FILE = Path(".handrail") / "token"
-TOKEN_BYTES = 4096
 
 
 def agent_token(home: Path) -> str:
@@ -20,28 +17,27 @@ def agent_token(home: Path) -> str:
     file = home / TOKEN_FILE
     try:
         return _read_or_create(file)
-    except (OSError, UnicodeDecodeError) as problem:
-        why = "it is not text" if isinstance(problem, UnicodeDecodeError) else problem.strerror
+    except (OSError, UnicodeDecodeError, NotPrivate) as problem:
+        why = "it is not text" if isinstance(problem, UnicodeDecodeError) else getattr(problem, "strerror", problem)
         raise PlaceUnusable(
             f"the token cannot be kept in {file}: {why}", hint="give one with --token, or fix the file or its folder"
         ) from None
 
 
 def _read_or_create(file: Path) -> str:
-    with contextlib.suppress(FileNotFoundError):
-        if known := _read(file):
+    if (known := _read(file)) is not None:
+        if known:
             return known
-        file.unlink()  # an empty file would be a token that everybody knows
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)  # an empty file would be a token that everybody knows
+    make_private_folder(file.parent)
     fresh = secrets.token_urlsafe(32)
     try:
         write_new(file, f"{fresh}\n".encode(), rights=PRIVATE)
     except FileExistsError:  # another process was first, and theirs is the token
-        return _read(file)
+        return _read(file) or ""
     return fresh
 
 
-def _read(file: Path) -> str:
-    if os.name == "posix" and file.stat().st_mode & 0o077:
-        file.chmod(PRIVATE)
-    return read_regular(file, TOKEN_BYTES).decode().strip()
+def _read(file: Path) -> str | None:
+    content = read_private(file)
+    return None if content is None else content.decode().strip()

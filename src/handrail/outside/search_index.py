@@ -27,7 +27,7 @@ from handrail.outside.file_lock import FileLock
 
 ResultT = TypeVar("ResultT")
 
-FORMAT = 2
+FORMAT = 3
 """Incremented with every change to what is kept or to what counts as a word: an index of another format is rebuilt."""
 APPLICATION_ID = 0x48524C53
 WEIGHTS = (4.0, 1.0, 1.0)
@@ -39,7 +39,7 @@ PATIENCE_S = 30.0
 LAST_MS = 253_402_300_799_999
 """The last moment that has a date; code that shows one relies on it."""
 _SCHEMA = """
-CREATE TABLE stand (position INTEGER NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE stand (position INTEGER NOT NULL, hash TEXT NOT NULL, store TEXT NOT NULL);
 CREATE TABLE kept (id INTEGER PRIMARY KEY, source TEXT NOT NULL, key TEXT NOT NULL, at INTEGER NOT NULL,
   row BLOB NOT NULL, UNIQUE (source, key));
 CREATE TABLE document (id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, place TEXT NOT NULL, part INTEGER NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE document (id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, place TEXT
 CREATE INDEX document_of ON document (kept);
 CREATE INDEX document_here ON document (repository) WHERE repository IS NOT NULL;
 CREATE VIRTUAL TABLE words USING fts5 (title, body, names, content = '', tokenize = 'ascii');
-INSERT INTO stand VALUES (0, '');
+INSERT INTO stand VALUES (0, '', '');
 """
 """No index of prefixes: it made the file a third larger, and found them no sooner."""
 _CAREFUL = """
@@ -103,13 +103,16 @@ _SENSELESS = (LookupError, TypeError, ValueError, AttributeError)
 """What rows that we did not write can cause. If our own code is at fault, it fails again in memory, and is noticed."""
 
 
-def with_index(path: Path | None, work: Callable[[SearchIndex], ResultT], *, patience_s: float = PATIENCE_S) -> ResultT:
-    """Runs `work` with the index in this file. It may be run again, with an empty index."""
+def with_index(
+    path: Path | None, work: Callable[[SearchIndex], ResultT], *, store: str = "", patience_s: float = PATIENCE_S
+) -> ResultT:
+    """Runs `work` with the index in this file. It may be run again, with an empty index. `store` is the mark of the
+    store it belongs to, which nobody elsewhere knows: a file that came with a repository is no index of it."""
     if path is not None:
         with _exclusive_file(path, patience_s) as descriptor:
             for _ in range(2 if descriptor is not None else 0):
                 try:
-                    with contextlib.closing(_open_index(path)) as connection:
+                    with contextlib.closing(_open_index(path, store)) as connection:
                         return work(SearchIndex(connection))
                 except (apsw.Error, msgspec.MsgspecError, _NotOurs, *_SENSELESS):
                     _empty(path, descriptor)
@@ -160,24 +163,27 @@ def _is_there(path: Path, descriptor: int) -> bool:
     return False
 
 
-def _open_index(path: Path) -> apsw.Connection:
+def _open_index(path: Path, store: str) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
     connection = apsw.Connection(str(path.parent.resolve() / path.name), flags=flags)
     try:
         connection.execute(_CAREFUL)
         if not path.stat().st_size:
             connection.execute(f"BEGIN; {_SCHEMA}; PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("UPDATE stand SET store = ?", (store,))
             connection.execute(f"PRAGMA user_version = {FORMAT}; COMMIT")
-        _check_ours(connection)
+        _check_ours(connection, store)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _check_ours(connection: apsw.Connection) -> None:
+def _check_ours(connection: apsw.Connection, store: str) -> None:
     marks = (connection.pragma("application_id"), connection.pragma("user_version"))
     if marks != (APPLICATION_ID, FORMAT) or _shape(connection) != _our_shape():
+        raise _NotOurs
+    if connection.execute("SELECT store FROM stand").fetchall() != [(store,)]:
         raise _NotOurs
 
 

@@ -1,7 +1,9 @@
-"""Which stores outside a project its own config file may name, on this machine: those a person has trusted.
+"""What a person has agreed to about stores, on this machine: a store outside a project that its config file names, and
+a store file that git tracks, that belongs to somebody else or that others may read.
 
-A config file comes with its repository. Work must not go to somebody's database just because a folder was opened, so a
-store elsewhere is used only after its user has agreed once; the agreement is kept in the user's folder, as a hash.
+A config file, and a store in the project, come with a repository. Nobody's work goes to a database, and nothing in one
+is believed, just because a folder was opened; an agreement is kept in the user's folder, as a hash. Whether a file was
+made on this machine needs none: it is written in the file (`store/origin.py`).
 """
 
 from __future__ import annotations
@@ -9,14 +11,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from handrail.kernel.errors import PlaceUnusable
-from handrail.kernel.limits import RECORD_FILE_BYTES
-from handrail.regular_files import read_regular
+from handrail.outside.private_files import NotPrivate, make_private_folder, read_private
+from handrail.outside.whole_files import write_whole
 
 FILE = Path(".handrail") / "trusted-stores"
 POSTGRES = ("postgresql://", "postgres://")
+
+
+class Agreement(NamedTuple):
+    """One agreement, as it is kept."""
+
+    digest: str
+    shown: str
+    """For people: what it is about, without secrets. Empty for one that an older Handrail kept."""
 
 
 def lies_outside(db: str, project: Path) -> bool:
@@ -26,29 +39,79 @@ def lies_outside(db: str, project: Path) -> bool:
     return db.startswith(POSTGRES) or not Path(os.path.realpath(project / db)).is_relative_to(os.path.realpath(project))
 
 
-def is_trusted(db: str, *, project: Path, home: Path) -> bool:
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return _mark(db, project) in read_regular(home / FILE, RECORD_FILE_BYTES).decode("ascii").split()
-    return False
+def about_address(db: str, project: Path) -> str:
+    """What is agreed to when a project's records may go to an address."""
+    return f"{os.path.realpath(project)}\0{db}"
 
 
-def trust(db: str, *, project: Path, home: Path) -> None:
-    """Records the user's agreement. Others who could write to the file could forge it, so it is private to its
-    owner."""
-    if is_trusted(db, project=project, home=home):
+def about_file(file: Path, kind: str) -> str:
+    """What is agreed to when a store is used although it shows a sign of this kind."""
+    return f"{os.path.realpath(file)}\0store file\0{kind}"
+
+
+def agreements(home: Path) -> list[Agreement]:
+    """All of them, oldest first. None if others could have written the file."""
+    with contextlib.suppress(OSError, NotPrivate, UnicodeDecodeError):
+        lines = (read_private(home / FILE) or b"").decode("ascii").splitlines()
+        return [Agreement(digest, unquote(shown)) for digest, _, shown in (line.partition(" ") for line in lines)]
+    return []
+
+
+def is_agreed(what: str, home: Path) -> bool:
+    digest = _digest(what)
+    return any(known.digest == digest for known in agreements(home))
+
+
+def agree(what: str, home: Path, shown: str = "") -> None:
+    """Keeps an agreement. Raises PlaceUnusable."""
+    if is_agreed(what, home):
         return
     file = home / FILE
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with _writing(file):
+        read_private(file)  # refuses one that is not the user's own
+        make_private_folder(file.parent)
+        written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
         with os.fdopen(written, "w", encoding="ascii") as lines:
-            lines.write(_mark(db, project) + "\n")
-    except OSError as problem:
+            lines.write(_line(Agreement(_digest(what), shown)))
+
+
+def withdraw(agreement: Agreement, home: Path) -> bool:
+    """Ends an agreement; False if there was none."""
+    kept = agreements(home)
+    left = [known for known in kept if known.digest != agreement.digest]
+    if len(left) == len(kept):
+        return False
+    with _writing(home / FILE):
+        write_whole(home / FILE, "".join(map(_line, left)).encode("ascii"))
+    return True
+
+
+def is_trusted(db: str, *, project: Path, home: Path) -> bool:
+    return is_agreed(about_address(db, project), home)
+
+
+def trust(db: str, *, project: Path, home: Path, shown: str = "") -> None:
+    """Records the user's agreement that a project's records may go to an address. `shown` has no password."""
+    agree(about_address(db, project), home, f"{project} in {shown}" if shown else "")
+
+
+@contextlib.contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, NotPrivate) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else problem
         raise PlaceUnusable(
-            f"{file} cannot be written: {problem.strerror}", hint="name the store with HANDRAIL_DB instead"
+            f"{file} cannot be written: {why}", hint="name the store with HANDRAIL_DB instead, or fix that file"
         ) from None
 
 
-def _mark(db: str, project: Path) -> str:
-    """A hash of both: the address may contain a password."""
-    return hashlib.sha256(f"{os.path.realpath(project)}\0{db}".encode(errors="surrogateescape")).hexdigest()
+def _line(agreement: Agreement) -> str:
+    """Hooks look for the hash among the words of the file, so what is shown must be one word that is no hash."""
+    shown = quote(agreement.shown, safe="/:@,=()", errors="replace")
+    return f"{agreement.digest} {shown}".rstrip() + "\n"
+
+
+def _digest(what: str) -> str:
+    """A hash: an address may contain a password."""
+    return hashlib.sha256(what.encode(errors="surrogateescape")).hexdigest()

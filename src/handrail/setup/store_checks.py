@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from handrail import __version__
-from handrail.kernel.errors import SettingInvalid, StoreBusy, StoreNotTrusted, StoreRefused, StoreUnusable
+from handrail.kernel.errors import (
+    PlaceUnusable,
+    SettingInvalid,
+    StoreBusy,
+    StoreNotTrusted,
+    StoreRefused,
+    StoreUnusable,
+)
+from handrail.outside.machine_key import known_key
+from handrail.outside.store_files import open_signs, way_on
 from handrail.settings import CONFIG_FILE, Settings, load_settings
 from handrail.setup.findings import Finding, Patient, broken, look, well
 from handrail.store.gate import Gate
@@ -28,7 +37,7 @@ from handrail.store.opening import (
 )
 from handrail.store.places import network_file_system
 from handrail.store.statements import ANCHOR
-from handrail.wiring import Place, check_trusted
+from handrail.store_wiring import Place, check_place_of_store
 
 ANSWER_S = 3
 """How long a database server is waited for."""
@@ -81,7 +90,11 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
                 return
         yield from _place(path)
         if path.is_file():
-            yield from _file(path)
+            found = list(_file(path))
+            if not any(one.level == "broken" for one in found):
+                strange = list(_strange(path, patient.home))
+                found = [*strange, *(one for one in found if not strange or one.level != "ok")]
+            yield from found
             yield from _gate(path)
         elif Path(f"{path}-wal").exists():
             what = f"{path} is gone, but {path.name}-wal is still there"
@@ -91,11 +104,31 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
     yield from _other_stores(patient, settings, address)
 
 
+def _strange(path: Path, home: Path) -> Iterator[Finding]:
+    """Why the store is not used before its user trusted it: the same rules as for every other command."""
+    signs = open_signs(path, home)
+    for sign in signs:
+        yield broken("store", f"{sign.what}; it is not used", way_on([sign]))
+    if any(not sign.may_be_trusted for sign in signs):  # looking into it would write that file into it
+        return
+    from handrail.store.origin import made_here, not_made_here  # noqa: PLC0415 - only if there is a file
+
+    try:
+        key = known_key(home)
+        if key is None or not made_here(path, key):
+            told = not_made_here(path)
+            yield broken("store", told.message, told.hint)
+    except PlaceUnusable as problem:
+        yield broken("store", problem.message, problem.hint)
+    except StoreRefused:
+        return  # said below, in more words
+
+
 def _is_ours_to_use(patient: Patient, settings: Settings) -> bool:
-    """The same rule as `wiring.check_trusted`, which opens nothing either."""
+    """The same rule as for every other command. Opens nothing."""
     place = Place(project=patient.project, folder=patient.project, home=patient.home, environ=patient.environ)
     try:
-        check_trusted(place, settings)
+        check_place_of_store(place, settings)
     except StoreNotTrusted:
         return False
     return True

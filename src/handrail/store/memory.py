@@ -101,6 +101,9 @@ class MemoryReader:
     def position(self) -> int:
         return len(self._state.events)
 
+    def note(self, key: str) -> str | None:  # noqa: ARG002 - it ends with its process, so nobody notes anything
+        return None
+
     def streams(self) -> Iterator[tuple[str, Head]]:
         yield from sorted(self._state.heads.items())
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.provenance import MachineKey
 from handrail.store.addresses import POSTGRES as POSTGRES  # noqa: PLC0414 - callers that open stores import it from here
 from handrail.store.addresses import shown_server
 from handrail.store.reading import LastingEngine
@@ -60,8 +61,9 @@ def holds_password(db: str, project: Path) -> bool:
     return db.startswith(POSTGRES) and shown_address(db, project) != db
 
 
-def open_engine(db: str, *, project: Path, version: str, durable: bool) -> LastingEngine:
-    """Opens the engine behind an address."""
+def open_engine(db: str, *, project: Path, version: str, durable: bool, key: MachineKey | None = None) -> LastingEngine:
+    """Opens the engine behind an address. With a key, a file is marked as this machine's when it is made, and refused
+    if it is somebody else's; a server is its users' own choice."""
     if db.startswith(POSTGRES):
         from handrail.store.postgres import PostgresEngine  # noqa: PLC0415 - its driver is heavy and optional
 
@@ -74,7 +76,7 @@ def open_engine(db: str, *, project: Path, version: str, durable: bool) -> Lasti
     if not db:
         _make_state_folder(path.parent)
         check_own(project)
-    return SqliteEngine(path, version=version, durable=durable)
+    return SqliteEngine(path, version=version, durable=durable, key=key)
 
 
 def check_own(project: Path) -> None:

@@ -204,6 +204,10 @@ class PostgresReader:
         with translated(self._engine.location):
             yield from stored_rows(self.session, table, f" ORDER BY {table.ordered}")
 
+    def note(self, key: str) -> str | None:
+        rows = self._rows(sql.NOTE, (key,))
+        return rows[0][0] if rows else None
+
     def streams(self) -> Iterator[tuple[str, Head]]:
         for name, head, digest in self._rows(sql.STREAMS):
             yield name, Head(head, digest)

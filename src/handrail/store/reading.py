@@ -57,6 +57,10 @@ class Reader(Protocol):
         """The position of the newest event."""
         ...
 
+    def note(self, key: str) -> str | None:
+        """A note about the store itself, such as where it was made."""
+        ...
+
     def streams(self) -> Iterator[tuple[str, Head]]: ...
 
     def stored(self, table: Copied) -> Iterator[Sequence[Any]]:

@@ -97,16 +97,16 @@ def _presence(reader: Reader, table: Table) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def rebuild_file(path: Path, kept: Path, *, version: str, tell: Tell) -> Rebuilt:
+def rebuild_file(path: Path, kept: Path, *, version: str, tell: Tell, mark: str = "") -> Rebuilt:
     """Puts a store made from its ledger in the place of a file, which is kept as `kept`. Everybody who has the file
-    open is told at their next write that it was replaced."""
+    open is told at their next write that it was replaced. `mark` names the note by which this machine recognises it."""
     real = Path(os.path.realpath(path))
     gate = Gate(Path(f"{real}.gate"), BUSY_MS / 1000)
     made = real.with_name(f"{real.name}.rebuilt-{os.getpid()}")
     with contextlib.closing(gate), gate.held():
         with _looking(real) as reader, whole_file(made) as part:
             rows = FoldedRows(reader, lambda seen: tell("reading events", seen, 0))
-            _write(part, rows, version, tell)
+            _write(part, rows, version, tell, {mark: reader.note(mark)} if mark else {})
         try:
             keep_beside(real, kept)
             drop_log(real)
@@ -131,10 +131,11 @@ def _looking(path: Path) -> Iterator[Reader]:
         yield SqliteReader(connection)
 
 
-def _write(part: Path, rows: FoldedRows, version: str, tell: Tell) -> None:
+def _write(part: Path, rows: FoldedRows, version: str, tell: Tell, notes: dict[str, str | None]) -> None:
     engine = SqliteEngine(part, version=version, durable=True)
     try:
         engine.fill(rows, tell)
+        engine.keep_notes({name: text for name, text in notes.items() if text is not None})
         problems = engine.check()
         with engine.reading() as reader:
             problems = problems or problems_in(reader)

@@ -11,12 +11,14 @@ import contextlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import apsw
 
-from handrail.kernel.errors import StoreRefused, StoreUnusable
+from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.provenance import MachineKey
+from handrail.store import origin
 from handrail.store import sqlite_upkeep as upkeep
 from handrail.store import statements as sql
 from handrail.store.copying import Rows, Still, Tell, differences, report_nothing
@@ -24,6 +26,8 @@ from handrail.store.gate import Gate
 from handrail.store.lease_clock import ANCHOR_KEY, LeaseClock, MachineTime, anchor_of, machine_time, new_anchor
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
+from handrail.store.origin import APPLICATION_ID as APPLICATION_ID  # noqa: PLC0414 - callers know it from here
+from handrail.store.origin import BUSY_MS as BUSY_MS  # noqa: PLC0414 - as above
 from handrail.store.places import OTHER_FILE, Files, check_place, make_private
 from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.shapes import check_shape
@@ -31,11 +35,9 @@ from handrail.store.sqlite_connections import check_library, connect, end_look, 
 from handrail.store.sqlite_copying import SqliteRows, SqliteStill, moved_to
 from handrail.store.sqlite_copying import fill as fill_from
 from handrail.store.sqlite_reading import SqliteReader
-from handrail.store.sqlite_refusals import opening, refusal_for, refuse, refuse_schema, translated
-from handrail.store.writes import Conflict, RowWrite, StreamWrite, WriteSet
+from handrail.store.sqlite_refusals import interrupted, opening, refusal_for, refuse, refuse_schema, translated
+from handrail.store.writes import Conflict, PendingWrites, RowWrite, StreamWrite, WriteSet
 
-APPLICATION_ID = 0x48524C31
-BUSY_MS = 30_000
 GROUP = 64
 """How many units of one process are committed together."""
 RESTORE_PAGES = 1000
@@ -43,18 +45,6 @@ RESTORE_PAGES = 1000
 KEEP_IDLE = 16
 """How many idle read connections are kept for the next reader: each has its own cache of up to 16 MB."""
 WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05)
-
-
-class _Pending:
-    """A write set on its way into a transaction."""
-
-    __slots__ = ("done", "error", "position", "writes")
-
-    def __init__(self, writes: WriteSet) -> None:
-        self.writes = writes
-        self.done = False
-        self.position = 0
-        self.error: BaseException | None = None
 
 
 class SqliteEngine:
@@ -68,18 +58,21 @@ class SqliteEngine:
         durable: bool = False,
         busy_ms: int = BUSY_MS,
         time: Callable[[], MachineTime] = machine_time,
+        key: MachineKey | None = None,
     ) -> None:
-        """Opens the file, creating or upgrading it if needed. A file with the current schema is not written to."""
+        """Opens the file, creating or upgrading it if needed. A file with the current schema is not written to. With a
+        key, a file that does not carry its mark is refused."""
         check_library()
         check_place(path)
         self._path = path
+        self._key = key
         self._durable = durable
         self._version = version
         self._busy_ms = busy_ms
         self._clock = LeaseClock(time)
         self._process = os.getpid()
         self._readers: list[apsw.Connection] = []
-        self._queue: deque[_Pending] = deque()
+        self._queue: deque[PendingWrites] = deque()
         self._leader = threading.RLock()
         self._alone_on: int | None = None
         """The thread that keeps all others out, including those of its own process."""
@@ -147,11 +140,13 @@ class SqliteEngine:
         try:
             found = self._schema()
             ours = self._writer.execute("PRAGMA application_id").get == APPLICATION_ID
-            if not ours and (found or self._writer.execute("SELECT count(*) FROM sqlite_schema").get):
+            if not (ours and found) and (found or self._writer.execute("SELECT count(*) FROM sqlite_schema").get):
                 raise StoreUnusable(f"{self._path} is a database of something else", hint=OTHER_FILE)
             if ours and found <= LATEST:
                 self._cookie = self._writer.execute("PRAGMA schema_version").get
                 check_shape(self._writer, str(self._path), found)
+            if found:
+                origin.check_mark(self._writer, self._path, self._key)
         finally:
             self._roll_back()
         return found
@@ -164,6 +159,8 @@ class SqliteEngine:
                 for statement in statements(text):
                     self._writer.execute(statement)
                 self._writer.execute(sql.KEEP_META, ("needs", since))
+                if number == 1:  # nobody else has seen it yet
+                    origin.put_mark(self._writer, self._key)
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {number}")
             self._writer.execute("COMMIT")
@@ -231,7 +228,7 @@ class SqliteEngine:
 
     def commit(self, writes: WriteSet) -> int:
         self._check_process()
-        pending = _Pending(writes)
+        pending = PendingWrites(writes)
         if self._alone_on == threading.get_ident():
             self._commit_group([pending])
         else:
@@ -239,7 +236,7 @@ class SqliteEngine:
             with self._leader:  # the first to arrive commits for everyone queued by then
                 while not pending.done:  # more than one group may be ahead of ours
                     if not self._queue:  # the thread that took it was interrupted before committing
-                        raise _interrupted()
+                        raise interrupted()
                     self._commit_group(self._next_group())
         if pending.error is not None:
             raise pending.error
@@ -248,10 +245,10 @@ class SqliteEngine:
                 self._news.notify_all()
         return pending.position
 
-    def _next_group(self) -> list[_Pending]:
+    def _next_group(self) -> list[PendingWrites]:
         return [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
 
-    def _commit_group(self, batch: list[_Pending]) -> None:
+    def _commit_group(self, batch: list[PendingWrites]) -> None:
         depth = self._gate.depth
         try:
             self._gate.enter()
@@ -272,9 +269,9 @@ class SqliteEngine:
         """The error to give a group's writers when the thread that wrote for them failed."""
         if isinstance(error, apsw.Error):
             return refusal_for(error, self._path) or error
-        return error if isinstance(error, Exception) else _interrupted()
+        return error if isinstance(error, Exception) else interrupted()
 
-    def _transact(self, batch: list[_Pending]) -> None:
+    def _transact(self, batch: list[PendingWrites]) -> None:
         self._check_files()
         self._execute("BEGIN IMMEDIATE")
         try:
@@ -305,6 +302,11 @@ class SqliteEngine:
             self._execute(sql.KEEP_META, (ANCHOR_KEY, anchor.text))
         self._clock.is_due = False
 
+    def keep_notes(self, notes: Mapping[str, str]) -> None:
+        """Keeps notes about the store as a whole."""
+        for note in notes.items():
+            self._execute(sql.KEEP_META, note)
+
     def _check_schema(self) -> None:
         """Others have written since our last commit: one may be a newer Handrail, or have moved the store, or be
         something else that left a trigger behind."""
@@ -314,7 +316,7 @@ class SqliteEngine:
             check_shape(self._writer, str(self._path), LATEST)
             self._cookie = cookie
 
-    def _apply_within(self, pending: _Pending) -> None:
+    def _apply_within(self, pending: PendingWrites) -> None:
         """Applies one of several write sets: if it fails, only its own changes are rolled back."""
         self._execute("SAVEPOINT unit")
         try:
@@ -489,6 +491,7 @@ class SqliteEngine:
                     while not copying.done:
                         copying.step(RESTORE_PAGES)
                         tell("restoring pages", copying.page_count - copying.remaining, copying.page_count)
+                origin.adopt(self._writer, self._key)
         finally:
             kept.close()
 
@@ -502,9 +505,3 @@ class SqliteEngine:
             connection.close()
         self._readers.clear()
         self._gate.close()
-
-
-def _interrupted() -> StoreRefused:
-    return StoreRefused(
-        "the thread that was writing for this one was interrupted", hint="look whether it is there, then call again"
-    )

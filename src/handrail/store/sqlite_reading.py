@@ -107,6 +107,10 @@ class SqliteReader:
         with translated(Path(self._connection.filename)):
             yield from self._execute(f"SELECT {shown} FROM {table.name} ORDER BY {table.ordered}")  # noqa: S608 - our own names
 
+    def note(self, key: str) -> str | None:
+        row = self._execute(sql.NOTE, (key,)).fetchone()
+        return None if row is None else row[0]
+
     def streams(self) -> Iterator[tuple[str, Head]]:
         for name, head, digest in self._execute(sql.STREAMS):
             yield name, Head(head, digest)

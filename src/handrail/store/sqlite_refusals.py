@@ -33,6 +33,21 @@ def translated(path: Path) -> Iterator[None]:
         refuse(error, path)
 
 
+def too_new(path: Path, found: int, version: str, needed: str) -> StoreTooNew:
+    """The refusal for a file that a newer Handrail has written."""
+    return StoreTooNew(
+        f"{path} has schema {found}, this Handrail ({version}) knows {LATEST}",
+        hint=f"use Handrail {needed} or newer",
+        needs=needed,
+    )
+
+
+def interrupted() -> StoreRefused:
+    return StoreRefused(
+        "the thread that was writing for this one was interrupted", hint="look whether it is there, then call again"
+    )
+
+
 def refuse(error: apsw.Error, path: Path) -> NoReturn:
     """Raises the refusal for an error about `path`."""
     refusal = refusal_for(error, path)

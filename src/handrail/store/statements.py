@@ -26,6 +26,7 @@ ANCHOR = "SELECT value FROM meta WHERE key = 'lease_clock'"
 LAST_RENEWED = f"SELECT coalesce(max(renewed_ms), 0) FROM lease WHERE renewed_ms < {2**53}"  # noqa: S608 - a number
 RENEW = "UPDATE lease SET expires_ms = max(expires_ms, ?), renewed_ms = ? WHERE holder = ? AND expires_ms > ?"
 KEEP_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+NOTE = "SELECT value FROM meta WHERE key = ?"
 STREAMS = (
     "SELECT name, head, hash FROM stream UNION ALL SELECT DISTINCT e.stream, 0, '' FROM event e "
     "LEFT JOIN stream s ON s.name = e.stream WHERE s.name IS NULL ORDER BY 1"

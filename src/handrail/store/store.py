@@ -16,6 +16,7 @@ from handrail.kernel.clock import Clock
 from handrail.kernel.errors import NothingToUndo, StoreAway, StoreBusy, StoreUnusable
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, Only
+from handrail.kernel.provenance import MachineKey
 from handrail.kernel.records import PAGE
 from handrail.store.problems import LEDGER, Problem
 from handrail.store.reading import Engine, EngineInfo, Reader
@@ -46,9 +47,11 @@ LOOKED_AT = 50
 class Store:
     """One store, whatever engine is behind it."""
 
-    def __init__(self, engine: Engine, *, clock: Clock | None = None, ids: Ids) -> None:
-        """`clock`: another clock in place of the engine's own."""
+    def __init__(self, engine: Engine, *, clock: Clock | None = None, ids: Ids, key: MachineKey | None = None) -> None:
+        """`clock`: another clock in place of the engine's own. `key` is what this machine vouches with; without one,
+        everything in the store is believed."""
         self.engine = engine
+        self._key = key
         self._clock = clock
         self._ids = ids
         self._renewed: dict[str, int] = {}
@@ -59,10 +62,17 @@ class Store:
     def info(self) -> EngineInfo:
         return self.engine.info()
 
+    def mark(self) -> str:
+        """By which this machine recognises the store; empty if it needs no mark."""
+        if self._key is None:
+            return ""
+        with self._reading() as reader:
+            return reader.note(self._key.mark_name) or ""
+
     def look(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
         """Runs `work` on a read that may take long, and returns its result. It must not record anything."""
         with self.engine.reading(aside=True) as reader:
-            unit = Unit(reader, actor=actor, now_ms=self._given_ms(), ids=self._ids)
+            unit = Unit(reader, actor=actor, now_ms=self._given_ms(), ids=self._ids, key=self._key)
             result = work(unit)
         assert unit.writes() is None, "who only looks writes nothing"
         return result
@@ -89,7 +99,7 @@ class Store:
     def _once(self, actor: Actor, work: Callable[[Unit], ResultT]) -> ResultT:
         began = self._given_ms()
         with self.engine.reading() as reader:
-            unit = Unit(reader, actor=actor, now_ms=began, ids=self._ids)
+            unit = Unit(reader, actor=actor, now_ms=began, ids=self._ids, key=self._key)
             result = work(unit)
         writes = unit.writes()
         if writes is not None:

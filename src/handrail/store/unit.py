@@ -14,6 +14,7 @@ import msgspec
 from handrail.kernel.clock import Moment
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, Only
+from handrail.kernel.provenance import MachineKey
 from handrail.kernel.query import Query
 from handrail.kernel.records import PAGE, Record, RecordT
 from handrail.store.reading import Reader
@@ -28,9 +29,12 @@ MOST = 2**63 - 1
 class Unit:
     """One handler's view of the store."""
 
-    def __init__(self, reader: Reader, *, actor: Actor, now_ms: int | None = None, ids: Ids) -> None:
+    def __init__(
+        self, reader: Reader, *, actor: Actor, now_ms: int | None = None, ids: Ids, key: MachineKey | None = None
+    ) -> None:
         """`now_ms`: the time, if it is not the store's own."""
         self._reader = reader
+        self._machine = key
         self.actor = actor
         self._moment = None if now_ms is None else Moment(now_ms, now_ms)
         """One moment for the whole unit, taken before anything was read. A lease that had expired by then cannot have
@@ -57,6 +61,14 @@ class Unit:
 
     def new_id(self, prefix: str) -> str:
         return self._ids.new(prefix)
+
+    def vouch(self, what: str) -> str:
+        key = self._machine
+        return "" if key is None else key.word(self._reader.note(key.mark_name), what)
+
+    def is_vouched(self, what: str, word: str) -> bool:
+        key = self._machine
+        return key is None or key.holds(self._reader.note(key.mark_name), what, word)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -80,6 +80,18 @@ class WriteSet(NamedTuple):
     key: KeyWrite | None = None
 
 
+class PendingWrites:
+    """A write set on its way into a transaction."""
+
+    __slots__ = ("done", "error", "position", "writes")
+
+    def __init__(self, writes: WriteSet) -> None:
+        self.writes = writes
+        self.done = False
+        self.position = 0
+        self.error: BaseException | None = None
+
+
 def chained(stream: str, expected: Head, events: Sequence[NewEvent]) -> StreamWrite:
     """The events in sequence, each hash covering the one before, so that later tampering shows."""
     seq, previous = expected

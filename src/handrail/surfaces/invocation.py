@@ -17,7 +17,8 @@ import msgspec
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import Writer
 from handrail.domain.crew.posting import HUMAN, unread_count
-from handrail.domain.crew.presence import arrive, find_agent, knows_secret
+from handrail.domain.crew.presence import arrive, find_agent
+from handrail.domain.crew.verifiers import fits, knows_secret
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreAway, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -338,23 +339,33 @@ class Invocation:
 
         def proved(unit: UnitOfWork) -> bool:
             agent = unit.get(Agent, agent_id)
-            return agent is not None and knows_secret(agent, secret)
+            return agent is not None and knows_secret(unit, agent, secret)
 
         return call.ledger.run(actor, proved)
 
     def _identify(self, unit: UnitOfWork, agent_id: str) -> Writer:
         """The caller as an agent. An unproven one is refused or noted, depending on the settings."""
         agent = find_agent(unit, agent_id)
-        proven = agent.id in self._client.agents or knows_secret(agent, self._claimant.secret)
+        proven = agent.id in self._client.agents or knows_secret(unit, agent, self._claimant.secret)
         if not proven and self._call.crew.strict:
-            raise IdentityUnproven(
-                f"this call names {agent.name} ({agent.id}) and does not prove to be its own",
-                hint="send agent_secret, which agent_register gave, or register on this connection",
-                id=agent.id,
-            )
+            raise _unproven(agent, self._claimant.secret)
         arrive(unit, agent.id, self._call.crew)
         if not proven and self._operation.effect is not Effect.READ and agent.id not in self._client.noted:
             agent = find_agent(unit, agent_id)  # as its arrival left it
             counted = msgspec.structs.replace(agent, mismatches=agent.mismatches + 1)
             unit.record("agent.unproven", counted, data={"tool": self._operation.name})
         return Writer(agent.id, self._claimant.fence, proven)
+
+
+def _unproven(agent: Agent, secret: str | None) -> IdentityUnproven:
+    if secret is not None and fits(agent, secret):
+        return IdentityUnproven(
+            f"the secret of {agent.name} ({agent.id}) was not given out on this machine, so it proves nothing here",
+            hint="register as a new agent; `handrail db trust --credentials`, by a person, lets old secrets in",
+            id=agent.id,
+        )
+    return IdentityUnproven(
+        f"this call names {agent.name} ({agent.id}) and does not prove to be its own",
+        hint="send agent_secret, which agent_register gave, or register on this connection",
+        id=agent.id,
+    )

@@ -23,9 +23,9 @@ from handrail.domain.crew.presence import (
     liveness,
     presence_of,
     present,
-    secret_hash,
     status_of,
 )
+from handrail.domain.crew.verifiers import about_agent, secret_hash, vouched
 from handrail.domain.work.finding import find_task
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
@@ -138,8 +138,9 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
     if known is None and call.bounds.children:
         check_room(unit, call.bounds.children)
     secret = call.world.new_secret() if known is None else None
+    agent_id = known.id if known is not None else unit.new_id("ag")
     agent = Agent(
-        id=known.id if known is not None else unit.new_id("ag"),
+        id=agent_id,
         name=request.name,
         runtime=request.runtime,
         role=request.role,
@@ -148,7 +149,9 @@ def agent_register(call: Call, request: RegisterAgent) -> Registered:
         current_task_id=None,
         workspace_path=request.workspace_path,
         metadata={**_limits_of(known), **request.metadata},
-        secret_hash=known.secret_hash if known is not None else secret_hash(secret or ""),
+        secret_hash=known.secret_hash
+        if known is not None
+        else vouched(unit, about_agent(agent_id), secret_hash(secret or "")),
         created_at=known.created_at if known is not None else now,
         mismatches=known.mismatches if known is not None else 0,
     )

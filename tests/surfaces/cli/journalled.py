@@ -13,12 +13,12 @@ from handrail.domain.journal.tracking import Tracker
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
-from handrail.store.opening import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.invocation import invoke
 from handrail.wiring import LazyLedger, Place, assemble, settings_at
 from tests.outside.tracking.playground import Playground, write_global_config
+from tests.own_store import own_store
 
 MINUTE = 60_000
 BEGAN = 1_768_471_500_000
@@ -45,8 +45,7 @@ class Project(Playground):
         self._db = db
 
     def _open(self) -> Store:
-        engine = open_engine(self._db, project=self.top, version="0", durable=False)
-        return Store(engine, clock=self.clock, ids=self._ids)
+        return own_store(self.top, self.top.parent / "home", clock=self.clock, ids=self._ids, db=self._db)
 
     def tracker(self) -> Tracker:
         return self._call.world.tracker()

@@ -14,9 +14,9 @@ from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
 from handrail.outside.world import SystemClock
-from handrail.store.opening import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.cli.board import board
+from tests.own_store import own_store
 
 MINUTE = 60_000
 
@@ -36,8 +36,7 @@ class Hall:
         store.engine.close()
 
     def store(self) -> Store:
-        engine = open_engine("", project=self.project, version="0", durable=False)
-        return Store(engine, clock=self.clock, ids=CountingIds())
+        return own_store(self.project, self.project.parent / "home", clock=self.clock, ids=CountingIds())
 
     def run(self, *argv: str) -> click.testing.Result:
         home = {"HOME": str(self.project.parent / "home"), "COLUMNS": "80", "NO_COLOR": "1"}

@@ -29,7 +29,7 @@ class Shop:
 
     def __init__(self, repo: Playground) -> None:
         self.repo = repo
-        place = Place(project=repo.top, home=repo.top, environ={})
+        place = Place(project=repo.top, home=Path.home(), environ={})
         self._call = assemble(place, settings_at(place, {})).call
 
     def keeps(self, *paths: str, name: str = "Anna", reason: str | None = None) -> str:

@@ -150,8 +150,8 @@ def test_in_a_pipe_it_is_printed_once(rich: Facts) -> None:
     assert msgspec.json.decode(as_json.output)["title"] == "notes"
 
 
-def test_an_unknown_workflow_is_refused(rich: Facts, tmp_path: Path) -> None:
-    runner = click.testing.CliRunner(env={"HOME": str(tmp_path)})
+def test_an_unknown_workflow_is_refused(rich: Facts) -> None:
+    runner = click.testing.CliRunner(env={"HOME": str(rich.home)})
     done = runner.invoke(cli, ["watch", "nothing like it", "--root", str(rich.project)])
     assert done.exit_code == 1
     assert "there is no workflow nothing like it" in done.output

@@ -10,7 +10,7 @@ from handrail.kernel.records import UnitOfWork
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One registered agent. Only a hash of its secret is kept."""
+    """One registered agent. Only what proves its secret is kept (`verifiers.py`)."""
 
     id: str
     name: str

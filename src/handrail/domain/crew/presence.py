@@ -40,19 +40,6 @@ class Liveness(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last thing it wrote to the ledger, and when."""
 
 
-def secret_hash(secret: str) -> str:
-    """The stored form of a secret. Secrets are long and random, so a plain hash is safe."""
-    import hashlib  # noqa: PLC0415 - it takes longer to load than all of this toolset
-
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def knows_secret(agent: Agent, secret: str | None) -> bool:
-    import hmac  # noqa: PLC0415 - as above
-
-    return secret is not None and hmac.compare_digest(secret_hash(secret), agent.secret_hash)
-
-
 def find_agent(unit: UnitOfWork, agent_id: str) -> Agent:
     """The agent, or a refusal that names the newest ones there are."""
     agent = unit.get(Agent, agent_id)

@@ -1,5 +1,5 @@
-"""A bearer token of a person or an agent, for calls over HTTP. Only its owner knows the token itself; the store keeps a
-hash."""
+"""A bearer token of a person or an agent, for calls over HTTP. Only its owner knows the token itself; the store keeps
+what proves it (`verifiers.py`)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """Issuing, finding, revoking and listing tokens. No store, no randomness: the secret is passed in.
 
 A token's text is `hr_`, the letters of its id, `_` and the secret: it is looked up by id, and its secret is compared
-with the stored hash. The text itself is shown once and never stored.
+with what the store keeps of it (`verifiers.py`). The text itself is shown once and never stored.
 """
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,8 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.crew.posting import HUMAN, SYSTEM
-from handrail.domain.crew.presence import find_agent, secret_hash
+from handrail.domain.crew.presence import find_agent
 from handrail.domain.crew.token import RIGHTS, Token
+from handrail.domain.crew.verifiers import about_token, fits, is_vouched, secret_hash, vouched
 from handrail.kernel.errors import InvalidParams, NotFound, SeveralOpen
 from handrail.kernel.nearest import did_you_mean
 from handrail.kernel.query import Query
@@ -59,6 +59,8 @@ def issue(unit: UnitOfWork, name: str, rights: Iterable[str], secret: str, *, ag
         created_at=unit.now_ms(),
         revoked_at=None,
     )
+    kept = vouched(unit, about_token(token), token.secret_hash)
+    token = msgspec.structs.replace(token, secret_hash=kept)
     unit.record("token.created", token)
     return Issued(token, f"hr_{token.id.removeprefix(f'{_ID}_')}_{secret}")
 
@@ -85,12 +87,18 @@ def checked_rights(rights: Iterable[str]) -> tuple[str, ...]:
 
 
 def find(unit: UnitOfWork, text: str) -> Token | None:
-    """The token with this text, unless it was revoked."""
+    """The token with this text, unless it was revoked. None for one that this machine did not make."""
+    token = look_up(unit, text)
+    return token if token is not None and is_vouched(unit, token) else None
+
+
+def look_up(unit: UnitOfWork, text: str) -> Token | None:
+    """The same, whoever made it. It lets nobody in: its row may have come with a repository."""
     match = _TEXT.fullmatch(text)
     token = unit.get(Token, f"{_ID}_{match[1]}") if match is not None else None
     if match is None or token is None or token.revoked_at is not None:
         return None
-    return token if hmac.compare_digest(secret_hash(match[2]), token.secret_hash) else None
+    return token if fits(token, match[2]) else None
 
 
 def is_token(text: str) -> bool:

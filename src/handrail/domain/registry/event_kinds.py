@@ -42,6 +42,7 @@ EVENT_KINDS = (
     EventKind("agent.updated", "updated its details", of_another="updated the details of"),
     EventKind("agent.left", "left", of_another="signed off"),
     EventKind("agent.unproven", "was used without its secret", of_another="acted without its secret as", level="warn"),
+    EventKind("agent.trusted", "was trusted again", of_another="trusted the secret of"),
     EventKind("message.sent", "wrote to", may_warn=True),
     EventKind("message.read", "read a message", undo=PASSED_OVER),
     EventKind("message.acknowledged", "acknowledged a message", undo=PASSED_OVER),
@@ -112,6 +113,7 @@ EVENT_KINDS = (
     EventKind("facts.inserted", "recorded facts"),
     EventKind("ledger.undo", "", level="warn"),
     EventKind("token.created", "created a token", undo=NEVER),
+    EventKind("token.trusted", "trusted a token", undo=NEVER),
     EventKind("token.revoked", "revoked a token", undo=NEVER),
 )
 KINDS = {kind.name: kind for kind in EVENT_KINDS}

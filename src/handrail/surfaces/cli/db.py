@@ -10,7 +10,7 @@ import click
 
 from handrail.surfaces.cli.columns import counted, spoken_bytes
 from handrail.surfaces.cli.db_copies import backup, rebuild, restore
-from handrail.surfaces.cli.db_move import move, release, trust
+from handrail.surfaces.cli.db_move import move, release
 from handrail.surfaces.cli.db_store import (
     address_of,
     check_there,
@@ -23,6 +23,7 @@ from handrail.surfaces.cli.db_store import (
     telling,
     trusted_address,
 )
+from handrail.surfaces.cli.db_trust import trust
 from handrail.surfaces.cli.options import Commands, common_options, person, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_table, echo_wrapped
 from handrail.surfaces.refusals import EXIT_REFUSED

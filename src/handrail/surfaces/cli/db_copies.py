@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail import __version__
+from handrail.domain.crew.adopting import strangers
 from handrail.kernel.errors import InvalidParams, StoreUnusable
+from handrail.store_wiring import key_for
 from handrail.surfaces.cli.columns import counted, spoken_bytes
 from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.db_store import (
@@ -23,7 +25,8 @@ from handrail.surfaces.cli.db_store import (
     told_to_git,
     trusted_address,
 )
-from handrail.surfaces.cli.options import common_options, place_of
+from handrail.surfaces.cli.db_trust import told_of_strangers
+from handrail.surfaces.cli.options import common_options, person, place_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
 
 if TYPE_CHECKING:
@@ -77,6 +80,8 @@ def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options
         echo_json({"restored": str(source), "kept": str(kept) if kept else None})
     else:
         echo_wrapped(f"restored {source}" + (f"; what was there before is kept as {kept}" if kept else ""))
+        if told := told_of_strangers(store_of(root, options).run(person(), strangers)):
+            echo_wrapped(told)
 
 
 @click.command()
@@ -100,11 +105,13 @@ def rebuild(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
     else:
         from handrail.store.rebuilding import rebuild_file  # noqa: PLC0415 - not needed with PostgreSQL
 
-        path = database_path(address, place.project)
+        path, key = database_path(address, place.project), key_for(place, address)
         kept = free_name(path.with_name(f"{path.name}.before-rebuild"))
         named.ask(f"Make {path} anew from its ledger? It is kept as {kept}.")
         with telling(quiet=as_json) as tell:
-            rebuilt = rebuild_file(path, kept, version=__version__, tell=tell)
+            rebuilt = rebuild_file(
+                path, kept, version=__version__, tell=tell, mark=key.mark_name if key is not None else ""
+            )
     if as_json:
         echo_json({**rebuilt._asdict(), "kept": str(kept)})
         return

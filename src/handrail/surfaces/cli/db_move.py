@@ -1,4 +1,4 @@
-"""`handrail db move`, `release` and `trust`: moves the store, reopens the old one, trusts one that a project names."""
+"""`handrail db move` and `release`: moves the store, and reopens the old one."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from handrail.settings import CONFIG_FILE
 from handrail.surfaces.cli.columns import counted, one_line
 from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.db_store import engine_of, store_of, telling, told_to_git, trusted_address
+from handrail.surfaces.cli.db_trust import own_file
 from handrail.surfaces.cli.options import common_options, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
 from handrail.wiring import Place, has_store
@@ -68,6 +69,7 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
     with telling(quiet=as_json) as tell:
         moved = move_store(engine_of(store), address, project=place.project, version=__version__, keep=keep, tell=tell)
     waited = round(time.monotonic() - began, 2)
+    own_file(place, address)
     config, said = _go(place, way)
     if as_json:
         counts = {"events": moved.events, "rows": moved.rows, "keys": moved.keys}
@@ -82,33 +84,6 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
         echo_wrapped(warning)
     if said:
         echo_wrapped(said)
-
-
-@click.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@common_options
-def trust(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None:
-    """Trust the store outside this project that its config names.
-
-    A .handrail/config.toml may come with a repository, so a store elsewhere is used only after you have agreed to it,
-    once on each machine.
-    """
-    from handrail.outside.trusted_stores import lies_outside  # noqa: PLC0415 - only here
-    from handrail.outside.trusted_stores import trust as keep_word  # noqa: PLC0415 - as above
-    from handrail.settings import said_by_project  # noqa: PLC0415 - as above
-    from handrail.store.opening import shown_address  # noqa: PLC0415 - as above
-
-    if options.get("db") or options.get("global_store"):
-        raise InvalidParams("a store that you name yourself needs no trust", hint="leave out --db and --global")
-    place = place_of(root)
-    db = said_by_project(place.project, "db")
-    if not isinstance(db, str) or not lies_outside(db, place.project):
-        raise InvalidParams(f"{CONFIG_FILE} names no store outside of this project", hint="there is nothing to trust")
-    shown = shown_address(db, place.project)
-    if not yes:
-        confirm(f"Record the work of {place.project} in {shown}?", as_json=as_json)
-    keep_word(db, project=place.project, home=place.home)
-    echo_json({"trusted": shown}) if as_json else echo_wrapped(f"{shown} is used from now on")
 
 
 @click.command()

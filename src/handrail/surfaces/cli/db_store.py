@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from handrail.store_wiring import check_store
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import place_of, settings_of
 from handrail.surfaces.cli.progress import progress
 from handrail.surfaces.cli.render import echo_wrapped
-from handrail.wiring import Place, assemble, check_trusted, is_made, store_address
+from handrail.wiring import Place, assemble, is_made, store_address
 
 MOST_SHOWN = 50
 """How many problems are printed."""
@@ -60,7 +61,7 @@ def address_of(place: Place, options: dict[str, Any]) -> str:
 
 def trusted_address(place: Place, options: dict[str, Any]) -> str:
     """The same, for commands that open the store themselves. Raises StoreNotTrusted."""
-    check_trusted(place, settings_of(place, options))
+    check_store(place, settings_of(place, options))
     return address_of(place, options)
 
 

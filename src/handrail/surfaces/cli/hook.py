@@ -168,6 +168,8 @@ def _place_of(file: Path, started: Path) -> tuple[Path, str] | None:
 def _reservations_of(project: Path, files: Sequence[str], store: dict[str, Any]) -> Looked | None:
     """What others have reserved of these files; None if nothing was ever stored."""
     from handrail import __version__  # noqa: PLC0415 - as above
+    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
+    from handrail.outside.store_files import check_store_files  # noqa: PLC0415 - as above
     from handrail.outside.trusted_stores import lies_outside  # noqa: PLC0415 - as above
     from handrail.settings import load_settings  # noqa: PLC0415 - as above
     from handrail.store.opening import database_path, open_engine, user_database  # noqa: PLC0415 - as above
@@ -181,12 +183,16 @@ def _reservations_of(project: Path, files: Sequence[str], store: dict[str, Any])
         from handrail.wiring import Place, check_trusted  # noqa: PLC0415 - only for a store elsewhere
 
         check_trusted(Place(project=project, home=Path.home(), environ=os.environ), settings)
+    key = None
+    if "://" not in address:
+        check_store_files(database_path(address, project), Path.home())
+        key = machine_key(Path.home())
     from handrail.domain.workspaces.reserving import kept_from  # noqa: PLC0415 - only where there is a store
     from handrail.kernel.ledger import Actor  # noqa: PLC0415 - as above
     from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - as above
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
-    engine = open_engine(address, project=project, version=__version__, durable=settings.durable)
+    engine = open_engine(address, project=project, version=__version__, durable=settings.durable, key=key)
     try:
         looking = Store(engine, ids=RandomIds(SystemClock()))
         own = os.environ.get(OWN_AGENT)

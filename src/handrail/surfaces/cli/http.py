@@ -11,7 +11,7 @@ from handrail.kernel.errors import SettingInvalid
 from handrail.operation import HttpAddress
 from handrail.protocol.http.running import binding_problem, listening_socket, serve_http
 from handrail.settings import Settings
-from handrail.wiring import Place
+from handrail.store_wiring import Place, check_store
 
 NewCode = Callable[[float], str]
 """Makes a one-time code for the person who started the page, valid for the given number of seconds."""
@@ -20,6 +20,7 @@ NewCode = Callable[[float], str]
 def run_http(place: Place, settings: Settings, *, address: str, token: str, when_ready: Callable[[str], None]) -> None:
     """Serves tools until told to stop, then ends the process. `when_ready` gets the address to give to clients. The
     caller must already have refused what cannot be served: here only a client would notice."""
+    check_store(place, settings)
     bound, at = _bind(settings, address, token)
     endpoint = build_endpoint(place, settings, at, guard_of(settings, token, at.port))
     sys.exit(serve_http(endpoint, bound, when_ready=lambda: when_ready(_url(at))))
@@ -37,6 +38,7 @@ def run_page(
     """The same with the page beside the tools. `owner` signs in with the codes that `when_ready` may make."""
     from handrail.page_wiring import build_page  # noqa: PLC0415 - `serve --http` has no page
 
+    check_store(place, settings)
     bound, at = _bind(settings, address, token)
     page = build_page(place, settings, at, guard_of(settings, token, at.port), owner=owner)
     sys.exit(serve_http(page, bound, when_ready=lambda: when_ready(_url(at), page.sign_in.new_code)))

@@ -123,7 +123,7 @@ def search(
 
     sought = store.run(person(), narrowed)
     file = index_file(place, settings) if looking.is_there() else None
-    found = with_index(file, lambda index: _search_ledger(index, store, sought))
+    found = with_index(file, lambda index: _search_ledger(index, store, sought), store=store.mark())
     shown, now = store.run(person(), lambda unit: (named(unit, found), unit.now_ms()))
     if as_json:
         echo_json(_document(found, shown, question))
