@@ -142,6 +142,19 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """How many agents may be present at once."""
 
 
+class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the settings allow at this moment."""
+
+    humans_decide: bool = False
+    """True if only a person may answer a gate."""
+    own_flows: tuple[str, ...] = ()
+    """Flows accepted here although they ask people less than those bundled with Handrail."""
+    bounds: Bounds = Bounds()
+    budget: Budget = Budget()
+    """What a run may spend here, and what models cost."""
+    crew: CrewRules = CrewRules()
+
+
 class Here(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call is made."""
 
@@ -181,20 +194,14 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A description, in lines, of what the repository with this root is made of."""
     roles: Callable[[str], str]
     """The instructions for an agent in this role."""
-    humans_decide: bool = False
-    """True if only a person may answer a gate."""
-    own_flows: tuple[str, ...] = ()
-    """Flows accepted here although they ask people less than those bundled with Handrail."""
-    bounds: Bounds = Bounds()
-    budget: Budget = Budget()
-    """What a run may spend here, and what models cost."""
+    rules: Callable[[], HouseRules] = HouseRules
+    """The rules that hold now: they may become stricter while a server runs, even during a call."""
     session: str | None = None
     """The connection a call comes through; None if every call stands alone."""
     new_session: Callable[[], str | None] = lambda: None
     """A name for a connection, by which others can tell whether it still exists."""
     is_alive: Callable[[str], bool | None] = lambda _: None
     """Whether the process behind a session is still running; None if that cannot be told."""
-    crew: CrewRules = CrewRules()
     writer: Writer = Writer()
     """The caller, if known."""
     new_secret: Callable[[], str]
@@ -203,6 +210,26 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the operation's `prepare`."""
     unit: UnitOfWork | None = None
     """Set for operations that use the store."""
+
+    @property
+    def humans_decide(self) -> bool:
+        return self.rules().humans_decide
+
+    @property
+    def own_flows(self) -> tuple[str, ...]:
+        return self.rules().own_flows
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.rules().bounds
+
+    @property
+    def budget(self) -> Budget:
+        return self.rules().budget
+
+    @property
+    def crew(self) -> CrewRules:
+        return self.rules().crew
 
     @property
     def work(self) -> UnitOfWork:

@@ -21,7 +21,7 @@ from handrail.surfaces.web.route import CHANNEL
 from handrail.surfaces.web.routes import ROUTES, Table
 from handrail.surfaces.web.sign_in import Person, SignIn
 from handrail.surfaces.web.static_files import StaticFiles
-from handrail.wiring import Place, assemble, ledger_at, looking_ledger, store_address
+from handrail.wiring import Place, assemble, ledger_at, live_settings, looking_ledger, store_address
 
 
 class Deciders(StoredTokens):
@@ -47,7 +47,8 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
     """The page with the tools beside it. `owner` is the person who signs in with the link printed at the start."""
     ledger = ledger_at(place, settings)
     looking = looking_ledger(place, settings, ledger)
-    reading = assemble(place, settings, http=address, ledger=looking).call
+    live = live_settings(place, settings)
+    reading = assemble(place, settings, http=address, ledger=looking, live=live).call
     reading.specs(str(place.project))  # registers the types of runs before several threads need them
     page = Page(
         door=Door(hosts=guard.hosts, port=address.port),
@@ -56,10 +57,9 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
         table=Table(ROUTES, OWN_PATHS),
         reading=reading,
         look=looking.look,
-        writing=assemble(place, settings, http=address, ledger=ledger).call,
+        writing=assemble(place, settings, http=address, ledger=ledger, live=live).call,
         facts=PageFacts(
             version=__version__,
-            approvals=settings.approvals,
             project=str(place.project),
             project_name=place.project.name,
             store="postgresql" if store_address(place, settings).startswith(POSTGRES) else "sqlite",
@@ -67,4 +67,4 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
         now_ms=SystemClock().now_ms,
         files=StaticFiles(),
     )
-    return PageApp(page, build_endpoint(place, settings, address, guard, ledger=ledger), MCP_PATH)
+    return PageApp(page, build_endpoint(place, settings, address, guard, ledger=ledger, live=live), MCP_PATH)

@@ -399,7 +399,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=CompletedTask,
         handler=complete_task,
         prepare=look_after,
-        refusals=(TaskNotFound, IllegalTransition, TasksOpen, ClaimHeld),
+        refusals=(TaskNotFound, IllegalTransition, TasksOpen, ClaimHeld, SettingNotTrusted),
         examples=(
             Example(
                 title="a task that changed nothing stayed in scope",
