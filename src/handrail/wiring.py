@@ -336,10 +336,10 @@ def _open_store(place: Place, settings: Settings) -> Store:
 
     make_known(BoardEntry, RunningCall)  # the types history is read back into
     clock = SystemClock()
+    check_trusted(place, settings)
     if settings.global_store:
         make_user_folder(place.home)
     address = store_address(place, settings)
-    check_trusted(place, settings)
     engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable)
     return Store(engine, clock=clock, ids=RandomIds(clock))
 

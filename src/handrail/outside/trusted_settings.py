@@ -99,13 +99,25 @@ def _change(project: Path, home: Path, change: Callable[[KeptAgreement], KeptAgr
             kept = change(known.pop(key_of(project), KeptAgreement()))
             if kept.marks or kept.limits:
                 known[key_of(project)] = kept
-            _write_private(file, msgspec.json.encode(known))
+            if known:
+                _write_private(file, msgspec.json.encode(known))
+            else:
+                _leave_nothing(home)
         finally:
             lock.leave()
     except OSError as problem:
         raise PlaceUnusable(
             f"{file} cannot be written: {problem.strerror}", hint="make it writable; nothing was agreed to"
         ) from None
+
+
+def _leave_nothing(home: Path) -> None:
+    """Removes what is kept for nobody any more: whoever waits for the lock then writes at worst beside another, and an
+    agreement that is lost is asked for again."""
+    (home / FILE).unlink(missing_ok=True)
+    (home / LOCK).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # it holds something else
+        (home / FILE).parent.rmdir()
 
 
 def _write_private(file: Path, content: bytes) -> None:

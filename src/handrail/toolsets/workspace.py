@@ -42,6 +42,7 @@ from handrail.kernel.errors import (
     MergeOrder,
     Refusal,
     RunNotFound,
+    SettingNotTrusted,
     TaskNotFound,
     WorkflowClosed,
     WorkspaceNotFound,
