@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handrail import live_settings
 from handrail.live_settings import FOLLOWED, QUIET_NS, LiveSettings
-from handrail.settings import Settings, load_settings
+from handrail.settings import FileLayer, Settings, file_layer, load_settings
 from handrail.strictness import CAUTIONS, Agreed, mark_of
 from tests.test_strictness import VALUES
 
@@ -131,8 +131,12 @@ def test_a_file_left_alone_is_not_read_again_and_a_fresh_one_is(
 ) -> None:
     running = Running(tmp_path, 'approvals = "agent"\n')
     read: list[int] = []
-    whole = live_settings.file_layer
-    monkeypatch.setattr(live_settings, "file_layer", lambda *given: (read.append(1), whole(*given))[1])
+
+    def counted(project: Path, agreed: Agreed) -> FileLayer:
+        read.append(1)
+        return file_layer(project, agreed)
+
+    monkeypatch.setattr(live_settings, "file_layer", counted)
     running.live.now()
     read.clear()
     for _ in range(5):

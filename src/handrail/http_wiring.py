@@ -24,7 +24,8 @@ from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard, LookupFailed, Principal
 from handrail.protocol.server import Server
 from handrail.settings import Settings
-from handrail.wiring import LazyLedger, Place, assemble, build_server, has_store, ledger_at, live_settings
+from handrail.settings_in_force import live_settings
+from handrail.wiring import LazyLedger, Place, assemble, build_server, has_store, ledger_at
 
 MCP_PATH = "/mcp"
 VIEWS = 64
@@ -68,7 +69,9 @@ class Views:
         self._settings = settings
         self._address = address
         self._ledger = ledger or ledger_at(place, settings)  # one store behind all views
-        self._live = live or live_settings(place, settings)  # a view made later must not be less strict
+        self._live = live or live_settings(
+            place.project, place.home, settings
+        )  # a view made later must not be less strict
         self._servers: dict[View, Server] = {}
         self._by_path: dict[tuple[str, bool], Server] = {}
         self._lock = threading.Lock()

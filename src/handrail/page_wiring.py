@@ -13,6 +13,7 @@ from handrail.operation import HttpAddress
 from handrail.outside.world import SystemClock
 from handrail.protocol.http.guard import Guard
 from handrail.settings import Settings
+from handrail.settings_in_force import live_settings
 from handrail.store.opening import POSTGRES
 from handrail.surfaces.web.app import OWN_PATHS, Page, PageApp, PageFacts
 from handrail.surfaces.web.door import Door
@@ -21,7 +22,7 @@ from handrail.surfaces.web.route import CHANNEL
 from handrail.surfaces.web.routes import ROUTES, Table
 from handrail.surfaces.web.sign_in import Person, SignIn
 from handrail.surfaces.web.static_files import StaticFiles
-from handrail.wiring import Place, assemble, ledger_at, live_settings, looking_ledger, store_address
+from handrail.wiring import Place, assemble, ledger_at, looking_ledger, store_address
 
 
 class Deciders(StoredTokens):
@@ -47,7 +48,7 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
     """The page with the tools beside it. `owner` is the person who signs in with the link printed at the start."""
     ledger = ledger_at(place, settings)
     looking = looking_ledger(place, settings, ledger)
-    live = live_settings(place, settings)
+    live = live_settings(place.project, place.home, settings)
     reading = assemble(place, settings, http=address, ledger=looking, live=live).call
     reading.specs(str(place.project))  # registers the types of runs before several threads need them
     page = Page(

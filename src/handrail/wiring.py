@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail import __version__
-from handrail.domain.crew.identity import CrewRules
-from handrail.domain.pipeline.budget import Budget
 from handrail.kernel import limits
 from handrail.kernel.clock import DAY_MS
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.live_settings import LiveSettings
-from handrail.operation import Bounds, Call, Here, HouseRules, HttpAddress, ResultT, ServerFacts
+from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
 from handrail.outside.processes import is_alive, new_session
 from handrail.outside.project import repository_root
 from handrail.protocol.exchange import Exchange
@@ -30,15 +28,14 @@ from handrail.protocol.revisions import NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
-from handrail.settings import CONFIG_FILE, FileLayer, Settings, SettingsWithUntrustedStore, load_settings
-from handrail.strictness import Agreed, Waiting, ascii_json
+from handrail.settings import CONFIG_FILE, Settings, load_settings
+from handrail.settings_in_force import check_shared, checks_of, house_rules, live_settings
 from handrail.surfaces.mcp.prompts import CatalogPrompts
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
 from handrail.surfaces.mcp.watching import NAMED_BY, Follower
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
-    from handrail.domain.journal.checking import Checks
     from handrail.domain.journal.tracking import Tracker
     from handrail.domain.pipeline.flow_shelf import FlowShelf
     from handrail.domain.pipeline.specs import Specs
@@ -56,8 +53,6 @@ LOOKUP_DESCRIPTION = "Workflow Orchestration System MCP Server"
 LOOKUP_VERSION = "1.0.0"
 LOOK_AGAIN_S = 0.2
 """How often a reader waiting for a store that does not exist yet checks whether it has been created."""
-SHOWN_CHECKS = 400
-"""Characters of untrusted checks that a refusal repeats; `handrail trust` shows all of them."""
 INSTRUCTION_CHARACTERS = 520
 """About 110 tokens, which every client's model pays for on every turn."""
 
@@ -208,24 +203,6 @@ def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
     return tracker
 
 
-def _checks(live: LiveSettings) -> Checks:
-    """The project's checks. Raises SettingNotTrusted if its file names some that nobody here has trusted: work must
-    not count as checked, nor be merged, because they were left out."""
-    from handrail.kernel.errors import SettingNotTrusted  # noqa: PLC0415 - only for tasks that verify
-    from handrail.outside.check_runner import CheckRunner  # noqa: PLC0415 - as above
-
-    for one in live.waiting():
-        if one.name == "checks":
-            raise SettingNotTrusted(
-                f"{CONFIG_FILE} names checks that nobody trusted on this machine, so none is run: "
-                f"{ascii_json(one.said)[:SHOWN_CHECKS]}",
-                hint="ask your person to run `handrail trust`, which shows them; until then nothing here is verified, "
-                "nor merged by Handrail",
-            )
-    settings = live.now()
-    return CheckRunner(settings.checks, timeout_s=settings.check_timeout_s)
-
-
 def _worktrees(repository: str) -> Worktrees:
     from handrail.outside.worktrees import worktrees_at  # noqa: PLC0415 - only where worktrees are used
 
@@ -304,7 +281,7 @@ def check_trusted(place: Place, settings: Settings) -> None:
     from handrail.settings import said_by_project  # noqa: PLC0415 - as above
     from handrail.store.opening import shown_address  # noqa: PLC0415 - as above
 
-    _check_shared(settings)
+    check_shared(settings)
     db = "" if settings.global_store else settings.db
     if not lies_outside(db, place.project) or place.environ.get("HANDRAIL_DB") == db:
         return
@@ -312,18 +289,6 @@ def check_trusted(place: Place, settings: Settings) -> None:
         raise StoreNotTrusted(
             f"{CONFIG_FILE} of this project names a store elsewhere: {shown_address(db, place.project)}",
             hint="if you trust that file's author, run `handrail db trust` once; else name a store with HANDRAIL_DB",
-        )
-
-
-def _check_shared(settings: Settings) -> None:
-    """Raises StoreNotTrusted if only the project's file chooses the store of all this person's repositories: whoever
-    works in this one could then read what is recorded of the others."""
-    from handrail.kernel.errors import StoreNotTrusted  # noqa: PLC0415 - only once something is stored
-
-    if isinstance(settings, SettingsWithUntrustedStore):
-        raise StoreNotTrusted(
-            f"{CONFIG_FILE} of this project chooses the store of all your repositories, ~/.handrail/handrail.db",
-            hint="if you trust that file's author, run `handrail trust` once; else name a store with HANDRAIL_DB",
         )
 
 
@@ -373,7 +338,7 @@ def assemble(
     """The parts every surface shares. Opens nothing, and reads no guides until they are needed. `live` is shared by all
     that is served in one process."""
     ledger = ledger or ledger_at(place, settings)
-    live = live or live_settings(place, settings)
+    live = live or live_settings(place.project, place.home, settings)
     selection = select(
         profile=settings.profile,
         toolsets=settings.toolsets,
@@ -404,7 +369,7 @@ def assemble(
         toolsets=switch,
         ledger=ledger,
         tracker=lambda: _tracker(place, settings, ledger),
-        checks=lambda: _checks(live),
+        checks=lambda: checks_of(live),
         worktrees=_worktrees,
         specs=_specs,
         flows=lambda: _flows(place),
@@ -420,16 +385,6 @@ def assemble(
     )
 
 
-def house_rules(settings: Settings) -> HouseRules:
-    return HouseRules(
-        humans_decide=settings.approvals == "human",
-        own_flows=settings.own_flows,
-        bounds=Bounds(wait_ms=settings.max_wait_ms, events=settings.event_history, children=settings.max_children),
-        budget=Budget(settings.budget, settings.prices),
-        crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
-    )
-
-
 def _is_shared(place: Place, settings: Settings) -> bool:
     """Whether the store may serve other repositories too, which is the case unless it is inside this one."""
     if settings.global_store or "://" in settings.db:
@@ -441,36 +396,11 @@ def _is_shared(place: Place, settings: Settings) -> bool:
 
 def settings_at(place: Place, given: Mapping[str, object]) -> Settings:
     """The settings in force here: what came with the project counts as far as this person has trusted it."""
-    return load_settings(given=given, environ=place.environ, project=place.project, agreed=agreed_at(place))
+    from handrail.outside.trusted_settings import agreed_for  # noqa: PLC0415 - as everything outside
 
-
-def agreed_at(place: Place) -> Agreed:
-    """What this person has agreed to for the project."""
-    from handrail.outside.trusted_settings import agreed_for  # noqa: PLC0415 - the composition root alone reads it
-
-    return agreed_for(place.project, place.home)
-
-
-def live_settings(place: Place, settings: Settings) -> LiveSettings:
-    """The settings of a process that was started with these."""
-    from handrail.outside.trusted_settings import FILE  # noqa: PLC0415 - as above
-
-    return LiveSettings(place.project, settings, agreed=lambda: agreed_at(place), agreement=place.home / FILE)
-
-
-def file_at(place: Place) -> FileLayer:
-    """What the project's file says, and what of it this person has not trusted, a store elsewhere included. Raises
-    SettingInvalid if the file cannot be read."""
-    from handrail.outside.trusted_stores import is_trusted, lies_outside  # noqa: PLC0415 - as above
-    from handrail.settings import file_layer  # noqa: PLC0415 - as above
-
-    layer = file_layer(place.project, agreed_at(place))
-    db = layer.values.get("db")
-    if not isinstance(db, str) or not lies_outside(db, place.project):
-        return layer
-    if is_trusted(db, project=place.project, home=place.home):
-        return layer
-    return layer._replace(waiting=(Waiting("db", db, ""), *layer.waiting))
+    return load_settings(
+        given=given, environ=place.environ, project=place.project, agreed=agreed_for(place.project, place.home)
+    )
 
 
 class _CompletedLater:

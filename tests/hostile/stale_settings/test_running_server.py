@@ -145,8 +145,8 @@ def test_over_http_a_view_that_is_made_later_is_no_way_around(project: Path, con
         assert call(NEXT, **approve)["error"]["code"] == "NOT_ALLOWED"
         config.write_text(AGENT, encoding="utf-8")
         later = peer.at("/mcp/x/pipeline,introspection").session()
-        with later.ask("tools/call", 1, name=NEXT, arguments={**approve, "take_over": True}) as later:
-            assert later.answer()["result"]["structuredContent"]["error"]["code"] == "NOT_ALLOWED"
+        with later.ask("tools/call", 1, name=NEXT, arguments={**approve, "take_over": True}) as answered:
+            assert answered.answer()["result"]["structuredContent"]["error"]["code"] == "NOT_ALLOWED"
 
 
 def test_the_page_and_the_tools_beside_it_hear_of_it(project: Path, config: Path, tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from handrail.domain.setup.steps import CONFIG, ignoring_step
 from handrail.domain.setup.writing import Step
 from handrail.kernel.errors import InvalidParams
 from handrail.outside.client_files import ClientFiles, this_machine
-from handrail.outside.trusted_settings import agree
+from handrail.outside.trusted_settings import agree, agreed_for
 from handrail.outside.world import SystemClock
 from handrail.strictness import Agreed
 from handrail.surfaces.cli.options import sits_at_terminal
-from handrail.wiring import Place, agreed_at
+from handrail.wiring import Place
 
 INTRODUCTION = "Handrail starts here for the first time. One question, and it is kept in .handrail/config.toml."
 QUESTION = "Gates in pipelines: may only a person answer them, at a terminal or the page?"
@@ -69,7 +69,10 @@ def settle_approvals(place: Place, options: dict[str, Any]) -> None:
     ):
         return
     files = ClientFiles(place.project, this_machine(place.home, place.environ))
-    if place.project == place.home.resolve() or said_approvals(files, agreed_at(place)) is not None:
+    if (
+        place.project == place.home.resolve()
+        or said_approvals(files, agreed_for(place.project, place.home)) is not None
+    ):
         return
     click.echo(INTRODUCTION)
     word = approvals_wanted(None, None, asks=True)

@@ -15,7 +15,7 @@ from handrail.domain.setup.steps import CONFIG, IGNORE, Wanted, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.client_files import ClientFiles, this_machine
-from handrail.outside.trusted_settings import forget
+from handrail.outside.trusted_settings import agreed_for, forget
 from handrail.surfaces.cli import completing
 from handrail.surfaces.cli.approvals import approvals_wanted, keep_word, said_approvals, write_changes
 from handrail.surfaces.cli.change_lines import action, change_lines, short
@@ -24,7 +24,7 @@ from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.options import common_options, place_of
 from handrail.surfaces.cli.render import echo_json, echo_lines, echo_wrapped
 from handrail.surfaces.cli.untrusted import waiting_line, waiting_names
-from handrail.wiring import Place, agreed_at
+from handrail.wiring import Place
 
 NAMES = {client.name: client for client in CLIENTS}
 
@@ -68,7 +68,7 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
     else:
         chosen = _chosen(files, options)
         asks = not (yes or only_print or as_json)
-        wanted = _wanted(files, known, chosen, {**options, "agreed": agreed_at(place)}, asks=asks)
+        wanted = _wanted(files, known, chosen, {**options, "agreed": agreed_for(place.project, place.home)}, asks=asks)
         todo = plan(steps_for(wanted), files.read)
     if not as_json:
         if not (chosen or remove):
@@ -82,7 +82,7 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
         _remove(files, known, todo) if remove else write_changes(files, known, todo)
     if wanted is not None and wanted.approvals is not None and not only_print:
         keep_word(place, wanted.approvals, todo)
-    if writes and remove and said_approvals(files, agreed_at(place)) is None:
+    if writes and remove and said_approvals(files, agreed_for(place.project, place.home)) is None:
         forget(place.project, place.home, ("approvals",))
     waiting = waiting_names(place)
     if as_json:

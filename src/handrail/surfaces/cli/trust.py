@@ -14,13 +14,15 @@ from typing import Any
 import click
 
 from handrail.kernel.errors import InvalidParams, NotAllowed
+from handrail.outside.trusted_settings import agreed_for
 from handrail.settings import CONFIG_FILE, FileLayer
+from handrail.settings_in_force import file_at
 from handrail.strictness import CAUTIONS, Obeyed, Waiting, ascii_json
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.options import common_options, place_of, sits_at_terminal
 from handrail.surfaces.cli.render import echo_json, echo_table, echo_wrapped
-from handrail.wiring import Place, agreed_at, file_at
+from handrail.wiring import Place
 
 EFFECTS = {
     "checks": "runs, as you, when a task is verified or a workspace merged",
@@ -58,7 +60,7 @@ def trust(yes: bool, listing: bool, remove: bool, root: Path | None, as_json: bo
 
 
 def _trust(place: Place, *, yes: bool, as_json: bool) -> None:
-    layer = file_at(place)
+    layer = file_at(place.project, place.home)
     if not as_json:
         _show(place, layer)
     if layer.waiting and not yes:
@@ -118,7 +120,7 @@ def _agree(place: Place, layer: FileLayer) -> None:
     values = {
         name: value for name, value in layer.said.items() if name in waiting or CAUTIONS[name].obeyed is Obeyed.STRICTER
     }
-    gone = [name for name in agreed_at(place).limits if name not in values]
+    gone = [name for name in agreed_for(place.project, place.home).limits if name not in values]
     if gone:
         forget(place.project, place.home, gone)
     if values:
@@ -128,7 +130,7 @@ def _agree(place: Place, layer: FileLayer) -> None:
 def _list(place: Place, *, as_json: bool) -> None:
     from handrail.outside.trusted_settings import all_agreed  # noqa: PLC0415 - not to show help
 
-    layer, known = file_at(place), all_agreed(place.home)
+    layer, known = file_at(place.project, place.home), all_agreed(place.home)
     if as_json:
         waiting = [{"name": one.name, "says": _json_of(place, one), "in_force": one.in_force} for one in layer.waiting]
         trusted = [
@@ -160,7 +162,7 @@ def _words(limits: dict[str, Any]) -> str:
 def _remove(place: Place, *, yes: bool, as_json: bool) -> None:
     from handrail.outside.trusted_settings import forget  # noqa: PLC0415 - not to show help
 
-    agreed = agreed_at(place)
+    agreed = agreed_for(place.project, place.home)
     if not (agreed.marks or agreed.limits):
         raise InvalidParams(
             "nothing of this project is trusted", hint="`handrail trust --list` shows where something is"

@@ -10,8 +10,9 @@ import click
 
 from handrail.kernel.errors import SettingInvalid, SettingNotTrusted
 from handrail.settings import CONFIG_FILE
+from handrail.settings_in_force import file_at
 from handrail.strictness import Waiting, waiting_text
-from handrail.wiring import Place, file_at
+from handrail.wiring import Place
 
 HOW = "`handrail trust` shows what it says and asks you once"
 
@@ -19,7 +20,7 @@ HOW = "`handrail trust` shows what it says and asks you once"
 def waiting_names(place: Place) -> list[str]:
     """The settings that wait; none if the file cannot be read, which others report."""
     try:
-        return [one.name for one in file_at(place).waiting]
+        return [one.name for one in file_at(place.project, place.home).waiting]
     except SettingInvalid:
         return []
 
