@@ -69,9 +69,8 @@ class Views:
         self._settings = settings
         self._address = address
         self._ledger = ledger or ledger_at(place, settings)  # one store behind all views
-        self._live = live or live_settings(
-            place.project, place.home, settings
-        )  # a view made later must not be less strict
+        # A view made later must not be less strict than the others.
+        self._live = live or live_settings(place.project, place.home, settings)
         self._servers: dict[View, Server] = {}
         self._by_path: dict[tuple[str, bool], Server] = {}
         self._lock = threading.Lock()

@@ -280,7 +280,10 @@ def _in_unit(operation: Operation[Any, Any], call: Call, unit: UnitOfWork, reque
     if kept is not None:
         result = kept.result
     else:
-        result = operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
+        rules = call.rules()  # looked at once for each try, and the same throughout it
+        result = operation.handler(
+            msgspec.structs.replace(call, unit=unit, writer=writer, rules=lambda: rules), request
+        )
         if asking.keyed is not None:
             asking.keyed.keep(unit, request, result)
     if _ends_at_once(operation):

@@ -375,7 +375,7 @@ def test_the_session_says_where_one_is(tmp_path: Path) -> None:
         "name": "ann",
         "decides": True,
         "version": "1",
-        "approvals": "human",
+        "approvals": "agent",
         "project": "/p/x",
         "project_name": "x",
         "store": "sqlite",
