@@ -10,7 +10,6 @@ import click
 
 from handrail.protocol.stdio import serve_stdio
 from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
-from handrail.surfaces.cli.untrusted import tell_waiting
 from handrail.wiring import assemble, build_server, stdio_limits
 
 
@@ -28,7 +27,10 @@ def serve(address: str | None, token: str | None, root: Path | None, as_json: bo
     place = place_of(root)
     settings = settings_of(place, options)
     handrail = assemble(place, settings)
-    tell_waiting(handrail.live.waiting())
+    if waiting := handrail.live.waiting():
+        from handrail.surfaces.cli.untrusted import tell_waiting  # noqa: PLC0415 - where something waits
+
+        tell_waiting(waiting)
     if address is not None:
         from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - stdio, the common case, needs no HTTP
         from handrail.surfaces.cli.http import run_http  # noqa: PLC0415 - as above

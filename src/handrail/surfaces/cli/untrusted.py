@@ -30,7 +30,7 @@ def waiting_line(names: Sequence[str]) -> str:
 
 
 def tell_waiting(waiting: Sequence[Waiting]) -> None:
-    """Says so in the log of a server."""
+    """Says so, if anything waits, in the log of a server."""
     if waiting:
         click.echo(f"handrail: {waiting_line([one.name for one in waiting])}", err=True)
 
