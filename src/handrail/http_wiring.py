@@ -19,12 +19,14 @@ from handrail.kernel import limits
 from handrail.kernel.errors import Refusal, SettingInvalid
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
+from handrail.live_settings import LiveSettings
 from handrail.operation import HttpAddress
 from handrail.outside.revocations import REVOCATIONS, revocation_mark
 from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard, LookupFailed, Principal
 from handrail.protocol.server import Server
 from handrail.settings import Settings
+from handrail.settings_in_force import live_settings
 from handrail.wiring import LazyLedger, Place, assemble, build_server, has_store, ledger_at
 
 MCP_PATH = "/mcp"
@@ -57,12 +59,20 @@ class Views:
     """The servers of one process by path, created when first requested."""
 
     def __init__(
-        self, place: Place, settings: Settings, address: HttpAddress, *, ledger: LazyLedger | None = None
+        self,
+        place: Place,
+        settings: Settings,
+        address: HttpAddress,
+        *,
+        ledger: LazyLedger | None = None,
+        live: LiveSettings | None = None,
     ) -> None:
         self._place = place
         self._settings = settings
         self._address = address
         self._ledger = ledger or ledger_at(place, settings)  # one store behind all views
+        # A view made later must not be less strict than the others.
+        self._live = live or live_settings(place.project, place.home, settings)
         self._servers: dict[View, Server] = {}
         self._by_path: dict[tuple[str, bool], Server] = {}
         self._lock = threading.Lock()
@@ -85,7 +95,7 @@ class Views:
         if view is None:
             return f"MCP is served at {MCP_PATH}, {MCP_PATH}/x/TOOLSET,TOOLSET and {MCP_PATH}/readonly"
         try:
-            assemble(self._place, self._settings_of(view), ledger=self._ledger)
+            assemble(self._place, self._settings_of(view), ledger=self._ledger, live=self._live)
         except Refusal as refusal:
             return f"{refusal.message}; {refusal.hint}"
         return f"tools are shown in {VIEWS} different selections already, the most there can be; use {MCP_PATH}"
@@ -101,7 +111,14 @@ class Views:
         settings = self._settings_of(view)
         address = msgspec.structs.replace(self._address, path=view.path)
         try:
-            handrail = assemble(self._place, settings, http=address, read_only=view.read_only, ledger=self._ledger)
+            handrail = assemble(
+                self._place,
+                settings,
+                http=address,
+                read_only=view.read_only,
+                ledger=self._ledger,
+                live=self._live,
+            )
         except Refusal:
             return None
         server = self._servers[view] = build_server(handrail)
@@ -194,10 +211,16 @@ def principal_of(token: Token, is_ours: bool = True) -> Principal:
 
 
 def build_endpoint(
-    place: Place, settings: Settings, address: HttpAddress, guard: Guard, *, ledger: LazyLedger | None = None
+    place: Place,
+    settings: Settings,
+    address: HttpAddress,
+    guard: Guard,
+    *,
+    ledger: LazyLedger | None = None,
+    live: LiveSettings | None = None,
 ) -> HttpEndpoint:
     ledger = ledger or ledger_at(place, settings)
-    views = Views(place, settings, address, ledger=ledger)
+    views = Views(place, settings, address, ledger=ledger, live=live)
     return HttpEndpoint(
         views.server_for,
         guard=msgspec.structs.replace(guard, lookup=TokenDesk(place, settings, ledger)),

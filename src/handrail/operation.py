@@ -146,6 +146,19 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """How many agents may be present at once."""
 
 
+class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the settings allow at this moment."""
+
+    humans_decide: bool = False
+    """True if only a person may answer a gate."""
+    own_flows: tuple[str, ...] = ()
+    """Flows accepted here although they ask people less than those bundled with Handrail."""
+    bounds: Bounds = Bounds()
+    budget: Budget = Budget()
+    """What a run may spend here, and what models cost."""
+    crew: CrewRules = CrewRules()
+
+
 class Here(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call is made."""
 
@@ -215,16 +228,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerFacts
     toolsets: Switchboard
     ledger: Ledger
-    humans_decide: bool = False
-    """True if only a person may answer a gate."""
-    own_flows: tuple[str, ...] = ()
-    """Flows accepted here although they ask people less than those bundled with Handrail."""
-    bounds: Bounds = Bounds()
-    budget: Budget = Budget()
-    """What a run may spend here, and what models cost."""
+    rules: Callable[[], HouseRules] = HouseRules
+    """The rules that hold now: they may become stricter while a server runs, even during a call."""
     session: str | None = None
     """The connection a call comes through; None if every call stands alone."""
-    crew: CrewRules = CrewRules()
     writer: Writer = Writer()
     """The caller, if known."""
     prepared: Any = None
@@ -233,6 +240,26 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """What the operation's `wait` keeps while this call is under way."""
     unit: UnitOfWork | None = None
     """Set for operations that use the store."""
+
+    @property
+    def humans_decide(self) -> bool:
+        return self.rules().humans_decide
+
+    @property
+    def own_flows(self) -> tuple[str, ...]:
+        return self.rules().own_flows
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.rules().bounds
+
+    @property
+    def budget(self) -> Budget:
+        return self.rules().budget
+
+    @property
+    def crew(self) -> CrewRules:
+        return self.rules().crew
 
     @property
     def work(self) -> UnitOfWork:

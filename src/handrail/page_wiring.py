@@ -15,6 +15,7 @@ from handrail.operation import HttpAddress
 from handrail.outside.world import SystemClock
 from handrail.protocol.http.guard import Guard
 from handrail.settings import Settings
+from handrail.settings_in_force import live_settings
 from handrail.store.opening import POSTGRES
 from handrail.surfaces.run_types import know_runs
 from handrail.surfaces.web.app import OWN_PATHS, Page, PageApp, PageFacts
@@ -57,7 +58,8 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
     """The page with the tools beside it. `owner` is the person who signs in with the link printed at the start."""
     ledger = ledger_at(place, settings)
     looking = looking_ledger(place, settings, ledger)
-    reading = assemble(place, settings, http=address, ledger=looking).call
+    live = live_settings(place.project, place.home, settings)
+    reading = assemble(place, settings, http=address, ledger=looking, live=live).call
     know_runs()
     page = Page(
         door=Door(hosts=guard.hosts, port=address.port),
@@ -66,10 +68,9 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
         table=Table(ROUTES, OWN_PATHS),
         reading=reading,
         look=looking.look,
-        writing=assemble(place, settings, http=address, ledger=ledger).call,
+        writing=assemble(place, settings, http=address, ledger=ledger, live=live).call,
         facts=PageFacts(
             version=__version__,
-            approvals=settings.approvals,
             project=str(place.project),
             project_name=place.project.name,
             store="postgresql" if store_address(place, settings).startswith(POSTGRES) else "sqlite",
@@ -77,4 +78,4 @@ def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Gu
         now_ms=SystemClock().now_ms,
         files=StaticFiles(),
     )
-    return PageApp(page, build_endpoint(place, settings, address, guard, ledger=ledger), MCP_PATH)
+    return PageApp(page, build_endpoint(place, settings, address, guard, ledger=ledger, live=live), MCP_PATH)

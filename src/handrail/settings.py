@@ -1,14 +1,15 @@
 """Settings: one frozen record, every field explained. The only module that knows where a setting may come from.
 
 Each can be given as a command-line option, `--set name=value`, the environment variable `HANDRAIL_NAME`, or a line in
-the project's `.handrail/config.toml`; the first of these that names it wins.
+the project's `.handrail/config.toml`; the first of these that names it wins. All but the last are the person's own;
+`strictness.py` says how far the file is followed before somebody here has trusted it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -17,6 +18,7 @@ from handrail.kernel import limits
 from handrail.kernel.errors import SettingInvalid
 from handrail.kernel.nearest import did_you_mean
 from handrail.regular_files import read_regular, reason_of
+from handrail.strictness import CAUTIONS, STORES, Agreed, Caution, Obeyed, Waiting
 from handrail.validator_words import explained, path_of
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
@@ -100,6 +102,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ()
 
 
+class SettingsWithUntrustedStore(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings whose store only the project's file chooses, and nobody here has trusted: it must not be opened."""
+
+
 class SettingField(msgspec.Struct, frozen=True):
     """One setting as the docs show it."""
 
@@ -107,6 +113,7 @@ class SettingField(msgspec.Struct, frozen=True):
     variable: str
     default: Any
     description: str
+    caution: Caution
     values: tuple[str, ...] = ()
     """The only values it can have; empty if there are more than can be listed."""
 
@@ -120,6 +127,7 @@ def setting_fields() -> tuple[SettingField, ...]:
             f"HANDRAIL_{field.name.upper()}",
             getattr(Settings(), field.name),
             described[field.name].get("description", ""),
+            CAUTIONS[field.name],
             tuple(described[field.name].get("enum", ())),
         )
         for field in msgspec.structs.fields(Settings)
@@ -131,14 +139,82 @@ def said_by_project(project: Path, name: str) -> object:
     return _from_file(project / CONFIG_FILE).get(name)
 
 
-def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], project: Path) -> Settings:
-    """`given` holds command-line values, which win over the environment, which wins over the project's file."""
+class FileLayer(NamedTuple):
+    """What the project's own file contributes."""
+
+    values: dict[str, Any]
+    """What is followed of it."""
+    waiting: tuple[Waiting, ...] = ()
+    """What is not, until somebody here trusts it. Those that name a store are among both: opening it is refused."""
+    said: Mapping[str, Any] = {}
+    """What it says about settings that need caution, followed or not."""
+
+
+NO_FILE = FileLayer({})
+
+
+def file_layer(project: Path, agreed: Agreed) -> FileLayer:
+    """The project's file, as far as it is followed here. Raises SettingInvalid if it cannot be read."""
+    said = _from_file(project / CONFIG_FILE)
+    values, waiting, cautious = dict(said), [], {}
+    for name, caution in CAUTIONS.items():
+        default = setting_default(name)
+        if caution.obeyed is Obeyed.TRUSTED:
+            asked = value_of(name, said[name]) if name in said else default
+            if name == "db" or asked in (default, None):
+                continue  # a wrong value is refused later; which stores are trusted, outside/trusted_stores.py knows
+            cautious[name] = asked
+            if not agreed.trusts(name, asked):
+                waiting.append(Waiting(name, asked, default))
+                if name not in STORES:
+                    del values[name]
+        elif caution.obeyed is Obeyed.STRICTER and (name in said or name in agreed.limits):
+            asked = value_of(name, said.get(name, default))
+            if asked is None:  # as above
+                continue
+            if name in said:
+                cautious[name] = asked
+            floor = value_of(name, agreed.limits.get(name, default))
+            held = caution.stricter(default if floor is None else floor, asked)
+            if held != asked:
+                waiting.append(Waiting(name, asked if name in said else None, held))
+            values[name] = held
+            if held == default:
+                del values[name]
+    return FileLayer(values, tuple(waiting), cautious)
+
+
+def value_of(name: str, raw: object) -> Any:
+    """A value as its setting has it; None if it does not fit."""
+    if name in _LISTS and isinstance(raw, str):
+        raw = _listed(raw)
+    try:
+        return getattr(msgspec.convert({name: raw}, Settings, strict=False), name)
+    except msgspec.ValidationError:
+        return None
+
+
+def setting_default(name: str) -> Any:
+    return getattr(_DEFAULTS, name)
+
+
+_DEFAULTS = Settings()
+_LISTS = ("toolsets", "allow_hosts", "own_flows")
+"""Settings whose value may be a comma-separated text."""
+
+
+def load_settings(
+    *, given: Mapping[str, Any], environ: Mapping[str, str], project: Path, agreed: Agreed | None = None
+) -> Settings:
+    """`given` holds command-line values, which win over the environment, which wins over the project's file as far as
+    that is followed: without `agreed`, nothing in it is trusted."""
     names = Settings.__struct_fields__
+    file, waiting, _ = file_layer(project, agreed or Agreed())
     from_environ = {name: environ[key] for name in names if (key := f"HANDRAIL_{name.upper()}") in environ}
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for layer, source in (
-        (_from_file(project / CONFIG_FILE), str(project / CONFIG_FILE)),
+        (file, str(project / CONFIG_FILE)),
         (from_environ, "the environment"),
         (given, "the command line"),
     ):
@@ -156,23 +232,25 @@ def load_settings(*, given: Mapping[str, Any], environ: Mapping[str, str], proje
                 f"there is no setting {name} ({sources[name]}){did_you_mean(name, names)}",
                 hint=f"settings: {', '.join(names)}",
             )
-    _check_not_weakened(_from_file(project / CONFIG_FILE), values)
-    for name in ("toolsets", "allow_hosts", "own_flows"):
+    _check_not_weakened(file, values)
+    for name in _LISTS:
         if isinstance(values.get(name), str):
             values[name] = _listed(values[name])
+    shared = values.get("global_store") is not None and sources["global_store"] == str(project / CONFIG_FILE)
+    is_strange = shared and any(one.name == "global_store" for one in waiting)
     try:
-        return msgspec.convert(values, Settings, strict=False)
+        return msgspec.convert(values, SettingsWithUntrustedStore if is_strange else Settings, strict=False)
     except msgspec.ValidationError as problem:
         raise _invalid_value(str(problem), values, sources) from None
 
 
 def _check_not_weakened(file: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Refuses to let anyone who starts a process weaken what the project's file demands."""
+    """Refuses to let anyone who starts a process weaken what the project's file demands, or what a person agreed to."""
     for name, strict in STRICT.items():
         if file.get(name) == strict and values.get(name) != strict:
             raise SettingInvalid(
                 f"{CONFIG_FILE} says {name} = {strict}, and nothing else may weaken it",
-                hint="only a person changes that file",
+                hint="only a person changes that: in the file, then with `handrail trust`",
             )
     if file.get("approvals") == STRICT["approvals"] and values.get("own_flows") != file.get("own_flows"):
         raise SettingInvalid(

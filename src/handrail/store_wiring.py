@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.settings import Settings
+from handrail.settings_in_force import check_shared
 
 if TYPE_CHECKING:
     from handrail.kernel.provenance import MachineKey
@@ -71,6 +72,7 @@ def check_place_of_store(place: Place, settings: Settings) -> None:
     from handrail.settings import CONFIG_FILE, said_by_project  # noqa: PLC0415 - as above
     from handrail.store.opening import shown_address  # noqa: PLC0415 - as above
 
+    check_shared(settings)
     db = "" if settings.global_store else settings.db
     if not lies_outside(db, place.project) or place.environ.get("HANDRAIL_DB") == db:
         return

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail import __version__
-from handrail.domain.crew.identity import CrewRules
-from handrail.domain.pipeline.budget import Budget
 from handrail.kernel import limits
 from handrail.kernel.clock import DAY_MS
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
-from handrail.operation import Bounds, Call, Here, HttpAddress, ResultT, ServerFacts
+from handrail.live_settings import LiveSettings
+from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
 from handrail.outside.processes import is_alive, new_session
 from handrail.outside.project import repository_root
 from handrail.protocol.exchange import Exchange
@@ -30,6 +29,7 @@ from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
+from handrail.settings_in_force import checks_of, house_rules, live_settings
 from handrail.store_wiring import Place as Place  # noqa: PLC0414 - callers import it from here
 from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
 from handrail.store_wiring import key_for as key_for  # noqa: PLC0414 - as above
@@ -208,12 +208,6 @@ def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
     return tracker
 
 
-def _checks(settings: Settings) -> Checks:
-    from handrail.outside.check_runner import CheckRunner  # noqa: PLC0415 - only for tasks that verify
-
-    return CheckRunner(settings.checks, timeout_s=settings.check_timeout_s)
-
-
 def _worktrees(repository: str) -> Worktrees:
     from handrail.outside.worktrees import worktrees_at  # noqa: PLC0415 - only where worktrees are used
 
@@ -281,10 +275,10 @@ def _open_store(place: Place, settings: Settings) -> Store:
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
     make_known(BoardEntry, RunningCall)  # the types history is read back into
+    check_trusted(place, settings)
     if settings.global_store:
         make_user_folder(place.home)
     address = store_address(place, settings)
-    check_trusted(place, settings)
     key = key_for(place, address)
     engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable, key=key)
     return Store(engine, ids=RandomIds(SystemClock()), key=key)
@@ -294,9 +288,17 @@ class RealWorld:
     """Behind the `World` port: this machine, as the settings allow it to be touched."""
 
     def __init__(
-        self, place: Place, settings: Settings, ledger: LazyLedger, *, guides: Callable[[], GuideFiles], guest: bool
+        self,
+        place: Place,
+        settings: Settings,
+        ledger: LazyLedger,
+        *,
+        live: LiveSettings,
+        guides: Callable[[], GuideFiles],
+        guest: bool,
     ) -> None:
         self._place = place
+        self._live = live
         self._settings = settings
         self._ledger = ledger
         self._guest = guest
@@ -316,7 +318,7 @@ class RealWorld:
         return _tracker(self._place, self._settings, self._ledger)
 
     def checks(self) -> Checks:
-        return _checks(self._settings)
+        return checks_of(self._live)
 
     def worktrees(self, repository: str) -> Worktrees:
         return _worktrees(repository)
@@ -341,6 +343,8 @@ class Handrail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one process needs, put together."""
 
     settings: Settings
+    """As it was started."""
+    live: LiveSettings
     selection: Selection
     switch: ToolsetSwitch
     shelf: Callable[[], GuideFiles]
@@ -359,9 +363,12 @@ def assemble(
     http: HttpAddress | None = None,
     read_only: bool = False,
     ledger: LazyLedger | None = None,
+    live: LiveSettings | None = None,
 ) -> Handrail:
-    """The parts every surface shares. Opens nothing, and reads no guides until they are needed."""
+    """The parts every surface shares. Opens nothing, and reads no guides until they are needed. `live` is shared by all
+    that is served in one process."""
     ledger = ledger or ledger_at(place, settings)
+    live = live or live_settings(place.project, place.home, settings)
     selection = select(
         profile=settings.profile,
         toolsets=settings.toolsets,
@@ -386,17 +393,15 @@ def assemble(
     )
     call = Call(
         here=here,
-        world=RealWorld(place, settings, ledger, guides=shelf, guest=http is not None),
+        world=RealWorld(place, settings, ledger, live=live, guides=shelf, guest=http is not None),
         server=facts,
         toolsets=switch,
         ledger=ledger,
-        humans_decide=settings.approvals == "human",
-        own_flows=settings.own_flows,
-        bounds=Bounds(wait_ms=settings.max_wait_ms, events=settings.event_history, children=settings.max_children),
-        budget=Budget(settings.budget, settings.prices),
-        crew=CrewRules(heartbeat_ms=settings.heartbeat_ms, strict=settings.identity == "strict"),
+        rules=lambda: house_rules(live.now()),
     )
-    return Handrail(settings=settings, selection=selection, switch=switch, shelf=shelf, call=call, ledger=ledger)
+    return Handrail(
+        settings=settings, live=live, selection=selection, switch=switch, shelf=shelf, call=call, ledger=ledger
+    )
 
 
 def _is_shared(place: Place, settings: Settings) -> bool:
@@ -409,7 +414,12 @@ def _is_shared(place: Place, settings: Settings) -> bool:
 
 
 def settings_at(place: Place, given: Mapping[str, object]) -> Settings:
-    return load_settings(given=given, environ=place.environ, project=place.project)
+    """The settings in force here: what came with the project counts as far as this person has trusted it."""
+    from handrail.outside.trusted_settings import agreed_for  # noqa: PLC0415 - as everything outside
+
+    return load_settings(
+        given=given, environ=place.environ, project=place.project, agreed=agreed_for(place.project, place.home)
+    )
 
 
 class _CompletedLater:

@@ -209,7 +209,7 @@ def test_everyday_work_starts_git_alone_and_uses_no_socket(project: Path) -> Non
 def test_a_check_of_the_project_is_run_where_it_is_asked_for(project: Path) -> None:
     """Without this, a check that nobody could start would prove nothing."""
     ran = with_check(project)
-    done = done_by(project, *TASK, [*COMPLETE, "verify=true"])
+    done = done_by(project, *TASK, ["trust", "--yes"], [*COMPLETE, "verify=true"])
     assert ("subprocess.Popen", "touch") in done
     assert ran.exists()
 

@@ -144,6 +144,7 @@ def test_a_project_is_found_as_the_server_finds_it(scene: Scene) -> None:
 def test_a_store_is_meant_as_the_settings_mean_it(
     tmp_path: Path, written: str, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from handrail.outside.trusted_settings import agree
     from handrail.store.opening import database_path
     from handrail.wiring import store_address
 
@@ -158,6 +159,9 @@ def test_a_store_is_meant_as_the_settings_mean_it(
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     place = Place(project=top, home=home, environ=environ)
+    if written.startswith("global_store") and not environ:
+        assert find_place(Given(cwd=str(top)), Options([]), os.environ) is None
+        agree(top, home, {"global_store": True}, now_ms=0)
     settings = settings_at(place, {})
     meant = database_path(store_address(place, settings), top)
     found = find_place(Given(cwd=str(top)), Options([]), os.environ)

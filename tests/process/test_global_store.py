@@ -103,6 +103,7 @@ def test_a_config_file_chooses_it_too_and_db_on_the_command_line_wins(machine: M
     machine.create(machine.blog, "there", "--global")
     (machine.shop / ".handrail").mkdir()
     (machine.shop / ".handrail" / "config.toml").write_text("global_store = true\n", encoding="utf-8")
+    machine.run(machine.shop, "trust", "--yes")
     assert machine.names(machine.shop) == ["there"]
     assert machine.names(machine.shop, "--db", "own.db") == []
 

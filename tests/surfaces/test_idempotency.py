@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, KeyReused, Refusal, StoreBusy, TaskBlocked
-from handrail.operation import Bounds, Call, Wait
+from handrail.operation import Bounds, Call, HouseRules, Wait
 from handrail.surfaces.idempotency import KEPT_MS, LONGEST_TURN_MS
 from handrail.surfaces.invocation import CallingClient
 from tests.surfaces.keyed import Made, Make, Slow, an_operation, call_it, noticed, workflows
@@ -232,7 +232,7 @@ def test_a_first_call_that_died_keeps_nobody_waiting(desk: RegistryDesk, alive: 
     operation = an_operation(prepare=lambda _call, _request: None)
     left_behind(desk)
     desk.with_world(is_alive=lambda _: alive)
-    desk.with_call(bounds=Bounds(wait_ms=1))
+    desk.with_call(rules=lambda: HouseRules(bounds=Bounds(wait_ms=1)))
     if alive is None:  # it ran on another machine: nobody can tell, so it is waited for, within reason
         with pytest.raises(StoreBusy) as busy:
             call_it(desk, operation)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail.kernel.errors import AgentNotFound, InvalidParams, RunNotFound
-from handrail.operation import Bounds
+from handrail.operation import Bounds, HouseRules
 from tests.toolsets.registry_desk import Beginning, RegistryDesk
 
 
@@ -157,7 +157,7 @@ def test_a_childs_log_is_what_it_did_and_what_was_done_to_it(desk: RegistryDesk)
 def test_where_only_the_newest_are_shown_that_is_said(desk: RegistryDesk) -> None:
     busy(desk)
     everything = [event.position for event in desk.store.feed()]
-    desk.with_call(bounds=Bounds(events=5))
+    desk.with_call(rules=lambda: HouseRules(bounds=Bounds(events=5)))
     page = desk.call("events_subscribe", limit=500)
     assert [event["seq"] for event in page["events"]] == everything[-5:]
     assert page["truncated_before"] == everything[-5]

@@ -10,6 +10,7 @@ import pytest
 
 from handrail.domain.pipeline.budget import Budget
 from handrail.kernel.errors import InvalidParams
+from handrail.operation import HouseRules
 from tests.toolsets.orchestrator import Orchestrator
 from tests.toolsets.planned import Desk
 
@@ -184,6 +185,6 @@ def begun_and_then(
     desk = Desk(folder, profile="", toolsets="pipeline", budget=before)
     run = Orchestrator(desk.call, folder / "project")
     first = run.next()
-    call = msgspec.structs.replace(desk._handrail.call, budget=Budget(limits=after))
+    call = msgspec.structs.replace(desk._handrail.call, rules=lambda: HouseRules(budget=Budget(limits=after)))
     desk._handrail = msgspec.structs.replace(desk._handrail, call=call)
     return run, first

@@ -3,8 +3,8 @@ nothing.
 
 Gives the same answers as `outside/project.py`, `settings.py`, `outside/trusted_stores.py` and `store/opening.py`,
 without what they load; tests compare them. A store that is not a file on this machine counts as none: asking it would
-take too long. So does a store that may be a stranger's doing (`provenance.py`), and one elsewhere that only the
-project's file names and nobody trusted.
+take too long. So does a store that may be a stranger's doing (`provenance.py`), and one elsewhere, or the one of all
+repositories, that only the project's file names and nobody trusted.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def find_place(given: Given, options: Options, environ: os._Environ[str]) -> Pla
         return None
     home = os.path.expanduser("~")  # noqa: PTH111 - as above
     own = os.path.join(project, _STATE)  # noqa: PTH118 - as above
+    if is_global and is_theirs and not _trusts_shared(project, home):
+        return None
     if is_global:
         store = os.path.join(home, _STATE, _DATABASE)  # noqa: PTH118 - as above
     elif address:
@@ -84,7 +86,8 @@ def find_place(given: Given, options: Options, environ: os._Environ[str]) -> Pla
         return None
     from handrail.hooks.provenance import is_agreed, is_believed, own_key  # noqa: PLC0415 - only if there is a store
 
-    if is_theirs and not _is_within(store, project) and not is_agreed(f"{os.path.realpath(project)}\0{address}", home):
+    agreed_to = f"{os.path.realpath(project)}\0{address}"
+    if is_theirs and not is_global and not _is_within(store, project) and not is_agreed(agreed_to, home):
         return None
     key = own_key(home)
     if key is None or not is_believed(store, home):
@@ -140,6 +143,21 @@ def _is_within(file: str, folder: str) -> bool:
     return os.path.realpath(file).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep)
 
 
+def _trusts_shared(project: str, home: str) -> bool:
+    """Whether the user has agreed that this project may choose the store of all repositories."""
+    from hashlib import sha256  # noqa: PLC0415 - only for the store of all repositories
+
+    begin = os.path.realpath(project).encode(errors="surrogateescape")
+    mark = sha256(begin + b'\0["global_store",true]').hexdigest()
+    file = os.path.join(home, _STATE, "trusted-settings.json")  # noqa: PTH118 - as above
+    try:
+        found = os.lstat(file)
+        is_private = os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
+        return is_private and mark in _text(file)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple[str, bool, bool]:
     """The store's address (empty for the project's own), whether it is the user's one store for all repositories, and
     whether the project's file names it. The first place that says anything about either counts: command line,
@@ -151,7 +169,7 @@ def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple
         return "" if is_global else environ["HANDRAIL_DB"], is_global, False
     configured = _read_config(os.path.join(project, _STATE, "config.toml"))  # noqa: PTH118 - as above
     is_global = str(configured.get("global_store", "")).lower() in _TRUE and "HANDRAIL_GLOBAL_STORE" not in environ
-    return "" if is_global else str(configured.get("db", "")), is_global, not is_global
+    return "" if is_global else str(configured.get("db", "")), is_global, True
 
 
 def _read_config(path: str) -> dict[str, object]:

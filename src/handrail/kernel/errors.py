@@ -3,6 +3,7 @@
 * Refusal
   + InvalidParams        INVALID_PARAMS
   + SettingInvalid       SETTING_INVALID
+  + SettingNotTrusted    SETTING_NOT_TRUSTED
   + ToolsetUnknown       TOOLSET_UNKNOWN
   + PlaceUnusable        PLACE_UNUSABLE
   + NotFound
@@ -103,6 +104,12 @@ class SettingInvalid(Refusal):
     """A setting has an unknown name, or a value it cannot have."""
 
     code = "SETTING_INVALID"
+
+
+class SettingNotTrusted(Refusal):
+    """The project's own file would run or reach something, and nobody here has trusted it: `handrail trust`."""
+
+    code = "SETTING_NOT_TRUSTED"
 
 
 class ToolsetUnknown(Refusal):

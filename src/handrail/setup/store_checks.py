@@ -20,6 +20,7 @@ from handrail.kernel.errors import (
 )
 from handrail.outside.machine_key import known_key
 from handrail.outside.store_files import open_signs, way_on
+from handrail.outside.trusted_settings import agreed_for
 from handrail.settings import CONFIG_FILE, Settings, load_settings
 from handrail.setup.findings import Finding, Patient, broken, look, well
 from handrail.store.gate import Gate
@@ -52,7 +53,8 @@ LOOKED_AT = 2000
 def settings_of(patient: Patient) -> Settings | Finding:
     """The settings in force, or why there are none."""
     try:
-        return load_settings(given={}, environ=patient.environ, project=patient.project)
+        agreed = agreed_for(patient.project, patient.home)
+        return load_settings(given={}, environ=patient.environ, project=patient.project, agreed=agreed)
     except SettingInvalid as problem:
         return broken("settings", problem.message, problem.hint)
 
@@ -76,7 +78,8 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
     address = str(user_database(patient.home)) if settings.global_store else settings.db
     if not _is_ours_to_use(patient, settings):
         what = f"{CONFIG_FILE} names a store elsewhere, {shown_address(address, patient.project)}, which nobody trusted"
-        yield broken("store", what, "handrail db trust, if you trust its author; else name a store: HANDRAIL_DB")
+        command = "handrail trust" if settings.global_store else "handrail db trust"
+        yield broken("store", what, f"{command}, if you trust its author; else name a store: HANDRAIL_DB")
         return
     if address.startswith(POSTGRES):
         yield from _server(address)

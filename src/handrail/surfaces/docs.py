@@ -261,6 +261,26 @@ def settings_page() -> str:
     for field in setting_fields():
         default = msgspec.json.encode(field.default).decode()
         lines.append(f"| `{field.name}` | `{field.variable}` | `{default}` | {field.description} |")
+    lines += [
+        "\n## What the project's file may do\n",
+        "`.handrail/config.toml` may have come with a repository, and an agent can write it. So what it would run,",
+        "reach or loosen waits until you have run `handrail trust`, which shows it and asks once; when such a value",
+        "changes, it waits again. What makes Handrail stricter applies at once, and a running server follows it from",
+        "its next call on; to loosen anything, you start it again. Options and variables are your own and need no",
+        "trust.\n",
+        "| setting | before you trust it, the file is followed | a running server hears of a change |",
+        "|---|---|---|",
+    ]
+    lines += [
+        f"| `{field.name}` | {field.caution.obeyed.value} | {field.caution.heard.value} |" for field in setting_fields()
+    ]
+    lines += [
+        "",
+        "Stricter is: `human`, `strict`, fewer `own_flows`, a smaller limit, a higher price, and evidence kept longer.",
+        "A `db` outside of the project and `global_store` are refused rather than ignored while they wait; a `db`",
+        "inside of the project needs no trust. What you agreed to stays the least: a file that no longer says `human`",
+        "waits, too.",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -276,7 +276,9 @@ class Invocation:
         if kept is not None:
             result = kept.result
         else:
-            result = self._operation.handler(msgspec.structs.replace(call, unit=unit, writer=writer), request)
+            rules = call.rules()  # looked at once for each try, and the same throughout it
+            now = msgspec.structs.replace(call, unit=unit, writer=writer, rules=lambda: rules)
+            result = self._operation.handler(now, request)
             if self._keyed is not None:
                 self._keyed.keep(unit, request, result)
         if self._ends_at_once:

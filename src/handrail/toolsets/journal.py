@@ -25,6 +25,7 @@ from handrail.kernel.errors import (
     InvalidParams,
     InvalidPlan,
     RunNotFound,
+    SettingNotTrusted,
     TaskBlocked,
     TaskNotFound,
     TasksOpen,
@@ -399,7 +400,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=CompletedTask,
         handler=complete_task,
         prepare=look_after,
-        refusals=(TaskNotFound, IllegalTransition, TasksOpen, ClaimHeld),
+        refusals=(TaskNotFound, IllegalTransition, TasksOpen, ClaimHeld, SettingNotTrusted),
         examples=(
             Example(
                 title="a task that changed nothing stayed in scope",
@@ -423,6 +424,13 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 refused=TasksOpen,
             ),
             Example(title=_OTHERS, given=HELD, request=_COMPLETE, refused=ClaimHeld),
+            Example(
+                title="checks that came with the repository wait for the person's trust",
+                given=_STARTED,
+                files={".handrail/config.toml": '[checks]\ntests = ["pytest"]\n'},
+                request={**_COMPLETE, "verify": True},
+                refused=SettingNotTrusted,
+            ),
         ),
     ),
 )

@@ -256,7 +256,8 @@ def _start_run(
     if call.humans_decide and prepared.asks_less and flow.name not in call.own_flows:
         raise NotAllowed(
             f"only people open gates here, and the flow {flow.name} asks them less: {prepared.asks_less[0]}",
-            hint=f"choose another flow; or a person names {flow.name} in own_flows of .handrail/config.toml",
+            hint=f"choose another flow; or a person names {flow.name} in own_flows of .handrail/config.toml and runs "
+            "`handrail trust`; a running server follows that when it is started again",
         )
     source_type = asked.source_type if asked is not None else "text"
     facts = Facts(source_type=source_type, skip_pr=flags.skip_pr, humans_decide=call.humans_decide)

@@ -42,6 +42,7 @@ from handrail.kernel.errors import (
     MergeOrder,
     Refusal,
     RunNotFound,
+    SettingNotTrusted,
     TaskNotFound,
     WorkflowClosed,
     WorkspaceNotFound,
@@ -375,7 +376,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=UpdatedWorkspace,
         prepare=let_git_do_it,
         handler=workspace_update,
-        refusals=(WorkspaceNotFound, IllegalTransition, ClaimHeld),
+        refusals=(WorkspaceNotFound, IllegalTransition, ClaimHeld, SettingNotTrusted),
         examples=(
             Example(
                 title="a merge that its owner made is recorded",

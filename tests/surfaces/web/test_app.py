@@ -81,7 +81,7 @@ class Site:
             reading=msgspec.structs.replace(handrail.call, ledger=self.looking),
             look=self.looking.look,
             writing=handrail.call,
-            facts=PageFacts(version="1", approvals="human", project="/p/x", project_name="x", store="sqlite"),
+            facts=PageFacts(version="1", project="/p/x", project_name="x", store="sqlite"),
             now_ms=lambda: 1_000,
             files=StaticFiles(static),
         )
@@ -375,7 +375,7 @@ def test_the_session_says_where_one_is(tmp_path: Path) -> None:
         "name": "ann",
         "decides": True,
         "version": "1",
-        "approvals": "human",
+        "approvals": "agent",
         "project": "/p/x",
         "project_name": "x",
         "store": "sqlite",

@@ -17,6 +17,9 @@ from handrail.domain.setup.steps import CONFIG, ignoring_step
 from handrail.domain.setup.writing import Step
 from handrail.kernel.errors import InvalidParams
 from handrail.outside.client_files import ClientFiles, this_machine
+from handrail.outside.trusted_settings import agree, agreed_for
+from handrail.outside.world import SystemClock
+from handrail.strictness import Agreed
 from handrail.surfaces.cli.options import sits_at_terminal
 from handrail.wiring import Place
 
@@ -24,12 +27,20 @@ INTRODUCTION = "Handrail starts here for the first time. One question, and it is
 QUESTION = "Gates in pipelines: may only a person answer them, at a terminal or the page?"
 
 
-def said_approvals(files: ClientFiles) -> object:
-    """What the project's own file says about gates; None if it cannot be read, which the plan will report."""
+def said_approvals(files: ClientFiles, agreed: Agreed) -> object:
+    """What the project's own file says about gates; None if it cannot be read, which the plan will report. That agents
+    may answer counts only if this person has agreed to it: the file may have come with the repository."""
     try:
-        return toml_editing.plain(files.read(f"{files.project}/{CONFIG}") or "").get("approvals")
+        said = toml_editing.plain(files.read(f"{files.project}/{CONFIG}") or "").get("approvals")
     except NotUnderstood:
         return None
+    return None if said == "agent" and agreed.limits.get("approvals") != said else said
+
+
+def keep_word(place: Place, word: str, todo: Plan) -> None:
+    """Records that the answer in the file is this person's own, unless it could not be written there."""
+    if not any(left.file == f"{place.project}/{CONFIG}" for left in todo.left):
+        agree(place.project, place.home, {"approvals": word}, now_ms=SystemClock().now_ms())
 
 
 def approvals_wanted(there: object, told: str | None, *, asks: bool) -> str | None:
@@ -58,7 +69,10 @@ def settle_approvals(place: Place, options: dict[str, Any]) -> None:
     ):
         return
     files = ClientFiles(place.project, this_machine(place.home, place.environ))
-    if place.project == place.home.resolve() or said_approvals(files) is not None:
+    if (
+        place.project == place.home.resolve()
+        or said_approvals(files, agreed_for(place.project, place.home)) is not None
+    ):
         return
     click.echo(INTRODUCTION)
     word = approvals_wanted(None, None, asks=True)
@@ -66,6 +80,7 @@ def settle_approvals(place: Place, options: dict[str, Any]) -> None:
     project = str(place.project)
     todo = plan([approvals_step(project, word), ignoring_step(project)], files.read)
     write_changes(files, files.manifest(), todo)
+    keep_word(place, word, todo)
     for left in todo.left:
         click.echo(f"{left.file} is left alone: {left.why}", err=True)
 

@@ -53,7 +53,7 @@ def _findings(place: Place, *, starts_all: bool) -> Iterator[Finding]:
     from handrail.outside.client_files import ClientFiles, this_machine  # noqa: PLC0415 - not to show help
     from handrail.outside.world import SystemClock  # noqa: PLC0415 - as above
     from handrail.settings import Settings  # noqa: PLC0415 - as above
-    from handrail.setup import client_checks, place_checks, store_checks  # noqa: PLC0415 - as above
+    from handrail.setup import client_checks, place_checks, store_checks, trust_checks  # noqa: PLC0415 - as above
     from handrail.setup.findings import Patient  # noqa: PLC0415 - as above
 
     patient = Patient(
@@ -70,6 +70,7 @@ def _findings(place: Place, *, starts_all: bool) -> Iterator[Finding]:
     if isinstance(settings, Settings):
         yield from store_checks.check_store(patient, settings)
         yield from place_checks.check_address(patient, settings)
+        yield from trust_checks.check_trust(patient)
     else:
         yield settings
     yield from client_checks.check_clients(patient)

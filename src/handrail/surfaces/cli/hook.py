@@ -170,16 +170,18 @@ def _reservations_of(project: Path, files: Sequence[str], store: dict[str, Any])
     from handrail import __version__  # noqa: PLC0415 - as above
     from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
     from handrail.outside.store_files import check_store_files  # noqa: PLC0415 - as above
+    from handrail.outside.trusted_settings import agreed_for  # noqa: PLC0415 - as above
     from handrail.outside.trusted_stores import lies_outside  # noqa: PLC0415 - as above
     from handrail.settings import load_settings  # noqa: PLC0415 - as above
     from handrail.store.opening import database_path, open_engine, user_database  # noqa: PLC0415 - as above
 
     given = {name: value for name, value in store.items() if value}
-    settings = load_settings(given=given, environ=os.environ, project=project)
+    agreed = agreed_for(project, Path.home())
+    settings = load_settings(given=given, environ=os.environ, project=project, agreed=agreed)
     address = str(user_database(Path.home())) if settings.global_store else settings.db
     if "://" not in address and not database_path(address, project).exists():
         return None
-    if lies_outside(settings.db, project):
+    if settings.global_store or lies_outside(settings.db, project):
         from handrail.wiring import Place, check_trusted  # noqa: PLC0415 - only for a store elsewhere
 
         check_trusted(Place(project=project, home=Path.home(), environ=os.environ), settings)

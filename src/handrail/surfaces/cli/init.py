@@ -15,13 +15,15 @@ from handrail.domain.setup.steps import CONFIG, IGNORE, Wanted, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.client_files import ClientFiles, this_machine
+from handrail.outside.trusted_settings import agreed_for, forget
 from handrail.surfaces.cli import completing
-from handrail.surfaces.cli.approvals import approvals_wanted, said_approvals, write_changes
+from handrail.surfaces.cli.approvals import approvals_wanted, keep_word, said_approvals, write_changes
 from handrail.surfaces.cli.change_lines import action, change_lines, short
 from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.confirming import confirm
 from handrail.surfaces.cli.options import common_options, place_of
-from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.cli.render import echo_json, echo_lines, echo_wrapped
+from handrail.surfaces.cli.untrusted import waiting_line, waiting_names
 from handrail.wiring import Place
 
 NAMES = {client.name: client for client in CLIENTS}
@@ -60,12 +62,14 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
     files = ClientFiles(place.project, this_machine(place.home, place.environ))
     known = files.manifest()
     chosen: list[Client] = []
+    wanted: Wanted | None = None
     if remove:
         todo = removal(known, files.read, _files_to_keep(files, known))
     else:
         chosen = _chosen(files, options)
         asks = not (yes or only_print or as_json)
-        todo = plan(steps_for(_wanted(files, known, chosen, options, asks=asks)), files.read)
+        wanted = _wanted(files, known, chosen, {**options, "agreed": agreed_for(place.project, place.home)}, asks=asks)
+        todo = plan(steps_for(wanted), files.read)
     if not as_json:
         if not (chosen or remove):
             click.echo(f"No client was found here. Name one with --client ({', '.join(NAMES)}), or take --all.")
@@ -76,10 +80,17 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
         confirm("Take this back?" if remove else "Write this?", as_json=as_json, look="--print")
     if writes:
         _remove(files, known, todo) if remove else write_changes(files, known, todo)
+    if wanted is not None and wanted.approvals is not None and not only_print:
+        keep_word(place, wanted.approvals, todo)
+    if writes and remove and said_approvals(files, agreed_for(place.project, place.home)) is None:
+        forget(place.project, place.home, ("approvals",))
+    waiting = waiting_names(place)
     if as_json:
-        _tell_json(todo, chosen, wrote=writes)
+        _tell_json(todo, chosen, wrote=writes, waiting=waiting)
     elif not remove:
         _tell_next(chosen, wrote=writes)
+        if waiting:
+            echo_wrapped(waiting_line(waiting))
 
 
 def _check(place: Place, options: dict[str, Any]) -> None:
@@ -126,7 +137,7 @@ def _wanted(
         options=("--profile", profile) if profile else (),
         clients=tuple((client, files.file_of(client)) for client in chosen),
         named=frozenset(options["clients"]),
-        approvals=approvals_wanted(said_approvals(files), options.get("approvals"), asks=asks),
+        approvals=approvals_wanted(said_approvals(files, options["agreed"]), options.get("approvals"), asks=asks),
         instructions=tuple(files.instruction_files()),
         ours={written.file: written.after for written in known.files},
     )
@@ -172,7 +183,8 @@ def _tell_next(chosen: list[Client], *, wrote: bool) -> None:
     click.echo("`handrail up` serves the page: what your agents do, and what waits for you.")
 
 
-def _tell_json(todo: Plan, chosen: list[Client], *, wrote: bool) -> None:
+def _tell_json(todo: Plan, chosen: list[Client], *, wrote: bool, waiting: list[str]) -> None:
     changes = [{"file": change.file, "action": action(change), "purposes": change.purposes} for change in todo.changes]
     left = [{"file": one.file, "why": one.why} for one in todo.left]
-    echo_json({"wrote": wrote, "clients": [c.name for c in chosen], "changes": changes, "left_alone": left})
+    shown = {"wrote": wrote, "clients": [c.name for c in chosen], "changes": changes, "left_alone": left}
+    echo_json({**shown, "waiting_for_trust": waiting})

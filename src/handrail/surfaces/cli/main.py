@@ -30,6 +30,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("init:init", "Set up the clients on this machine, or undo that."),
         "demo": ("demo:demo", "Watch three agents at work in a temporary repository."),
         "doctor": ("doctor:doctor", "Find what is wrong with the setup, and how to fix it."),
+        "trust": ("trust:trust", "Show what this project's config would run, and follow it."),
         "completion": ("completion:completion", "Print or install completion for your shell."),
     },
     "See": {

@@ -246,7 +246,8 @@ def _check_flow(call: Call, run: PipelineRun) -> None:
     if call.humans_decide and less and flow.name not in call.own_flows:
         raise NotAllowed(
             f"here only people open gates, and the flow {flow.name} of this run asks less of them: {less[0]}",
-            hint=f"begin the run anew; or name {flow.name} in own_flows of .handrail/config.toml",
+            hint=f"begin the run anew; or name {flow.name} in own_flows of .handrail/config.toml, and run "
+            "`handrail trust`",
         )
 
 

@@ -27,6 +27,10 @@ def serve(address: str | None, token: str | None, root: Path | None, as_json: bo
     place = place_of(root)
     settings = settings_of(place, options)
     handrail = assemble(place, settings)
+    if waiting := handrail.live.waiting():
+        from handrail.surfaces.cli.untrusted import tell_waiting  # noqa: PLC0415 - where something waits
+
+        tell_waiting(waiting)
     if address is not None:
         from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - stdio, the common case, needs no HTTP
         from handrail.surfaces.cli.http import run_http  # noqa: PLC0415 - as above

@@ -12,7 +12,8 @@ from handrail.protocol.wire import encode
 from handrail.settings import CONFIG_FILE, setting_fields
 from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options, place_of, settings_of
-from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table
+from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table, echo_wrapped
+from handrail.surfaces.cli.untrusted import waiting_line, waiting_names
 
 
 @click.command()
@@ -28,6 +29,7 @@ def settings(root: Path | None, as_json: bool, **options: Any) -> None:
     if as_json:
         echo_json(values)
         return
+    waiting = waiting_names(place)
     rows = [
         (field.name, encode(values[field.name]).decode(), field.variable, field.description)
         for field in setting_fields()
@@ -35,3 +37,5 @@ def settings(root: Path | None, as_json: bool, **options: Any) -> None:
     echo_table(("setting", "value", "variable", "meaning"), rows)
     click.echo()
     echo_lines(wrapped(f"Also as --set name=value, or in {place.project / CONFIG_FILE}.", columns()))
+    if waiting:
+        echo_wrapped(waiting_line(waiting))

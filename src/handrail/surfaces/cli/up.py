@@ -25,6 +25,7 @@ from handrail.surfaces.cli.options import (
     toolset_options,
 )
 from handrail.surfaces.cli.render import echo_json
+from handrail.surfaces.cli.untrusted import check_address_trusted
 from handrail.wiring import Handrail, assemble
 
 
@@ -83,6 +84,7 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
         settle_approvals(place, options)
     settings = settings_of(place, options)
     handrail = assemble(place, settings)  # refuses a wrong selection before the port is taken
+    check_address_trusted(handrail.live.waiting(), address, options, place.environ)
     secret = token or agent_token(place.home)
 
     def tell(bound: str, new_code: NewCode) -> None:

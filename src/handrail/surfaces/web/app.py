@@ -51,7 +51,6 @@ class PageFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about the server, the same for every visitor."""
 
     version: str
-    approvals: str
     project: str
     project_name: str
     store: str
@@ -343,7 +342,8 @@ class PageApp:
 
     def _session_document(self, visitor: Visitor) -> dict[str, Any]:
         facts: dict[str, Any] = msgspec.to_builtins(self._page.facts)
-        return {"name": visitor.name, "decides": visitor.decides, **facts}
+        approvals = "human" if self._page.reading.humans_decide else "agent"  # it may have changed since the start
+        return {"name": visitor.name, "decides": visitor.decides, "approvals": approvals, **facts}
 
     async def _sign_in(self, request: Request) -> Answer:
         if "authorization" in request.headers:

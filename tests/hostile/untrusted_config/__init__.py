@@ -1,0 +1,1 @@
+"""A repository whose config file names programs, addresses and weaker rules."""
