@@ -18,15 +18,16 @@ COMMANDS = {
     "init": ("init", "--client", "cursor", "--yes"),
     "up": ("up", "--http", "127.0.0.1:0"),
 }
-QUICK = {("serve", "stdin"), ("serve", "endless"), ("serve", "deep"), ("doctor", "pipe"), ("doctor", "digits")}
-"""Beside `settings` with every trick; the rest of the table is torture."""
+QUICK = {
+    *(("settings", trick) for trick in ("endless", "out", "huge", "deep", "digits")),
+    *(("serve", "stdin"), ("serve", "endless"), ("serve", "deep"), ("doctor", "pipe"), ("doctor", "digits")),
+}
+"""Beside hooks with every trick; the rest of the table is torture."""
 
 
 def _cells() -> list[Any]:
     return [
-        pytest.param(
-            *(command, trick), marks=() if command == "settings" or (command, trick) in QUICK else pytest.mark.torture
-        )
+        pytest.param(command, trick, marks=() if (command, trick) in QUICK else pytest.mark.torture)
         for command in COMMANDS
         for trick in TRICKS
     ]

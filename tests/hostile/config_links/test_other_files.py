@@ -113,6 +113,10 @@ KINDS = {
 }
 
 
+LONG = ("agents/", "run's document", "client's file, examined", "git's index", "ignore rules")
+"""Kinds that take several processes, or the same one as another kind: torture alone."""
+
+
 def _cells() -> list[Any]:
     """The whole table is torture; each kind with one trick, and so each trick with some kind, is not."""
     found = []
@@ -121,7 +125,7 @@ def _cells() -> list[Any]:
         if "/" not in KINDS[kind].path:
             fitting.remove("folder-out")
         for column, trick in enumerate(fitting):
-            is_quick = column == row % len(fitting)
+            is_quick = column == row % len(fitting) and kind not in LONG
             found.append(pytest.param(kind, trick, marks=() if is_quick else pytest.mark.torture))
     return found
 

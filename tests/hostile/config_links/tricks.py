@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,12 @@ MOST_MB = 200
 """The most memory a process may take. A server has forty; a device without an end gives gigabytes in that time."""
 SECRET = "kept-outside"
 DEEP = 5000
+LAUNCHER = """import os, sys
+told = int(sys.argv[1])
+os.set_inheritable(told, False)
+_, status, used = os.wait4(os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ), 0)
+os.write(told, b"%d %d" % (os.waitstatus_to_exitcode(status), used.ru_maxrss))"""
+"""Starts a process and tells how it ended. It is small: a process counts the memory of who started it as its own."""
 
 
 class Ended(NamedTuple):
@@ -57,29 +64,34 @@ class Ground:
 
     def _ended(self, words: list[str], at: Path | None, given: bytes | None = None) -> Ended:
         reading, writing = os.pipe()
+        told, telling = os.pipe()
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", *words],
+                [sys.executable, "-I", "-S", "-c", LAUNCHER, str(telling), sys.executable, "-m", *words],
                 cwd=at or self.repo,
                 env=self.environment,
                 stdin=reading,
                 stdout=output,
                 stderr=output,
+                pass_fds=(telling,),
+                start_new_session=True,
             )
             os.close(reading)
+            os.close(telling)
             if given is not None:
                 os.write(writing, given)
                 os.close(writing)
-            late = threading.Timer(WITHIN_S, process.kill)
+            late = threading.Timer(WITHIN_S, os.killpg, (process.pid, signal.SIGKILL))
             late.start()
-            _, status, used = os.wait4(process.pid, 0)
+            process.wait()
             late.cancel()
-            process.returncode = os.waitstatus_to_exitcode(status)
             if given is None:
                 os.close(writing)
+            code, kilobytes = (os.read(told, 100) or b"-9 0").split()
+            os.close(told)
             output.seek(0)
             said = " ".join(output.read().decode("utf-8", "replace").split())
-        return Ended(process.returncode, said, used.ru_maxrss // 1024)
+        return Ended(int(code), said, int(kilobytes) // 1024)
 
 
 def _outside(ground: Ground, path: Path) -> Path:
