@@ -75,7 +75,12 @@ def test_who_does_not_say_yes_is_told_that_nothing_was_done(tmp_path: Path, answ
     create(tmp_path)
     asked = [*HANDRAIL, "db", "move", str(tmp_path / "new.db"), "--root", str(tmp_path)]
     done = subprocess.run(
-        asked, input=answer, capture_output=True, env={**os.environ, "HOME": str(tmp_path.parent / "home")}, check=False, timeout=60
+        asked,
+        input=answer,
+        capture_output=True,
+        env={**os.environ, "HOME": str(tmp_path.parent / "home")},
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 1
     assert told in done.stderr
