@@ -155,7 +155,8 @@ class FoundToken(NamedTuple):
 
 
 class StoredTokens:
-    """The tokens in the store: created on any machine, they work on all that share it."""
+    """The tokens in the store: on a server, they work on all machines that share it; in a file, on the one that made
+    them."""
 
     def __init__(self, place: Place, ledger: LazyLedger, channel: str) -> None:
         self._ledger = ledger

@@ -47,7 +47,8 @@ def fact(ending: str = "", *, uid: int = 7, mode: int = 0o100600, size: int = 1)
     return Facts("s.db", ending, uid=uid, mode=mode, size=size)
 
 
-WAL = b"\0" * 18 + b"\2\2"
+WAL = b"\0" * 16 + b"\x10\0" + b"\2\2"
+STORE_ITSELF = Facts("s.db", "", uid=7, mode=0o100600, size=8192)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +66,14 @@ WAL = b"\0" * 18 + b"\2\2"
     ],
 )
 def test_what_speaks_against_a_file(found: Facts, kinds: list[str]) -> None:
-    assert [sign.kind for sign in signs([found], uid=7, header=WAL, tracked=None)] == kinds
-    assert [sign.kind for sign in signs([found], uid=7, header=WAL, tracked="x")] == ["tracked", *kinds]
+    files = [STORE_ITSELF, found] if found.ending else [found]
+    assert [sign.kind for sign in signs(files, uid=7, header=WAL, tracked=None)] == kinds
+    assert [sign.kind for sign in signs(files, uid=7, header=WAL, tracked="x")] == ["tracked", *kinds]
 
 
 def test_a_store_that_is_just_being_made_may_have_a_journal() -> None:
-    assert list(signs([fact("-journal")], uid=7, header=b"", tracked=None)) == []
+    for size, header in ((0, b""), (4096, WAL), (8192, WAL[:-2] + b"\1\1")):
+        assert list(signs([fact(size=size), fact("-journal")], uid=7, header=header, tracked=None)) == []
 
 
 @pytest.mark.parametrize("version", [2, 4])

@@ -13,7 +13,7 @@ from handrail.kernel.errors import StoreNotTrusted
 from handrail.outside.store_files import check_store_files, close_to_others, foreign_signs, open_signs
 from handrail.outside.trusted_stores import about_file, agree
 
-GOOD = b"SQLite format 3\0\x10\x00\2\2"
+GOOD = b"SQLite format 3\0\x10\x00\2\2" + b"\0" * 9000
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def run_unread(project: Path, *words: str) -> subprocess.CompletedProcess[bytes]
     """Runs a command whose reader has left before anything is written."""
     reading, writing = os.pipe()
     os.close(reading)
-    environment = {**os.environ, "HOME": str(project), "NO_COLOR": "1"}
+    environment = {**os.environ, "HOME": str(project.parent / "home"), "NO_COLOR": "1"}
     asked = [*HANDRAIL, *words, "--root", str(project)]
     try:
         return subprocess.run(asked, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False, timeout=60)
@@ -57,7 +57,7 @@ def test_who_stops_at_a_question_has_stopped_the_command(tmp_path: Path) -> None
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "HOME": str(tmp_path)},
+        env={**os.environ, "HOME": str(tmp_path.parent / "home")},
     ) as command:
         assert command.stdout is not None
         question = b""
@@ -75,7 +75,12 @@ def test_who_does_not_say_yes_is_told_that_nothing_was_done(tmp_path: Path, answ
     create(tmp_path)
     asked = [*HANDRAIL, "db", "move", str(tmp_path / "new.db"), "--root", str(tmp_path)]
     done = subprocess.run(
-        asked, input=answer, capture_output=True, env={**os.environ, "HOME": str(tmp_path)}, check=False, timeout=60
+        asked,
+        input=answer,
+        capture_output=True,
+        env={**os.environ, "HOME": str(tmp_path.parent / "home")},
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 1
     assert told in done.stderr

@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def command(project: Project, *argv: str) -> tuple[list[str], dict[str, str]]:
-    environment = {**os.environ, "HOME": str(project.top.parent), "TERM": "xterm", "COLUMNS": "80"}
+    environment = {**os.environ, "HOME": str(project.top.parent / "home"), "TERM": "xterm", "COLUMNS": "80"}
     environment.pop("NO_COLOR", None)
     return [sys.executable, "-m", "handrail", *argv, "--root", str(project.top)], environment
 

@@ -63,7 +63,7 @@ class Terminal:
 def watching(project: Project) -> Iterator[Terminal]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 90, 0, 0))
-    environment = {**os.environ, "HOME": str(project.top.parent), "TERM": "xterm"}
+    environment = {**os.environ, "HOME": str(project.top.parent / "home"), "TERM": "xterm"}
     words = [sys.executable, "-m", "handrail", "watch", "--root", str(project.top)]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
@@ -82,7 +82,7 @@ def write_elsewhere(project: Project, name: str) -> None:
         [*words, given, "--profile", "all"],
         check=True,
         capture_output=True,
-        env={**os.environ, "HOME": str(project.top.parent)},
+        env={**os.environ, "HOME": str(project.top.parent / "home")},
         timeout=PATIENCE_S,
     )
 

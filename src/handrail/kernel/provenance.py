@@ -102,15 +102,23 @@ def signs(found: Iterable[Facts], *, uid: int | None, header: bytes, tracked: st
     """What speaks against a store, given the facts about its files. `uid` is None where files have no owners."""
     if tracked is not None:
         yield Sign("tracked", f"git tracks {tracked}, so it came with the repository or goes with it")
-    for file in found:
+    files = list(found)
+    for file in files:
         if file.ending and not file.is_plain:
             yield Sign("link", f"{file.name} is no ordinary file")
         elif uid is not None and file.uid != uid:
             yield Sign("owner", f"{file.name} belongs to another user ({file.uid})")
         elif uid is not None and file.mode & 0o077:
             yield Sign("mode", f"{file.name} is open to other users of this machine (mode {file.mode:o})")
-        if file.ending == "-journal" and file.size and header[18:20] == WAL_MODE:
+        if file.ending == "-journal" and file.size and _keeps_no_journal(files, header):
             yield Sign("journal", f"{file.name} would be written into the store, which keeps no such file")
+
+
+def _keeps_no_journal(files: list[Facts], header: bytes) -> bool:
+    """Whether a database has a write-ahead log, and more in it than the one page that is written, with a journal, while
+    it is being made."""
+    filled = any(not file.ending and file.size > int.from_bytes(header[16:18], "big") for file in files)
+    return filled and header[18:20] == WAL_MODE
 
 
 def tracked_in(index: bytes, path: bytes) -> str | None:

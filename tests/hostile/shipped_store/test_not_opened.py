@@ -36,6 +36,7 @@ def test_no_agent_is_told_of_it(victim: Machine) -> None:
     with victim.serve() as server:
         refused = call(server, "workflow_list")
         assert refused["code"] == NOT_TRUSTED
+        assert victim.hook("start") == "", "this machine has a key by now, and the store not its mark"
         assert victim.run("db", "trust", "--yes").code == 0
         assert "Shipped" in str(call(server, "workflow_list")), "the server that refused goes on"
     assert WORDS in victim.hook("start")
