@@ -42,7 +42,6 @@ from handrail.kernel.errors import (
     MergeOrder,
     Refusal,
     RunNotFound,
-    SettingNotTrusted,
     TaskNotFound,
     WorkflowClosed,
     WorkspaceNotFound,
@@ -376,7 +375,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=UpdatedWorkspace,
         prepare=let_git_do_it,
         handler=workspace_update,
-        refusals=(WorkspaceNotFound, IllegalTransition, ClaimHeld, SettingNotTrusted),
+        refusals=(WorkspaceNotFound, IllegalTransition, ClaimHeld),
         examples=(
             Example(
                 title="a merge that its owner made is recorded",

@@ -250,6 +250,8 @@ def test_where_people_decide_no_flow_that_asks_less_is_taken_over(
     assert "checkpoint-a (Human Reviews Design) is left out" in refused(other, "pipeline", "import", workspace)
     assert said(other, "list") == []
     config(other, f'{HUMAN}own_flows = ["light"]\n')
+    assert "handrail trust" in refused(other, "pipeline", "import", workspace)
+    assert run(other, "trust", "--yes").exit_code == 0
     said(other, "import", workspace)
 
 
