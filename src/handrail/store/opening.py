@@ -7,6 +7,7 @@ import contextlib
 import os
 from pathlib import Path
 
+from handrail.domain.setup.state_files import STATE_FILES
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.provenance import MachineKey
 from handrail.store.addresses import POSTGRES as POSTGRES  # noqa: PLC0414 - callers that open stores import it from here
@@ -15,22 +16,9 @@ from handrail.store.reading import LastingEngine
 
 STATE_FOLDER = ".handrail"
 DATABASE = "handrail.db"
-_IGNORED = """\
+_IGNORED = f"""\
 # The database is this machine's; everything else in this folder is the team's to commit.
-/handrail.db
-/handrail.db-wal
-/handrail.db-shm
-/handrail.db-journal
-/handrail.db.gate
-/handrail.db.hooks
-/handrail.db.hooks-journal
-/handrail.db.before-restore
-/handrail.db.before-restore-[0-9]
-/handrail.db.schema-[0-9]
-/handrail.db.schema-[0-9][0-9]
-/handrail.db.part-[0-9]*
-/snapshots/
-"""
+{STATE_FILES}"""
 
 
 def database_path(db: str, project: Path) -> Path:

@@ -111,6 +111,14 @@ def patch_of(tracker: Tracker, found: Difference, paths: Sequence[str]) -> Itera
         raise given_up(len(paths)) from None
 
 
+def never_kept(files: int) -> NotFound:
+    """The refusal for a patch of files that are known by name and fingerprint alone."""
+    return NotFound(
+        f"no patch: of {files} changed {'file' if files == 1 else 'files'} no content was kept",
+        hint="too large, under a filter that is not run, or in a repository that is gone; --stat and --json name them",
+    )
+
+
 def given_up(files: int) -> NotFound:
     """The refusal for a patch whose snapshots were dropped."""
     return NotFound(

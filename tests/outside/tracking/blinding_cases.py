@@ -84,6 +84,20 @@ def an_edit_after_two_looks(repo: Playground) -> Work:
     return Expected(modified={b"new.txt"})
 
 
+def slipped_in_within_one_second(repo: Playground) -> Work:
+    """A file and a folder whose times are set back, before the task and in it."""
+    long_ago = (1_600_000_000, 1_600_000_000)
+    repo.write("src/old.txt", "aaaa\n")
+    for name in ("src/old.txt", "src", "docs"):
+        os.utime(repo.path(name), long_ago)
+    yield
+    repo.write("src/old.txt", "bbbb\n")
+    repo.write("docs/slipped.txt")
+    for name in ("src/old.txt", "src", "docs"):
+        os.utime(repo.path(name), long_ago)
+    return Expected(modified={b"src/old.txt"}, added={b"docs/slipped.txt"})
+
+
 def marks_set_by_the_task(repo: Playground) -> Work:
     yield
     repo.git("update-index", "--assume-unchanged", "a.txt")
@@ -413,6 +427,7 @@ CASES: list[Case] = [
     *(under(name, settings, of_the_user=False) for name, settings in BLINDING.items()),
     under("all", BLINDING["all"], of_the_user=True),
     an_edit_after_two_looks,
+    slipped_in_within_one_second,
     marks_set_by_the_task,
     a_large_file_is_marked_and_edited,
     sparse_with_many_untracked_files,

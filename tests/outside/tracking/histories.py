@@ -94,6 +94,8 @@ class History:
         self.came_in |= in_task and tags.otherwise != "own"
         self.done.append(f"{'task: ' if in_task else ''}{tags.said} -> {sorted(touched)}")
         self.show(self.done[-1])
+        for path in (tags.of.keys() - touched) & self.tags.keys():  # decided upon, though its bytes stayed the same
+            self.tags[path].add("either")
         for path in touched:
             tag = tags.of.get(path, tags.otherwise)
             is_link = "link" in (before.get(path, " ")[0], after.get(path, " ")[0])
@@ -141,6 +143,14 @@ class History:
                 "\n".join([f"history {self.seed}", *self.done, *problems, f"own {own}", f"external {external}"])
             )
 
+    def may_have_come_in(self, path: bytes, file: File | None) -> bool:
+        """Whether a file may be taken for what a switch brought, because that would have brought the same."""
+        return self.came_in and path not in self.settled and self.work.is_committed(path, file)
+
+    def was_left_out(self, path: bytes) -> bool:
+        """Whether a sparse checkout may have left a file out that HEAD has: one that is written there is no new one."""
+        return self.work.was_sparse and bool(self.work.git("ls-tree", "HEAD", "--", os.fsdecode(path)))
+
     def must_be_told(self, path: bytes, before: dict[bytes, File], after: dict[bytes, File]) -> bool:
         old, new = before.get(path), after.get(path)
         tags = self.tags.get(path, set())
@@ -166,19 +176,20 @@ class History:
                 yield "told, but its bytes are the same"
             return
         if not self.must_be_told(path, before, after):
-            if "sparse" in tags and tags == {"sparse"} and path in own:
+            if tags == {"sparse"} and path in own and path not in self.edited:
                 yield "only left out of the tree, or back in it"
             return
         change = "added" if old is None else "deleted" if new is None else "modified"
         if not is_told:
             yield f"{change}, but not told"
-        elif (path in own) != (path in external) and {**own, **external}[path] != change:
+        elif (
+            (path in own) != (path in external) and {**own, **external}[path] != change and not self.was_left_out(path)
+        ):
             yield f"{change}, but told as {({**own, **external})[path]}"
-        # What a switch would have brought as well may be taken for it.
-        may_have_come_in = self.came_in and path not in self.settled and self.work.is_committed(path, new)
-        if tags == {"own"} and path not in own and not may_have_come_in:
+        if tags == {"own"} and path not in own and not self.may_have_come_in(path, new):
             yield "the task's own, but not told as such"
-        if tags == {"own"} and path in external and not (self.work.moved_head_only or may_have_come_in):
+        is_explained = path not in external or self.work.moved_head_only
+        if tags == {"own"} and not is_explained and not self.may_have_come_in(path, new):
             yield "the task's own, but told as external"
         if tags == {"foreign"} and path in own and not self.work.moved_head_only:
             yield "came in from elsewhere, but told as the task's own"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.domain.setup.state_files import STATE_FILES
 from handrail.outside.tracking import sight
 from handrail.outside.tracking.git_tracker import GitTracker
 from handrail.outside.tracking.own_files import is_ours, overlooked
@@ -64,23 +65,23 @@ def test_on_another_file_system_a_planted_name_does_not_blind(tmp_path: Path) ->
     assert claims(tmp_path, tmp_path / "missing") == ALL
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "handrail.db",
-        "handrail.db-wal",
-        "handrail.db-shm",
-        "handrail.db-journal",
-        "handrail.db.gate",
-        "handrail.db.hooks",
-        "handrail.db.hooks-journal",
-        "handrail.db.before-restore",
-        "handrail.db.before-restore-2",
-        "handrail.db.schema-7",
-        "handrail.db.part-4711-wal",
-        "snapshots/git-0123456789abcdef0123/index",
-    ],
+OWN = (
+    "handrail.db",
+    "handrail.db-wal",
+    "handrail.db-shm",
+    "handrail.db-journal",
+    "handrail.db.gate",
+    "handrail.db.hooks",
+    "handrail.db.hooks-journal",
+    "handrail.db.before-restore",
+    "handrail.db.before-restore-2",
+    "handrail.db.schema-7",
+    "handrail.db.part-4711-wal",
+    "snapshots/git-0123456789abcdef0123/index",
 )
+
+
+@pytest.mark.parametrize("name", OWN)
 def test_handrail_s_own_files_are_known_by_their_whole_names(name: str) -> None:
     assert is_ours(f".handrail/{name}".encode())
     for other in (f".handrail/x{name}", f"src/.handrail/{name}", f".handrail/sub/{name}", name):
@@ -88,6 +89,14 @@ def test_handrail_s_own_files_are_known_by_their_whole_names(name: str) -> None:
     if not name.startswith("snapshots/"):
         for ending in (".py", "_x", "\n"):
             assert not is_ours(f".handrail/{name}{ending}".encode())
+
+
+def test_git_is_told_to_ignore_the_same_files_and_no_others(repo: Playground) -> None:
+    repo.write(".handrail/.gitignore", STATE_FILES)
+    others = ("handrail.db_backdoor.py", "handrail.db-wal.py", "payload.gate", "guides/handrail.db", "config.toml")
+    asked = "".join(f".handrail/{name}\0" for name in (*OWN, *others)).encode()
+    ignored = repo.git("check-ignore", "-z", "--stdin", given=asked).split("\0")
+    assert {name for name in ignored if name} == {f".handrail/{name}" for name in OWN}
 
 
 def test_what_an_older_gitignore_hid_is_found(tmp_path: Path) -> None:

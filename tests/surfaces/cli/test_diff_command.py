@@ -238,3 +238,24 @@ def test_files_are_counted_however_the_patch_is_cut(size: int) -> None:
 def test_help_says_what_it_takes(project: Project) -> None:
     shown: Any = project.run("diff", "--help").output
     assert all(option in shown for option in ("--stat", "--name-only", "--json", "--root"))
+
+
+def test_a_repository_that_appeared_in_the_task_is_in_its_patch(project: Project) -> None:
+    task = project.task(project.workflow())
+    inner = project.at("vendor")
+    inner.top.mkdir()
+    inner.git("init", "-q")
+    inner.write("code.py", "code\n")
+    project.complete(task)
+    shown = project.run("diff", task)
+    assert shown.exit_code == 0, shown.output
+    assert "+++ b/vendor/code.py" in shown.stdout
+
+
+def test_files_known_by_name_alone_are_refused_for_that_reason(project: Project) -> None:
+    task = project.task(project.workflow())
+    project.write("huge.bin", b"\1" * 3_000_000)
+    project.complete(task)
+    shown = project.run("diff", task)
+    assert shown.exit_code == 1
+    assert "no content was kept" in shown.stderr

@@ -20,6 +20,7 @@ from handrail.domain.setup.clients import (
     words_of,
 )
 from handrail.domain.setup.edits import Edit, NotUnderstood, fingerprint, value_at
+from handrail.domain.setup.state_files import STATE_FILES
 from handrail.domain.setup.writing import Entry, Put, Step
 
 CONFIG = ".handrail/config.toml"
@@ -27,21 +28,9 @@ IGNORE = ".handrail/.gitignore"
 MANIFEST = ".handrail/init.json"
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 SYSTEM_PROMPT = ".claude/prompts/system.md"
-IGNORED = """\
+IGNORED = f"""\
 # These are this machine's; everything else in this folder is the team's to commit.
-/handrail.db
-/handrail.db-wal
-/handrail.db-shm
-/handrail.db-journal
-/handrail.db.gate
-/handrail.db.hooks
-/handrail.db.hooks-journal
-/handrail.db.before-restore
-/handrail.db.before-restore-[0-9]
-/handrail.db.schema-[0-9]
-/handrail.db.schema-[0-9][0-9]
-/handrail.db.part-[0-9]*
-/snapshots/
+{STATE_FILES}\
 init.json
 """
 

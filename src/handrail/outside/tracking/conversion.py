@@ -59,25 +59,28 @@ def ask_for_ident(private: PrivateIndex) -> GitCall:
     return private.start("grep", "-z", "-l", "-F", "-a", *pattern, environment={"GIT_LITERAL_PATHSPECS": "0"})
 
 
-def with_own_ident(top: bytes, paths: Iterable[bytes]) -> set[bytes]:
-    """The files among some that have a text of their own inside `$Id: … $`."""
+def with_own_ident(top: bytes, paths: Iterable[bytes], most: int) -> set[bytes]:
+    """The files among some that have a text of their own inside `$Id: … $`. Those with more bytes than `most` are not
+    read: they may."""
     found = set()
     for path in paths:
-        content = bytes_of(top + path)
-        if content is not None and any(not _BY_GIT.fullmatch(inside) for inside in _IDENT.findall(content)):
+        content = bytes_of(top + path, most)
+        if content is not None and (
+            len(content) > most or any(not _BY_GIT.fullmatch(inside) for inside in _IDENT.findall(content))
+        ):
             found.add(path)
     return found
 
 
-def bytes_of(full: bytes) -> bytes | None:
-    """The bytes of a plain file; None if it is anything else or cannot be read."""
+def bytes_of(full: bytes, most: int) -> bytes | None:
+    """The bytes of a plain file, up to one more than `most`; None if it is anything else or cannot be read."""
     try:
         descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
         try:
-            return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+            return file.read(most + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
         except OSError:
             return None
 

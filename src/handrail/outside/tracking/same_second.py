@@ -16,6 +16,7 @@ _ENTRIES_FROM = 12
 _TIMES = struct.Struct(">IIII")
 _OIDS = {"sha1": 20, "sha256": 32}
 _LONG_FLAGS = 0x4000
+_UNTRACKED_CACHE = b"UNTR"
 _FILE_TYPES = (0o10, 0o12)
 
 
@@ -28,16 +29,25 @@ class Doubtful(NamedTuple):
     """Whether a folder in the cache of untracked files is among them."""
 
 
-def doubtful(index: str, algorithm: str, seconds: Iterable[int]) -> Doubtful:
-    """What an index says about some seconds: those that passed while it was made."""
+def has_untracked_cache(index: str) -> bool:
+    """Whether an index has a cache of untracked files."""
+    return _UNTRACKED_CACHE in _content(index)
+
+
+def _content(index: str) -> bytes:
     try:
         with open(index, "rb") as file:  # noqa: PTH123 - names need not be UTF-8
-            content = file.read()
+            return file.read()
     except OSError:
-        return Doubtful({}, folders=False)
+        return b""
+
+
+def doubtful(index: str, algorithm: str, seconds: Iterable[int]) -> Doubtful:
+    """What an index says about some seconds: those that passed while it was made."""
+    content = _content(index)
     files: dict[bytes, int] = {}
     folders = False
-    cache = content.rfind(b"UNTR")
+    cache = content.rfind(_UNTRACKED_CACHE)
     end = len(content) if cache < 0 else cache
     for second in seconds:
         wanted = struct.pack(">I", second)

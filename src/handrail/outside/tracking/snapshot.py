@@ -173,7 +173,7 @@ class _Taking:
         visible = {path for path in scan.changed if not is_ours(path)} | self._overlooked
         treated = treatment(self._private, sorted(visible))
         searched = [path for path in searched if not self._beyond_link(path)]
-        own_ident = with_own_ident(self._top, {*searched, *treated.ident})
+        own_ident = with_own_ident(self._top, {*searched, *treated.ident}, self._limits.file_bytes)
         filtered = {path: name for path, name in treated.filters.items() if name in self._repository.filters}
         gone = [path for path in scan.gone if not is_ours(path)]
         folders = [path for path in gone if self._is_folder(path)]
@@ -197,7 +197,8 @@ class _Taking:
                     found.unconverted[path] = b"100755" if facts.st_mode & 0o100 else b"100644"
                 else:
                     found.stored.append(path)
-                    if path in treated.converted and (content := bytes_of(self._top + path)) is not None:
+                    content = bytes_of(self._top + path, facts.st_size) if path in treated.converted else None
+                    if content is not None:
                         found.raw[path_text(path)] = blob_id(self._repository.algorithm, content)
                 room -= facts.st_size
                 count -= 1

@@ -24,7 +24,15 @@ from handrail.surfaces.cli.columns import columns, dim, one_line, pad, widest, w
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.plan import in_one_look, thing_meant
 from handrail.surfaces.cli.render import echo_json, echo_lines
-from handrail.surfaces.task_changes import Difference, Journalled, difference, given_up, journalled, patch_of
+from handrail.surfaces.task_changes import (
+    Difference,
+    Journalled,
+    difference,
+    given_up,
+    journalled,
+    never_kept,
+    patch_of,
+)
 
 _IN_PATCH = (b"\ndiff --git ", b"\nrename from ")
 """Lines that stand for one file each; a renamed file has two."""
@@ -133,8 +141,8 @@ def _print_patch(meant: Journalled, found: Difference) -> None:
         for chunk in counted:
             click.echo(chunk, nl=False)
     missing = len(paths) - counted.files
-    if missing > 0 and not counted.files and not counted.named:
-        raise given_up(len(paths))
+    if missing > 0 and not counted.files:
+        raise never_kept(len(paths)) if counted.named else given_up(len(paths))
     if missing > 0:
         named = f", {counted.named} of them are only named" if counted.named else ""
         told_of = f"{missing} of {len(paths)} changed files are not in this patch{named}"
