@@ -12,6 +12,7 @@ import msgspec
 from handrail.kernel.ledger import Event
 from handrail.kernel.records import PAGE
 from handrail.store.queries import where
+from handrail.store.seals import opened
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import UNDO, Store
 from handrail.store.tables import BY_NAME
@@ -91,7 +92,7 @@ def _whole(store: Store, events: list[Event]) -> Iterator[str]:
             if count != wanted[tag]:
                 yield f"half: {tag} has {count} events of {wanted[tag]}"
             known = reader.key_answer(SCOPE, tag, 0)
-            if known is None or msgspec.json.decode(known[1])["events"] != count:
+            if known is None or msgspec.json.decode(opened(known[1], SCOPE, tag, known[0]))["events"] != count:
                 yield f"half: {tag} has {count} events, and its key says {known}"
 
 

@@ -88,7 +88,7 @@ def _die_at_commit(still: Any) -> None:
 
         still._connection = Dying()  # type: ignore[assignment]
         return
-    session = still._session
+    session = still.session
     doing = session.do
     session.do = lambda text, *given: die() if text == "COMMIT" else doing(text, *given)
 

@@ -169,6 +169,9 @@ def test_an_event_that_is_written_again_on_a_server_is_found_though_it_says_the_
     with psycopg.connect(postgres.address, autocommit=True) as session:
         session.execute("VACUUM (FULL, FREEZE) event")
     assert postgres.store.verify() == []
+    postgres.tamper("UPDATE event SET kind = kind WHERE position = (SELECT min(position) FROM event)")
+    (told,) = postgres.store.verify()
+    assert "was touched after it was written" in told
 
 
 def test_what_is_lost_and_how_it_comes_back_is_said() -> None:
