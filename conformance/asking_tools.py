@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.toolbox import Tool, answer, as_json
-from handrail.protocol.asking import ClientRequest, elicitation
+from handrail.protocol.client_requests import ClientRequest, elicitation
 from handrail.protocol.exchange import Exchange
 
 NAME_FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

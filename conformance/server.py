@@ -37,7 +37,7 @@ def _over_http(server: Server, port: int) -> int:
     """Says where it listens, in one line on standard output, once it does."""
     from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits  # noqa: PLC0415 - stdio must not need it
     from handrail.protocol.http.guard import Guard  # noqa: PLC0415 - as above
-    from handrail.protocol.http.running import listening_socket, serve_http  # noqa: PLC0415 - as above
+    from handrail.protocol.http.serve import listening_socket, serve_http  # noqa: PLC0415 - as above
 
     bound = listening_socket(HOST, port)
     address = f"http://{HOST}:{bound.getsockname()[1]}{PATH}\n"

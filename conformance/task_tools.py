@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.asking_tools import NAME_FORM, field
 from conformance.toolbox import Tool, answer, failure, pause
-from handrail.protocol.asking import elicitation
+from handrail.protocol.client_requests import elicitation
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.protocol.wire import INTERNAL_ERROR, RpcError

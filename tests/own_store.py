@@ -7,8 +7,8 @@ from pathlib import Path
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
 from handrail.outside.machine_key import machine_key
-from handrail.store.opening import open_engine
-from handrail.store.reading import LastingEngine
+from handrail.store.open_engine import open_engine
+from handrail.store.ports import LastingEngine
 from handrail.store.store import Store
 
 

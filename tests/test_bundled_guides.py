@@ -15,8 +15,8 @@ from handrail.domain.guides.definition import Composition, Guide, Rule, Step
 from handrail.domain.guides.progress import next_step
 from handrail.domain.guides.validation import check_output
 from handrail.outside.guide_files import GuideFiles, standard_sources
-from handrail.outside.matching import LinearMatcher
-from handrail.outside.written_files import Source
+from handrail.outside.linear_matcher import LinearMatcher
+from handrail.outside.user_files import UserFolder
 
 BUNDLED = standard_sources(home=Path(), project=None, storage_path=None)[0]
 IDS = tuple(sorted(file.stem for file in BUNDLED.folder.iterdir() if file.suffix == ".yaml"))
@@ -246,7 +246,7 @@ GOOD: dict[str, dict[str, str]] = {
 """One good output for each step with criteria, valid in every context of the guide."""
 
 
-def _shelf(source: Source) -> GuideFiles:
+def _shelf(source: UserFolder) -> GuideFiles:
     return GuideFiles((source,), matcher=MATCHER, server_version=handrail.__version__)
 
 
@@ -398,7 +398,7 @@ def test_headings_pass_where_the_prompt_shows_labels() -> None:
 def test_the_pages_example_is_a_guide_that_runs_as_it_says(tmp_path: Path) -> None:
     text = PAGE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "release-notes.yaml").write_text(text, encoding="utf-8")
-    shelf = _shelf(Source("page", tmp_path))
+    shelf = _shelf(UserFolder("page", tmp_path))
     assert shelf.problems() == ()
     guide = shelf.guides()[0].guide
     assert _walk(guide, {"breaking": 0}) == ["collect", "publish"]

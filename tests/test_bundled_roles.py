@@ -12,7 +12,7 @@ import yaml
 
 from handrail.domain.pipeline.documents import findings_in, judgement_in, tasks_in
 from handrail.domain.pipeline.flow import Flow, Phase, read_flow
-from handrail.domain.pipeline.learning import WANTED, friction_in
+from handrail.domain.pipeline.lessons import WANTED, friction_in
 from handrail.domain.pipeline.prompt import PROMPT_TOKENS, Parts, assemble
 from handrail.domain.pipeline.state import TaskState
 from handrail.kernel.tokens import estimate_tokens

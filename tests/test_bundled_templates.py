@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.work.planning import check_plan
+from handrail.domain.work.plan import check_plan
+from handrail.domain.work.render_template import fill, unused_variables
 from handrail.domain.work.template_shelf import FileTemplate
-from handrail.domain.work.templating import fill, unused_variables
 from handrail.outside.template_files import TemplateFiles, standard_templates
-from handrail.outside.written_files import Source
+from handrail.outside.user_files import UserFolder
 
 NOWHERE = Path("/nonexistent")
 PAGE = Path(__file__).parent.parent / "docs" / "templates.md"
@@ -41,7 +41,7 @@ def test_a_bundled_template_can_be_applied(entry: FileTemplate) -> None:
 def test_the_example_of_the_page_is_a_template(tmp_path: Path) -> None:
     text = PAGE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "endpoint.yaml").write_text(text, encoding="utf-8")
-    (entry,) = TemplateFiles([Source("project", tmp_path)]).entries()
+    (entry,) = TemplateFiles([UserFolder("project", tmp_path)]).entries()
     assert isinstance(entry, FileTemplate)
     filled = fill(entry.blueprint, {"path": "/orders/{id}"})
     check_plan(filled.tasks)

@@ -17,7 +17,7 @@ from handrail.outside.revocations import note_revocation
 from handrail.protocol.http.guard import LookupFailed
 from handrail.protocol.server import Server
 from handrail.settings import Settings
-from handrail.wiring import LazyLedger, Place, ledger_at
+from handrail.wiring import LazyLedger, WorkPlace, ledger_at
 
 ADDRESS = HttpAddress("127.0.0.1", 1, "/mcp")
 GUIDE = ["workflow_list", "workflow_get", "workflow_next", "workflow_validate"]
@@ -25,7 +25,7 @@ GUIDE = ["workflow_list", "workflow_get", "workflow_next", "workflow_validate"]
 
 @pytest.fixture
 def views(tmp_path: Path) -> Views:
-    place = Place(project=tmp_path, home=tmp_path, environ={})
+    place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
     return Views(place, Settings(dynamic=True), ADDRESS)
 
 
@@ -151,7 +151,7 @@ def test_a_path_without_a_server_is_told_what_would_be_right(views: Views) -> No
 
 
 def test_modules_turned_on_for_the_whole_are_not_in_a_view_that_names_its_toolsets(tmp_path: Path) -> None:
-    place = Place(project=tmp_path, home=tmp_path, environ={})
+    place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
     views = Views(place, Settings(profile="workflowlookup", enable=("mcp-introspection",)), ADDRESS)
     assert names(views.server_for("/mcp")) == [*GUIDE, "mcp_info", "mcp_capabilities"]
     assert names(views.server_for("/mcp/x/guide")) == GUIDE
@@ -193,11 +193,11 @@ def test_a_host_name_may_be_written_in_any_case() -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(project=tmp_path, home=tmp_path, environ={})
+def place(tmp_path: Path) -> WorkPlace:
+    return WorkPlace(project=tmp_path, home=tmp_path, environ={})
 
 
-def desk_at(place: Place, settings: Settings) -> tuple[TokenDesk, LazyLedger]:
+def desk_at(place: WorkPlace, settings: Settings) -> tuple[TokenDesk, LazyLedger]:
     ledger = ledger_at(place, settings)
     return TokenDesk(place, settings, ledger), ledger
 
@@ -206,7 +206,7 @@ def made(ledger: LazyLedger, *rights: str) -> str:
     return ledger.run(Actor("ann", "cli"), lambda unit: issue(unit, "bot", rights, "secret")).text
 
 
-def test_a_token_of_the_store_stands_for_its_name_and_rights(place: Place) -> None:
+def test_a_token_of_the_store_stands_for_its_name_and_rights(place: WorkPlace) -> None:
     desk, ledger = desk_at(place, Settings())
     text = made(ledger, "read", "write")
     found = desk.find(text)
@@ -215,7 +215,7 @@ def test_a_token_of_the_store_stands_for_its_name_and_rights(place: Place) -> No
     assert desk.find(f"{text}x") is None
 
 
-def test_a_token_that_only_decides_is_told_what_it_is_for(place: Place) -> None:
+def test_a_token_that_only_decides_is_told_what_it_is_for(place: WorkPlace) -> None:
     desk, ledger = desk_at(place, Settings())
     found = desk.find(made(ledger, "decide"))
     assert found is not None
@@ -224,7 +224,7 @@ def test_a_token_that_only_decides_is_told_what_it_is_for(place: Place) -> None:
     assert "--rights read,write" in found.barred
 
 
-def test_a_token_made_through_one_store_is_found_through_another_on_the_same_data(place: Place) -> None:
+def test_a_token_made_through_one_store_is_found_through_another_on_the_same_data(place: WorkPlace) -> None:
     _, ledger = desk_at(place, Settings())
     text = made(ledger, "read")
     other, _ = desk_at(place, Settings())
@@ -233,13 +233,13 @@ def test_a_token_made_through_one_store_is_found_through_another_on_the_same_dat
     assert other.find(text) is None
 
 
-def test_a_strangers_token_makes_no_store(place: Place) -> None:
+def test_a_strangers_token_makes_no_store(place: WorkPlace) -> None:
     desk, _ = desk_at(place, Settings())
     assert desk.find("hr_01_secret") is None
     assert list(place.project.iterdir()) == []
 
 
-def test_a_store_that_cannot_be_asked_is_no_answer_and_is_not_named_to_strangers(place: Place) -> None:
+def test_a_store_that_cannot_be_asked_is_no_answer_and_is_not_named_to_strangers(place: WorkPlace) -> None:
     desk, _ = desk_at(place, Settings(db="postgresql://ann:password@127.0.0.1:1/handrail"))
     with pytest.raises(LookupFailed) as failed:
         desk.find("hr_01_secret")
@@ -248,14 +248,14 @@ def test_a_store_that_cannot_be_asked_is_no_answer_and_is_not_named_to_strangers
     assert "password" not in str(failed.value)
 
 
-def test_only_what_has_a_tokens_form_is_looked_up(place: Place) -> None:
+def test_only_what_has_a_tokens_form_is_looked_up(place: WorkPlace) -> None:
     desk, ledger = desk_at(place, Settings())
     assert desk.has_form(made(ledger, "read"))
     for other in ("", "T", "tok_1", "hr_01", "hr_01_\u00e9"):
         assert not desk.has_form(other)
 
 
-def test_the_mark_changes_when_a_token_is_revoked_on_this_machine(place: Place) -> None:
+def test_the_mark_changes_when_a_token_is_revoked_on_this_machine(place: WorkPlace) -> None:
     desk, _ = desk_at(place, Settings())
     before = desk.mark()
     assert desk.mark() == before

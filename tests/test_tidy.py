@@ -158,7 +158,7 @@ def heavy_among(modules: set[str]) -> list[str]:
 
 
 SERVER = (
-    "from pathlib import Path; import handrail.surfaces.cli.serve; "
+    "from pathlib import Path; import handrail.surfaces.cli.serve.serve; "
     "from handrail.wiring import *; "
     "place = Place(project=Path.cwd(), home=Path.cwd(), environ={}); "
     "server = build_server(assemble(place, settings_at(place, {}))); "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.wiring import Place, assemble, settings_at, store_address
+from handrail.wiring import WorkPlace, assemble, settings_at, store_address
 
 
 @pytest.mark.parametrize(
@@ -24,18 +24,18 @@ from handrail.wiring import Place, assemble, settings_at, store_address
 def test_a_store_outside_the_project_is_taken_to_be_shared(
     tmp_path: Path, given: dict[str, object], shared: bool
 ) -> None:
-    place = Place(project=tmp_path / "project", home=tmp_path / "home", environ={})
+    place = WorkPlace(project=tmp_path / "project", home=tmp_path / "home", environ={})
     here = assemble(place, settings_at(place, given)).call.here
     assert (here.repository, here.shared) == (str(tmp_path / "project"), shared)
 
 
 def test_a_project_in_the_home_folder_has_the_global_store_for_its_own(tmp_path: Path) -> None:
-    place = Place(project=tmp_path, home=tmp_path, environ={})
+    place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
     assert assemble(place, settings_at(place, {})).call.here.shared
 
 
 def test_the_global_store_is_in_the_home_folder(tmp_path: Path) -> None:
-    place = Place(project=tmp_path / "project", home=tmp_path / "home", environ={})
+    place = WorkPlace(project=tmp_path / "project", home=tmp_path / "home", environ={})
     chosen = settings_at(place, {"global_store": True})
     assert store_address(place, chosen) == str(tmp_path / "home" / ".handrail" / "handrail.db")
     assert not (tmp_path / "home").exists()

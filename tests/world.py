@@ -22,7 +22,7 @@ from handrail.protocol.wire import Request, RpcError
 from handrail.store.store import Store
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.invocation import invoke
-from handrail.wiring import Handrail, LazyLedger, Place, assemble, build_server, settings_at
+from handrail.wiring import Handrail, LazyLedger, WorkPlace, assemble, build_server, settings_at
 from tests.own_store import own_store
 
 BROKEN_GUIDE = "id: broken-guide\nname: Broken\nsteps: ["
@@ -46,7 +46,7 @@ class World:
         templates.mkdir()
         (templates / "broken-template.yaml").write_text(BROKEN_TEMPLATE, encoding="utf-8")
         self.given = given or {"profile": "all", "dynamic": True}
-        self.place = Place(project=self.project, home=self.home, environ={})
+        self.place = WorkPlace(project=self.project, home=self.home, environ={})
         # Stands still at this moment: the command line, which has the world's own clock, still finds leases held.
         self.clock = FixedClock(time.time_ns() // 1_000_000)
         self._ledger = LazyLedger(self._open)

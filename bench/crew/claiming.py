@@ -19,7 +19,7 @@ import apsw
 from bench.store.slices import Prepare, Step, grow_log, serve
 from handrail.kernel.ledger import Actor
 from handrail.surfaces.invocation import CallingClient, invoke
-from handrail.wiring import Handrail, Place, assemble, settings_at
+from handrail.wiring import Handrail, WorkPlace, assemble, settings_at
 
 ACTOR = Actor("bench", "mcp")
 TOOLSETS = "workflow,task,agent"
@@ -130,7 +130,7 @@ def steps_of(kind: str, agent: Agent) -> Prepare:
 
 
 def opened(folder: Path, address: str) -> Handrail:
-    place = Place(project=folder, home=folder, environ={})
+    place = WorkPlace(project=folder, home=folder, environ={})
     return assemble(place, settings_at(place, {"toolsets": TOOLSETS, "db": address}))
 
 

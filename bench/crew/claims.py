@@ -13,7 +13,7 @@ from bench.store.crews import Effort
 from handrail import __version__
 from handrail.kernel.ledger import Event
 from handrail.outside.world import RandomIds, SystemClock
-from handrail.store.opening import open_engine
+from handrail.store.open_engine import open_engine
 from handrail.store.store import Store
 
 CREW = 8

@@ -18,7 +18,7 @@ from bench.started import elapsed
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.outside.tracking.directory import DirectoryTracker
-from handrail.outside.tracking.manifest import Bounds
+from handrail.outside.tracking.manifest import ManifestBounds
 
 SIZES = (1_000, 10_000)
 LARGE_SIZES = (*SIZES, 100_000)
@@ -59,7 +59,10 @@ def made(folder: Path, count: int, chance: random.Random) -> Fixture:
 
 def tracker(state: Path) -> DirectoryTracker:
     return DirectoryTracker(
-        state, clock=FixedClock(), ids=CountingIds(), bounds=Bounds(time.monotonic, budget_s=BUDGET_S, quiet_ns=0)
+        state,
+        clock=FixedClock(),
+        ids=CountingIds(),
+        bounds=ManifestBounds(time.monotonic, budget_s=BUDGET_S, quiet_ns=0),
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.git.making import bytes_below, git, make, work
 from bench.started import elapsed
 from handrail.outside.tracking.git_tracker import GitTracker
-from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.large_files import Limits
 from handrail.outside.world import RandomIds, SystemClock
 
 SIZES = (200, 10_000, 100_000)

@@ -21,11 +21,11 @@ from bench.plan.filling import fill
 from bench.store.server import Server, postgres
 from handrail import __version__
 from handrail.outside.world import RandomIds, SystemClock
+from handrail.store.ports import Engine
 from handrail.store.postgres import PostgresEngine
-from handrail.store.reading import Engine
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
-from handrail.wiring import LazyLedger, Place, assemble, settings_at
+from handrail.wiring import LazyLedger, WorkPlace, assemble, settings_at
 
 SIZES, QUICK_SIZES = (100, 10_000), (100, 500)
 ROUNDS, QUICK_ROUNDS = 9, 2
@@ -109,7 +109,7 @@ def on_store(section: str, home: Path, server: Server | None, sizes: Sequence[in
             fill(engine, size, 3 * size)
             clock = SystemClock()
             store = Store(engine, clock=clock, ids=RandomIds(clock))
-            place = Place(project=folder, home=home, environ={})
+            place = WorkPlace(project=folder, home=home, environ={})
             given = {"toolsets": "workflow,task", "enable": ENABLED}
             handrail = assemble(place, settings_at(place, given), ledger=_ledger(store))
             steps = Committing(handrail, store, size).steps()

@@ -11,10 +11,9 @@ import msgspec
 
 from bench.graphs.making import graph_of, name, with_other_nodes
 from bench.plan.filling import WORKFLOW
-from handrail.domain.graphs.differing import difference
+from handrail.domain.graphs.diff import difference
 from handrail.domain.graphs.graph import Graph, document_of, graph_from
-from handrail.domain.graphs.json_patch import patched
-from handrail.domain.graphs.merge_patch import merged
+from handrail.domain.graphs.json_patch import merged, patched
 from handrail.domain.graphs.mutations import mutate, mutation_from
 from handrail.domain.graphs.records import GraphEdge, GraphNode
 from handrail.domain.work.dependency import Dependency

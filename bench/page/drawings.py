@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from handrail.domain.layout.layered import Node, Route, lay_out
+from handrail.domain.layout.layered import Box, LineRoute, lay_out
 
 BOX = (190.0, 44.0)
 STEPS = 8
@@ -85,12 +85,12 @@ def plan(size: int, seed: int = 7) -> tuple[list[str], list[Edge]]:
 
 def ours(names: Sequence[str], edges: Sequence[Edge]) -> Drawing:
     began = time.process_time()
-    found = lay_out([Node(name, *BOX) for name in names], edges)
+    found = lay_out([Box(name, *BOX) for name in names], edges)
     seconds = time.process_time() - began
     return Drawing(found.places, [((route.source, route.target), _curved(route)) for route in found.routes], seconds)
 
 
-def _curved(route: Route) -> list[Point]:
+def _curved(route: LineRoute) -> list[Point]:
     """A route as the page draws it."""
     points = [route.points[0]]
     for start, end in pairwise(route.points):

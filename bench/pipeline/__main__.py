@@ -22,7 +22,7 @@ from handrail import __version__
 from handrail.outside.world import RandomIds, SystemClock
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
-from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
+from handrail.wiring import Handrail, LazyLedger, WorkPlace, assemble, settings_at
 
 SIZES = (1, 100, 10_000)
 QUICK_SIZES = (1, 20, 200)
@@ -66,7 +66,7 @@ def git(project: Path, *words: str) -> None:
 def opened(project: Path, database: Path) -> Iterator[tuple[Handrail, Store]]:
     clock = SystemClock()
     store = Store(SqliteEngine(database, version=__version__), clock=clock, ids=RandomIds(clock))
-    place = Place(project=project, home=project.parent, environ={})
+    place = WorkPlace(project=project, home=project.parent, environ={})
     settings = settings_at(place, {"toolsets": "pipeline"})
     try:
         yield assemble(place, settings, ledger=LazyLedger(lambda: store)), store

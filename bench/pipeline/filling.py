@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.pipeline.learning import Noted, PastRun, learn
+from handrail.domain.pipeline.lessons import Noted, PastRun, learn
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Actor

@@ -17,7 +17,7 @@ from handrail.outside.world import RandomIds, SystemClock
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 from handrail.surfaces.invocation import invoke
-from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
+from handrail.wiring import Handrail, LazyLedger, WorkPlace, assemble, settings_at
 
 SIZES = ((100, 1_000), (10_000, 100_000), (100_000, 1_000_000))
 QUICK_SIZES = ((100, 1_000), (1_000, 10_000), (5_000, 50_000))
@@ -59,7 +59,7 @@ def opened(folder: Path, tasks: int, events: int) -> Plan:
     print(f"filled {tasks:,} tasks, {filled.events:,} events in {time.perf_counter() - began:.0f} s", flush=True)
     clock = SystemClock()
     store = Store(engine, clock=clock, ids=RandomIds(clock))
-    place = Place(project=project, home=folder, environ={})
+    place = WorkPlace(project=project, home=folder, environ={})
     settings = settings_at(place, {"toolsets": "context,orchestration"})
     return Plan(filled, assemble(place, settings, ledger=LazyLedger(lambda: store)))
 

@@ -13,7 +13,7 @@ from handrail.domain.work.tally import empty_tally
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import NewEvent
-from handrail.store.reading import Engine
+from handrail.store.ports import Engine
 from handrail.store.tables import BY_RECORD
 from handrail.store.writes import NEW_STREAM, Head, RowWrite, WriteSet, chained
 

@@ -8,7 +8,7 @@ from handrail.domain.board.entry import BoardEntry, board_stream
 from handrail.kernel.ledger import Actor, Change, Event, NewEvent, Only
 from handrail.kernel.query import where
 from handrail.outside.world import RandomIds, SystemClock
-from handrail.store.reading import Engine
+from handrail.store.ports import Engine
 from handrail.store.store import Store
 from handrail.store.tables import BY_RECORD
 from handrail.store.unit import Unit

@@ -20,7 +20,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from handrail.kernel.records import PAGE
-from handrail.outside.search_index import Found, SearchIndex, Sought, with_index
+from handrail.outside.search_index import SearchHits, SearchIndex, SearchQuery, with_index
 from handrail.outside.world import RandomIds, SystemClock
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
@@ -63,12 +63,12 @@ def opened(folder: Path, size: int) -> Filled:
 # -- what is measured -------------------------------------------------------------------------------------------------
 
 
-def search(filled: Filled, typed: str) -> Found:
+def search(filled: Filled, typed: str) -> SearchHits:
     """A search as the command makes it, from opening the index on."""
 
-    def work(index: SearchIndex) -> Found:
+    def work(index: SearchIndex) -> SearchHits:
         index.catch_up(filled.store.feed)
-        return index.search(Sought(understood(typed), limit=10))
+        return index.search(SearchQuery(understood(typed), limit=10))
 
     return with_index(filled.file, work)
 

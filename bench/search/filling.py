@@ -8,7 +8,7 @@ from itertools import accumulate, islice
 
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.kernel.ledger import Change, NewEvent
-from handrail.store.reading import Engine
+from handrail.store.ports import Engine
 from handrail.store.tables import BY_RECORD
 from handrail.store.writes import NEW_STREAM, Head, RowWrite, WriteSet, chained
 

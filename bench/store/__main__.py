@@ -19,7 +19,7 @@ from bench.store.contestants import PEER_PINS, Contestant, Place, sections
 from bench.store.crews import Crew, Slice
 from bench.store.server import PREFIX, Server, postgres
 from bench.store.through_store import problems_of
-from handrail.store.reading import Engine
+from handrail.store.ports import Engine
 
 ROUNDS, QUICK_ROUNDS = 9, 3
 QUICK_SCALE = 0.2

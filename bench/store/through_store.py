@@ -9,7 +9,7 @@ from functools import partial
 from bench.store.slices import Prepare, Step
 from bench.store.work import CHANGED, CLAIMED, POOL, Changes, Claims
 from handrail.outside.world import RandomIds, SystemClock
-from handrail.store.reading import Engine
+from handrail.store.ports import Engine
 from handrail.store.store import Store
 from handrail.store.writes import WriteSet
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from bench.git.making import git, make, name_of
 from bench.started import elapsed
 from handrail.outside.worktrees import worktrees_at
-from handrail.outside.worktrees.foreseeing import BASE
+from handrail.outside.worktrees.conflicts import BASE
 from handrail.outside.worktrees.git_worktrees import GitWorktrees
 
 BRANCHES = (2, 8, 32)

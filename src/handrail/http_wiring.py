@@ -27,7 +27,7 @@ from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard, LookupFailed, Pr
 from handrail.protocol.server import Server
 from handrail.settings import Settings
 from handrail.settings_in_force import live_settings
-from handrail.wiring import LazyLedger, Place, assemble, build_server, has_store, ledger_at
+from handrail.wiring import LazyLedger, WorkPlace, assemble, build_server, has_store, ledger_at
 
 MCP_PATH = "/mcp"
 VIEWS = 64
@@ -60,7 +60,7 @@ class Views:
 
     def __init__(
         self,
-        place: Place,
+        place: WorkPlace,
         settings: Settings,
         address: HttpAddress,
         *,
@@ -158,7 +158,7 @@ class StoredTokens:
     """The tokens in the store: on a server, they work on all machines that share it; in a file, on the one that made
     them."""
 
-    def __init__(self, place: Place, ledger: LazyLedger, channel: str) -> None:
+    def __init__(self, place: WorkPlace, ledger: LazyLedger, channel: str) -> None:
         self._ledger = ledger
         self._revocations = str(place.home / REVOCATIONS)
         self._actor = Actor("handrail", channel)
@@ -184,7 +184,7 @@ class StoredTokens:
 class TokenDesk(StoredTokens):
     """Behind the protocol's `Lookup`."""
 
-    def __init__(self, place: Place, settings: Settings, ledger: LazyLedger) -> None:
+    def __init__(self, place: WorkPlace, settings: Settings, ledger: LazyLedger) -> None:
         super().__init__(place, ledger, "http")
         self._place = place
         self._settings = settings
@@ -212,7 +212,7 @@ def principal_of(token: Token, is_ours: bool = True) -> Principal:
 
 
 def build_endpoint(
-    place: Place,
+    place: WorkPlace,
     settings: Settings,
     address: HttpAddress,
     guard: Guard,

@@ -21,8 +21,7 @@ from handrail.kernel.records import UnitOfWork
 
 if TYPE_CHECKING:  # ports that a call carries; the code that builds a call imports what is behind them
     from handrail.domain.guides.shelf import GuideShelf
-    from handrail.domain.journal.checking import Checks
-    from handrail.domain.journal.tracking import Tracker
+    from handrail.domain.journal.ports import Checks, Tracker
     from handrail.domain.pipeline.flow_shelf import FlowShelf
     from handrail.domain.pipeline.specs import Specs
     from handrail.domain.work.template_shelf import TemplateShelf

@@ -16,22 +16,22 @@ from handrail.outside.world import SystemClock
 from handrail.protocol.http.guard import Guard
 from handrail.settings import Settings
 from handrail.settings_in_force import live_settings
-from handrail.store.opening import POSTGRES
+from handrail.store.open_engine import POSTGRES
 from handrail.surfaces.run_types import know_runs
-from handrail.surfaces.web.app import OWN_PATHS, Page, PageApp, PageFacts
-from handrail.surfaces.web.door import Door
-from handrail.surfaces.web.feed import Feed
+from handrail.surfaces.web.app import OWN_PATHS, PageApp, PageFacts, PageParts
+from handrail.surfaces.web.feed import PageFeed
+from handrail.surfaces.web.request_guard import Door
 from handrail.surfaces.web.route import CHANNEL
-from handrail.surfaces.web.routes import ROUTES, Table
-from handrail.surfaces.web.sign_in import Person, SignIn
+from handrail.surfaces.web.routes import ROUTES, RouteTable
+from handrail.surfaces.web.sign_in import SignedInPerson, SignIn
 from handrail.surfaces.web.static_files import StaticFiles
-from handrail.wiring import Place, assemble, ledger_at, looking_ledger, store_address
+from handrail.wiring import WorkPlace, assemble, ledger_at, looking_ledger, store_address
 
 
 class Deciders(StoredTokens):
     """Behind the page's `People` port: people whose tokens in the store may decide."""
 
-    def find(self, text: str) -> tuple[Person, bool] | None:
+    def find(self, text: str) -> tuple[SignedInPerson, bool] | None:
         try:
             found = self.token(text)
         except Refusal as refusal:
@@ -40,7 +40,7 @@ class Deciders(StoredTokens):
             return None
         if not found.is_ours:
             raise NotAllowed(NOT_MADE_HERE, hint=NOT_MADE_HERE_HINT)
-        return Person(found.token.name, found.token.id), _decides(found.token)
+        return SignedInPerson(found.token.name, found.token.id), _decides(found.token)
 
     def still_decides(self, token_id: str) -> bool:
         def decides(unit: UnitOfWork) -> bool:
@@ -54,18 +54,18 @@ def _decides(token: Token) -> bool:
     return "decide" in token.rights and token.agent_id is None
 
 
-def build_page(place: Place, settings: Settings, address: HttpAddress, guard: Guard, *, owner: str) -> PageApp:
+def build_page(place: WorkPlace, settings: Settings, address: HttpAddress, guard: Guard, *, owner: str) -> PageApp:
     """The page with the tools beside it. `owner` is the person who signs in with the link printed at the start."""
     ledger = ledger_at(place, settings)
     looking = looking_ledger(place, settings, ledger)
     live = live_settings(place.project, place.home, settings)
     reading = assemble(place, settings, http=address, ledger=looking, live=live).call
     know_runs()
-    page = Page(
+    page = PageParts(
         door=Door(hosts=guard.hosts, port=address.port),
         sign_in=SignIn(Deciders(place, looking, CHANNEL), owner=owner, now_s=time.monotonic),
-        feed=Feed(looking, news),
-        table=Table(ROUTES, OWN_PATHS),
+        feed=PageFeed(looking, news),
+        table=RouteTable(ROUTES, OWN_PATHS),
         reading=reading,
         look=looking.look,
         writing=assemble(place, settings, http=address, ledger=ledger, live=live).call,

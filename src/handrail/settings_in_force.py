@@ -15,7 +15,7 @@ from handrail.settings import CONFIG_FILE, FileLayer, Settings, SettingsWithUntr
 from handrail.strictness import Waiting, ascii_json
 
 if TYPE_CHECKING:
-    from handrail.domain.journal.checking import Checks
+    from handrail.domain.journal.ports import Checks
 
 SHOWN_CHECKS = 400
 """Characters of untrusted checks that a refusal repeats; `handrail trust` shows all of them."""

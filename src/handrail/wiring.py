@@ -20,7 +20,7 @@ from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.live_settings import LiveSettings
 from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
-from handrail.outside.processes import is_alive, new_session
+from handrail.outside.process_names import is_alive, new_session
 from handrail.outside.project import repository_root
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Changing, NoResources, Offer
@@ -30,18 +30,17 @@ from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
 from handrail.settings_in_force import checks_of, house_rules, live_settings
-from handrail.store_wiring import Place as Place  # noqa: PLC0414 - callers import it from here
+from handrail.store_wiring import WorkPlace as WorkPlace  # noqa: PLC0414 - callers import it from here
 from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
 from handrail.store_wiring import key_for as key_for  # noqa: PLC0414 - as above
 from handrail.store_wiring import store_address as store_address  # noqa: PLC0414 - as above
 from handrail.surfaces.mcp.prompts import CatalogPrompts
+from handrail.surfaces.mcp.resource_updates import NAMED_BY, Follower
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
-from handrail.surfaces.mcp.watching import NAMED_BY, Follower
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
-    from handrail.domain.journal.checking import Checks
-    from handrail.domain.journal.tracking import Tracker
+    from handrail.domain.journal.ports import Checks, Tracker
     from handrail.domain.pipeline.flow_shelf import FlowShelf
     from handrail.domain.pipeline.specs import Specs
     from handrail.domain.prompts.text import PromptText
@@ -127,7 +126,7 @@ class LookingLedger(LazyLedger):
         return self._made
 
 
-def looking_ledger(place: Place, settings: Settings, ledger: LazyLedger | None = None) -> LookingLedger:
+def looking_ledger(place: WorkPlace, settings: Settings, ledger: LazyLedger | None = None) -> LookingLedger:
     """The store that these settings mean, for readers. Unless a ledger is passed, raises StoreUnusable if the settings
     name a file that does not exist: a mistyped name would look like a project without any work."""
     if ledger is None:
@@ -135,7 +134,7 @@ def looking_ledger(place: Place, settings: Settings, ledger: LazyLedger | None =
     return LookingLedger(ledger or ledger_at(place, settings), lambda: is_made(place, settings))
 
 
-def _check_named(place: Place, settings: Settings) -> None:
+def _check_named(place: WorkPlace, settings: Settings) -> None:
     from handrail.kernel.errors import StoreUnusable  # noqa: PLC0415 - only once something is looked for
     from handrail.settings import said_by_project  # noqa: PLC0415 - as above
 
@@ -146,22 +145,22 @@ def _check_named(place: Place, settings: Settings) -> None:
         raise StoreUnusable(f"there is no store at {file} yet", hint="check its name; the first write makes it")
 
 
-def is_made(place: Place, settings: Settings) -> bool:
+def is_made(place: WorkPlace, settings: Settings) -> bool:
     """Whether the store exists. Asks a database server too: an empty database gets its tables from the first writer."""
-    from handrail.store.opening import POSTGRES  # noqa: PLC0415 - the store, only once something runs
+    from handrail.store.open_engine import POSTGRES  # noqa: PLC0415 - the store, only once something runs
 
     address = store_address(place, settings)
     if not address.startswith(POSTGRES):
         return has_store(place, settings)
-    from handrail.store.moving import found_at  # noqa: PLC0415 - as above
+    from handrail.store.store_move import found_at  # noqa: PLC0415 - as above
 
     check_trusted(place, settings)
     return found_at(address, place.project).schema > 0
 
 
-def has_store(place: Place, settings: Settings) -> bool:
+def has_store(place: WorkPlace, settings: Settings) -> bool:
     """Whether the store exists. A database server counts as existing: asking it creates nothing."""
-    from handrail.store.opening import database_path  # noqa: PLC0415 - the store, only once something runs
+    from handrail.store.open_engine import database_path  # noqa: PLC0415 - the store, only once something runs
 
     address = store_address(place, settings)
     return "://" in address or database_path(address, place.project).exists()
@@ -175,26 +174,26 @@ def _nothing_stored() -> Store:
     return Store(MemoryEngine(), ids=RandomIds(SystemClock()))
 
 
-def _guides(place: Place) -> GuideFiles:
+def _guides(place: WorkPlace) -> GuideFiles:
     from handrail.outside.guide_files import GuideFiles, standard_sources  # noqa: PLC0415 - only once guides are read
-    from handrail.outside.matching import LinearMatcher  # noqa: PLC0415 - as above
+    from handrail.outside.linear_matcher import LinearMatcher  # noqa: PLC0415 - as above
 
     own = place.environ.get("WORKFLOW_STORAGE_PATH")
     sources = standard_sources(home=place.home, project=place.project, storage_path=own)
     return GuideFiles(sources, matcher=LinearMatcher(), server_version=__version__)
 
 
-def _templates(place: Place) -> TemplateShelf:
+def _templates(place: WorkPlace) -> TemplateShelf:
     from handrail.outside.template_files import TemplateFiles, standard_templates  # noqa: PLC0415 - only for templates
 
     return TemplateFiles(standard_templates(home=place.home, project=place.project))
 
 
-def _tracker(place: Place, settings: Settings, ledger: LazyLedger) -> Tracker:
+def _tracker(place: WorkPlace, settings: Settings, ledger: LazyLedger) -> Tracker:
     """The tracker of working copies. Once a day it drops snapshots that are too old or too many."""
-    from handrail.domain.journal.keeping import LOOKING  # noqa: PLC0415 - only once work is journalled
-    from handrail.domain.journal.pruning import Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
-    from handrail.domain.journal.tracking import Snapshot  # noqa: PLC0415 - as above
+    from handrail.domain.journal.journal import LOOKING  # noqa: PLC0415 - only once work is journalled
+    from handrail.domain.journal.ports import Snapshot  # noqa: PLC0415 - as above
+    from handrail.domain.journal.retention import Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
     from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
     from handrail.outside.snapshot_origin import check_snapshots, snapshot_folder  # noqa: PLC0415 - as above
     from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - as above
@@ -222,9 +221,9 @@ def _specs(repository: str) -> Specs:
     return SpecFiles(Path(repository))
 
 
-def _flows(place: Place) -> FlowShelf:
-    from handrail.domain.pipeline.asking import Flags  # noqa: PLC0415 - as above
+def _flows(place: WorkPlace) -> FlowShelf:
     from handrail.domain.pipeline.flow import Flow  # noqa: PLC0415 - as above
+    from handrail.domain.pipeline.request import Flags  # noqa: PLC0415 - as above
     from handrail.outside.flow_files import FlowFiles, standard_flows  # noqa: PLC0415 - as above
 
     make_known(Flags, Flow)
@@ -244,7 +243,7 @@ def _profile(repository: str) -> list[str]:
     return lines(_profiles().of(repository))
 
 
-def _role(place: Place, name: str) -> str:
+def _role(place: WorkPlace, name: str) -> str:
     from handrail.outside.role_files import RoleFiles  # noqa: PLC0415 - as above
 
     return RoleFiles(place.project).role(name).text
@@ -262,16 +261,16 @@ def _new_secret() -> str:
     return secrets.token_urlsafe(24)
 
 
-def ledger_at(place: Place, settings: Settings) -> LazyLedger:
+def ledger_at(place: WorkPlace, settings: Settings) -> LazyLedger:
     """The store that these settings mean, not opened yet."""
     return LazyLedger(lambda: _open_store(place, settings))
 
 
-def _open_store(place: Place, settings: Settings) -> Store:
+def _open_store(place: WorkPlace, settings: Settings) -> Store:
     from handrail.domain.board.entry import BoardEntry  # noqa: PLC0415 - only once something is stored
-    from handrail.domain.registry.running import RunningCall  # noqa: PLC0415 - as above
+    from handrail.domain.registry.operation import RunningCall  # noqa: PLC0415 - as above
     from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - as above
-    from handrail.store.opening import make_user_folder, open_engine  # noqa: PLC0415 - as above
+    from handrail.store.open_engine import make_user_folder, open_engine  # noqa: PLC0415 - as above
     from handrail.store.store import Store  # noqa: PLC0415 - as above
 
     make_known(BoardEntry, RunningCall)  # the types history is read back into
@@ -289,7 +288,7 @@ class RealWorld:
 
     def __init__(
         self,
-        place: Place,
+        place: WorkPlace,
         settings: Settings,
         ledger: LazyLedger,
         *,
@@ -357,7 +356,7 @@ class Handrail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def assemble(
-    place: Place,
+    place: WorkPlace,
     settings: Settings,
     *,
     http: HttpAddress | None = None,
@@ -404,7 +403,7 @@ def assemble(
     )
 
 
-def _is_shared(place: Place, settings: Settings) -> bool:
+def _is_shared(place: WorkPlace, settings: Settings) -> bool:
     """Whether the store may serve other repositories too, which is the case unless it is inside this one."""
     if settings.global_store or "://" in settings.db:
         return True
@@ -413,7 +412,7 @@ def _is_shared(place: Place, settings: Settings) -> bool:
     return not Path(os.path.normpath(place.project / settings.db)).is_relative_to(place.project)
 
 
-def settings_at(place: Place, given: Mapping[str, object]) -> Settings:
+def settings_at(place: WorkPlace, given: Mapping[str, object]) -> Settings:
     """The settings in force here: what came with the project counts as far as this person has trusted it."""
     from handrail.outside.trusted_settings import agreed_for  # noqa: PLC0415 - as everything outside
 
@@ -430,9 +429,9 @@ class _CompletedLater:
         self._prompts = prompts
 
     def complete(self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]) -> Sequence[str]:
-        from handrail.surfaces.mcp.completions import Completed  # noqa: PLC0415 - few clients ever ask
+        from handrail.surfaces.mcp.completions import ArgumentCompletions  # noqa: PLC0415 - few clients ever ask
 
-        return Completed(self._call, self._prompts).complete(exchange, reference, argument)
+        return ArgumentCompletions(self._call, self._prompts).complete(exchange, reference, argument)
 
 
 def _resources(handrail: Handrail) -> tuple[AllResources, Follower]:

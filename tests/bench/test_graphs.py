@@ -11,14 +11,14 @@ from bench.graphs.__main__ import ENABLED, measure, ratio, table
 from bench.graphs.making import graph_of, with_other_nodes
 from bench.graphs.steps import FREE, MANY, PART, Committing, Measured, in_memory
 from bench.plan.filling import WORKFLOW, fill
-from handrail.domain.graphs.differing import difference
+from handrail.domain.graphs.diff import difference
 from handrail.domain.graphs.graph import check_sound
 from handrail.domain.graphs.invariants import check_invariants
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
-from handrail.wiring import LazyLedger, Place, assemble, settings_at
+from handrail.wiring import LazyLedger, WorkPlace, assemble, settings_at
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def committing(tmp_path: Path) -> Committing:
     engine = MemoryEngine()
     fill(engine, 100, 100)
     store = Store(engine, clock=FixedClock(), ids=CountingIds())
-    place = Place(project=tmp_path, home=tmp_path, environ={})
+    place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
     settings = settings_at(place, {"toolsets": "workflow,task", "enable": ENABLED})
     return Committing(assemble(place, settings, ledger=LazyLedger(lambda: store)), store, 100)
 

@@ -10,9 +10,9 @@ import pytest
 from bench.pipeline.__main__ import ROWS, model, opened, ratios, table
 from bench.pipeline.driving import VERDICTS, document
 from bench.pipeline.filling import FILLING, Model, fill, lessons, past_run
-from handrail.domain.pipeline.beginning import finished_runs, lessons_from
 from handrail.domain.pipeline.documents import findings_in, judgement_in, tasks_in
-from handrail.domain.pipeline.learning import FRICTION, PATTERNS
+from handrail.domain.pipeline.lessons import FRICTION, PATTERNS
+from handrail.domain.pipeline.start import finished_runs, lessons_from
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from tests.clients.test_python_client import DEADLINE_S, by_mode
-from tests.toolsets.orchestrator import Orchestrator
+from tests.toolsets.pipeline.orchestrator import Orchestrator
 
 
 class Person:

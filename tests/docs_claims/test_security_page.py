@@ -185,7 +185,7 @@ def test_a_module_that_nobody_named_would_be_noticed() -> None:
 
 
 def test_a_module_that_imports_late_is_found() -> None:
-    assert "surfaces/cli/up.py" in importers(("webbrowser",))
+    assert "surfaces/cli/serve/up.py" in importers(("webbrowser",))
     assert importers(("requests", "httpx", "urllib.request", "http.client", "ssl", "smtplib", "ftplib")) == set()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from handrail.hooks.notes import notes_path
+from handrail.hooks.memory import notes_path
 from tests.hooks.scene import HOOK, Scene
 
 EVENTS = ("start", "stop", "edited")

@@ -8,32 +8,32 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.recovery.asking import Include
-from handrail.domain.recovery.material import Material, gather
+from handrail.domain.recovery.material import RecoveryMaterial, gather
+from handrail.domain.recovery.options import Include
 from handrail.domain.recovery.pieces import next_sentence
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import CLOSED
 from handrail.hooks import open_tasks
-from handrail.hooks.given import Given, parse
+from handrail.hooks.context_text import next_move
+from handrail.hooks.event_input import HookInput, parse
 from handrail.hooks.place import Options, find_place, find_project
 from handrail.hooks.place import Place as HookPlace
 from handrail.hooks.provenance import own_key
-from handrail.hooks.standing import SOLVING, Standing
-from handrail.hooks.telling import next_move
+from handrail.hooks.task_position import SOLVING, OpenTaskFacts
 from handrail.kernel.ledger import Actor
 from handrail.outside import project
 from handrail.outside.machine_key import machine_key
 from handrail.store import marks, sqlite
 from handrail.toolsets.here import UNDER_WAY
-from handrail.wiring import Place, assemble, settings_at
+from handrail.wiring import WorkPlace, assemble, settings_at
 from tests.hooks.scene import PLAN, Scene
 
 
-def domain_view(scene: Scene, task_id: str) -> Material:
-    place = Place(project=scene.repo, home=scene.home, environ={})
+def domain_view(scene: Scene, task_id: str) -> RecoveryMaterial:
+    place = WorkPlace(project=scene.repo, home=scene.home, environ={})
     ledger = assemble(place, settings_at(place, {})).ledger
 
-    def look(unit: Any) -> Material:
+    def look(unit: Any) -> RecoveryMaterial:
         task = unit.get(Task, task_id)
         assert task is not None
         return gather(unit, task, Include())
@@ -54,7 +54,7 @@ def check_agreement(scene: Scene, task_id: str) -> None:
     material = domain_view(scene, task_id)
     connection = open_tasks.open_store(place_in(scene))
     assert connection is not None
-    ours = Standing(connection, task_id, material.workflow.id)
+    ours = OpenTaskFacts(connection, task_id, material.workflow.id)
     status = material.task.status
     assert next_move(ours, status, ours.open_parts(), 0) == next_sentence(material, {})
     assert {note.id for note in ours.decisions} == {decision.checkpoint.id for decision in material.decisions}
@@ -145,7 +145,7 @@ def test_a_store_is_meant_as_the_settings_mean_it(
     tmp_path: Path, written: str, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from handrail.outside.trusted_settings import agree
-    from handrail.store.opening import database_path
+    from handrail.store.open_engine import database_path
     from handrail.wiring import store_address
 
     home, top = tmp_path / "home", (tmp_path / "top").resolve()
@@ -158,13 +158,13 @@ def test_a_store_is_meant_as_the_settings_mean_it(
     monkeypatch.setenv("HOME", str(home))
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    place = Place(project=top, home=home, environ=environ)
+    place = WorkPlace(project=top, home=home, environ=environ)
     if written.startswith("global_store") and not environ:
-        assert find_place(Given(cwd=str(top)), Options([]), os.environ) is None
+        assert find_place(HookInput(cwd=str(top)), Options([]), os.environ) is None
         agree(top, home, {"global_store": True}, now_ms=0)
     settings = settings_at(place, {})
     meant = database_path(store_address(place, settings), top)
-    found = find_place(Given(cwd=str(top)), Options([]), os.environ)
+    found = find_place(HookInput(cwd=str(top)), Options([]), os.environ)
     assert found is not None
     assert found.store == str(meant)
     assert found.shared == assemble(place, settings).call.here.shared

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from handrail.hooks.notes import notes_path
+from handrail.hooks.memory import notes_path
 from tests.hooks.scene import Scene
 
 STOP = {"hook_event_name": "Stop", "stop_hook_active": False}

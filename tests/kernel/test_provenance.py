@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.kernel.provenance import Facts, MachineKey, key_of, signs, tracked_in
+from handrail.kernel.provenance import FileFacts, MachineKey, key_of, signs, tracked_in
 
 KEY, OTHER = MachineKey(b"k" * 32), MachineKey(b"o" * 32)
 NONCE, ANOTHER = "0" * 32, "1" * 32
@@ -43,12 +43,12 @@ def test_only_thirty_two_bytes_are_a_key(content: bytes) -> None:
     assert key_of(content) is None or len(content.strip()) == 64
 
 
-def fact(ending: str = "", *, uid: int = 7, mode: int = 0o100600, size: int = 1) -> Facts:
-    return Facts("s.db", ending, uid=uid, mode=mode, size=size)
+def fact(ending: str = "", *, uid: int = 7, mode: int = 0o100600, size: int = 1) -> FileFacts:
+    return FileFacts("s.db", ending, uid=uid, mode=mode, size=size)
 
 
 WAL = b"\0" * 16 + b"\x10\0" + b"\2\2"
-STORE_ITSELF = Facts("s.db", "", uid=7, mode=0o100600, size=8192)
+STORE_ITSELF = FileFacts("s.db", "", uid=7, mode=0o100600, size=8192)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ STORE_ITSELF = Facts("s.db", "", uid=7, mode=0o100600, size=8192)
         (fact("-journal", size=0), []),
     ],
 )
-def test_what_speaks_against_a_file(found: Facts, kinds: list[str]) -> None:
+def test_what_speaks_against_a_file(found: FileFacts, kinds: list[str]) -> None:
     files = [STORE_ITSELF, found] if found.ending else [found]
     assert [sign.kind for sign in signs(files, uid=7, header=WAL, tracked=None)] == kinds
     assert [sign.kind for sign in signs(files, uid=7, header=WAL, tracked="x")] == ["tracked", *kinds]

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.kernel.errors import PlaceUnusable
-from handrail.outside.decision_folder import SLUG, Page, slug, write_decisions
+from handrail.outside.decision_folder import SLUG, DecisionFile, slug, write_decisions
 
 
-def page(key: str, title: str = "Which library?", text: str = "Text") -> Page:
+def page(key: str, title: str = "Which library?", text: str = "Text") -> DecisionFile:
     def told(number: int, names: Mapping[str, str]) -> str:
         return f"# {number}. {title}\n\n{text}\n\n{' '.join(sorted(names.values()))}"
 
-    return Page(key, title, told)
+    return DecisionFile(key, title, told)
 
 
-def fates(folder: Path, *pages: Page) -> list[tuple[str, str]]:
+def fates(folder: Path, *pages: DecisionFile) -> list[tuple[str, str]]:
     return [(one.file.name, one.fate) for one in write_decisions(folder, pages)]
 
 

@@ -15,7 +15,7 @@ from handrail.domain.pipeline.flow_shelf import BrokenFlow, FlowShelf, LoadedFlo
 from handrail.kernel.errors import InvalidFlow, NotFound
 from handrail.outside import flow_files
 from handrail.outside.flow_files import FlowFiles, standard_flows
-from handrail.outside.written_files import Source
+from handrail.outside.user_files import UserFolder
 
 PAGE = Path(__file__).parents[2] / "docs" / "flows.md"
 
@@ -241,7 +241,7 @@ def test_a_name_that_is_no_text_is_told(folders: Folders) -> None:
 def test_a_folder_that_cannot_be_read_hides_no_flow_of_the_team(tmp_path: Path) -> None:
     """What lies in it might have been meant: the bundled one must not take its place."""
     (tmp_path / "flows").write_text("a file")
-    files = FlowFiles([Source("project", tmp_path / "flows"), *standard_flows(home=tmp_path, project=tmp_path)[2:]])
+    files = FlowFiles([UserFolder("project", tmp_path / "flows"), *standard_flows(home=tmp_path, project=tmp_path)[2:]])
     (entry,) = files.problems()
     assert "the folder cannot be read" in entry.reason
     assert files.names() == ()
@@ -262,7 +262,7 @@ def test_past_the_limit_files_are_not_listed_and_that_is_said(
 
 def test_a_folder_given_twice_counts_once(folders: Folders) -> None:
     folders.write("own.yaml", sound("own"))
-    files = FlowFiles([Source("project", folders.project), Source("user", folders.project)])
+    files = FlowFiles([UserFolder("project", folders.project), UserFolder("user", folders.project)])
     assert [(entry.name, entry.source) for entry in files.entries()] == [("own", "project")]
 
 

@@ -16,8 +16,8 @@ import handrail
 from handrail.domain.guides.shelf import BrokenGuide, GuideShelf, LoadedGuide, Position
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
 from handrail.outside.guide_files import GuideFiles, standard_sources
-from handrail.outside.matching import LinearMatcher
-from handrail.outside.written_files import Source
+from handrail.outside.linear_matcher import LinearMatcher
+from handrail.outside.user_files import UserFolder
 
 HOUR_NS = 3600 * 1_000_000_000
 
@@ -57,7 +57,7 @@ def shelf(*folders: Path, matcher: LinearMatcher | None = None, later_ns: int = 
     """A shelf whose clock runs an hour ahead, so that files just written count as settled."""
     age(*folders)
     return GuideFiles(
-        [Source(folder.name, folder) for folder in folders],
+        [UserFolder(folder.name, folder) for folder in folders],
         matcher=matcher or LinearMatcher(),
         server_version="1.0.0",
         now_ns=lambda: time.time_ns() + later_ns,
@@ -188,7 +188,7 @@ def test_a_broken_file_that_comes_first_holds_the_id(tmp_path: Path) -> None:
 def test_a_folder_given_again_is_as_strong_as_its_last_place(tmp_path: Path) -> None:
     for name in ("one", "two"):
         put(tmp_path / name, "a.json", "aaa", name=name)
-    again = [Source(label, tmp_path / name) for label, name in (("weak", "one"), ("mid", "two"), ("strong", "one"))]
+    again = [UserFolder(label, tmp_path / name) for label, name in (("weak", "one"), ("mid", "two"), ("strong", "one"))]
     found = GuideFiles(again, matcher=LinearMatcher(), server_version="1.0.0")
     (loaded,) = found.guides()
     assert (loaded.guide.name, loaded.source) == ("one", "strong")
@@ -199,7 +199,7 @@ def test_a_folder_given_again_is_as_strong_as_its_last_place(tmp_path: Path) -> 
 def test_a_folder_given_twice_counts_once_where_it_is_strongest(tmp_path: Path) -> None:
     put(tmp_path / "one", "a.yaml", "aaa")
     (tmp_path / "two").symlink_to("one")
-    twice = [Source("weak", tmp_path / "one"), Source("strong", tmp_path / "two")]
+    twice = [UserFolder("weak", tmp_path / "one"), UserFolder("strong", tmp_path / "two")]
     found = GuideFiles(twice, matcher=LinearMatcher(), server_version="1.0.0").find("aaa")
     assert isinstance(found, LoadedGuide)
     assert (found.source, found.shadows) == ("strong", ())
@@ -440,13 +440,13 @@ def test_the_standard_sources_in_order(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     storage = os.pathsep.join([str(tmp_path / "abs"), "", "~/mine", "rel"])
     assert standard_sources(home=home, project=project, storage_path=storage) == (
-        Source("bundled", Path(handrail.__file__).parent / "guides"),
-        Source("user", home / ".handrail" / "guides"),
-        Source("WORKFLOW_STORAGE_PATH", tmp_path / "abs"),
-        Source("WORKFLOW_STORAGE_PATH", home / "mine"),
-        Source("WORKFLOW_STORAGE_PATH", project / "rel", project),
-        Source("project", project / ".handrail" / "guides", project),
-        Source("project", project / "workflows", project),
+        UserFolder("bundled", Path(handrail.__file__).parent / "guides"),
+        UserFolder("user", home / ".handrail" / "guides"),
+        UserFolder("WORKFLOW_STORAGE_PATH", tmp_path / "abs"),
+        UserFolder("WORKFLOW_STORAGE_PATH", home / "mine"),
+        UserFolder("WORKFLOW_STORAGE_PATH", project / "rel", project),
+        UserFolder("project", project / ".handrail" / "guides", project),
+        UserFolder("project", project / "workflows", project),
     )
 
 
@@ -467,7 +467,7 @@ def test_reading_json_guides_imports_no_yaml(tmp_path: Path) -> None:
     put(tmp_path, "a.json", "aaa")
     code = (
         "import sys; from pathlib import Path; from handrail.outside.guide_files import *; "
-        "from handrail.outside.matching import LinearMatcher; "
+        "from handrail.outside.linear_matcher import LinearMatcher; "
         "f = GuideFiles([Source('x', Path(sys.argv[1]))], matcher=LinearMatcher(), server_version='1.0.0'); "
         "assert len(f.guides()) == 1; assert 'yaml' not in sys.modules"
     )

@@ -27,7 +27,7 @@ from handrail.kernel.errors import NothingToUndo
 from handrail.kernel.ids import CountingIds
 from handrail.outside import search_index
 from handrail.outside.file_lock import FileLock
-from handrail.outside.search_index import WEIGHTS, Found, SearchIndex, Sought, with_index
+from handrail.outside.search_index import WEIGHTS, SearchHits, SearchIndex, SearchQuery, with_index
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
 from tests.store.records import ANNA, checkpoint, put, remove, task, workflow
@@ -54,10 +54,10 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "handrail.db-search"
 
 
-def asked(store: Store, path: Path | None, typed: str, **narrowed: Any) -> Found:
-    def work(index: SearchIndex) -> Found:
+def asked(store: Store, path: Path | None, typed: str, **narrowed: Any) -> SearchHits:
+    def work(index: SearchIndex) -> SearchHits:
         index.catch_up(store.feed)
-        return index.search(Sought(understood(typed), **narrowed))
+        return index.search(SearchQuery(understood(typed), **narrowed))
 
     return with_index(path, work)
 
@@ -138,7 +138,7 @@ def test_nothing_that_is_typed_is_an_error(typed: str) -> None:
     with contextlib.suppress(Exception):
         question = understood(typed)
     if question is not None:
-        with_index(None, lambda index: index.search(Sought(question)))
+        with_index(None, lambda index: index.search(SearchQuery(question)))
 
 
 # -- the ranking ------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def content(index: SearchIndex) -> Any:
         (documents[number], term, column, offset) for term, number, column, offset in run("SELECT * FROM vocabulary")
     )
     run("DROP TABLE temp.vocabulary")
-    found = [index.search(Sought(understood(word), limit=1000)) for word in WORDS]
+    found = [index.search(SearchQuery(understood(word), limit=1000)) for word in WORDS]
     kept = sorted(run("SELECT source, key, at, row FROM kept"))
     return words, kept, [[(hit.key, hit.document, hit.score) for hit in one.hits] for one in found]
 
@@ -304,9 +304,9 @@ def test_a_long_way_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
         put(store, task(f"task_{number}", name=f"queue {number}"))
     told: list[int] = []
 
-    def work(index: SearchIndex) -> Found:
+    def work(index: SearchIndex) -> SearchHits:
         index.catch_up(store.feed, told.append)
-        return index.search(Sought(understood("queue")))
+        return index.search(SearchQuery(understood("queue")))
 
     assert with_index(None, work).total == 9
     assert told == [2, 4, 6, 8]
@@ -494,7 +494,7 @@ def test_who_waits_too_long_answers_from_memory(store: Store, file: Path) -> Non
     def inner(index: SearchIndex) -> set[str]:
         assert index._connection.filename == ""
         index.catch_up(store.feed)
-        return {hit.key for hit in index.search(Sought(understood("daemon"))).hits}
+        return {hit.key for hit in index.search(SearchQuery(understood("daemon"))).hits}
 
     def outer(index: SearchIndex) -> set[str]:
         assert index._connection.filename == str(file)
@@ -507,7 +507,7 @@ def test_a_file_thrown_away_while_it_is_used_harms_nobody(store: Store, file: Pa
     def work(index: SearchIndex) -> set[str]:
         index.catch_up(store.feed)
         file.unlink()
-        return {hit.key for hit in index.search(Sought(understood("daemon"))).hits}
+        return {hit.key for hit in index.search(SearchQuery(understood("daemon"))).hits}
 
     assert with_index(file, work) == {"cp_1"}
     assert keys(store, file, "daemon") == {"cp_1"}

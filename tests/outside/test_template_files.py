@@ -11,7 +11,7 @@ import pytest
 from handrail.domain.work.template_shelf import BrokenTemplate, FileTemplate
 from handrail.kernel import limits
 from handrail.outside.template_files import TemplateFiles, standard_templates
-from handrail.outside.written_files import Source
+from handrail.outside.user_files import UserFolder
 
 SOUND = "tasks:\n  - {name: one, description: first}\n  - {name: two, description: '{{what}}'}\n"
 
@@ -157,7 +157,7 @@ def test_what_is_no_readable_file_is_told_and_not_waited_for(folders: Folders) -
 def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     file = tmp_path / "templates"
     file.write_text("", encoding="utf-8")
-    (entry,) = TemplateFiles([Source("project", file)]).entries()
+    (entry,) = TemplateFiles([UserFolder("project", file)]).entries()
     assert isinstance(entry, BrokenTemplate)
     assert (entry.id, entry.where) == ("", str(file))
 

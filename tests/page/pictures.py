@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from handrail.demo.acts import perform
 from handrail.demo.ground import clear, prepared
-from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.journal.journal import LOOKING
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
@@ -27,7 +27,7 @@ from handrail.kernel.clock import FixedClock
 from handrail.kernel.query import Query
 from handrail.outside.world import RandomIds
 from handrail.store.store import Store
-from handrail.surfaces.cli.demo import Terminal
+from handrail.surfaces.cli.begin.demo import Terminal
 from handrail.wiring import LazyLedger
 from tests.own_store import own_store
 from tests.page.serving import serving

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from handrail.domain.gates.gate import Gate
 from handrail.domain.gates.reviews import close_review, open_reviews
-from handrail.domain.pipeline.running import answer_gate
+from handrail.domain.pipeline.turns import answer_gate
 from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from tests.page import rich_texts as texts

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.journal.journal import LOOKING
 from handrail.domain.work.task import Task
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ledger import Actor
@@ -21,7 +21,7 @@ from handrail.kernel.query import Query
 from handrail.outside.world import RandomIds
 from handrail.store.store import Store
 from handrail.surfaces.invocation import CallingClient, invoke
-from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
+from handrail.wiring import Handrail, LazyLedger, WorkPlace, assemble, settings_at
 from tests.own_store import own_store
 
 MINUTE_MS = 60_000
@@ -39,7 +39,7 @@ class Stage:
         self.project, self.home = project, home
         self.clock = FixedClock(time.time_ns() // 1_000_000 - minutes * MINUTE_MS)
         self._minutes_left = minutes
-        place = Place(project=project, home=home, environ={})
+        place = WorkPlace(project=project, home=home, environ={})
         self.handrail: Handrail = assemble(
             place, settings_at(place, {"profile": "all"}), ledger=LazyLedger(self._opened)
         )

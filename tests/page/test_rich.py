@@ -6,8 +6,8 @@ from pathlib import Path
 
 from handrail.domain.crew.presence import is_present
 from handrail.domain.gates.gate import Gate
-from handrail.domain.journal.keeping import LOOKING
-from handrail.domain.work.editing import tally_of
+from handrail.domain.journal.journal import LOOKING
+from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork
 from tests.page.rich import Facts, build_many, many_tasks

@@ -14,7 +14,7 @@ import msgspec
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.surfaces.invocation import CallingClient, invoke
-from handrail.wiring import Place, assemble, settings_at
+from handrail.wiring import WorkPlace, assemble, settings_at
 from tests.process.http_peer import Peer
 
 TOOLSETS = "workflow,task,checkpoint,agent"
@@ -51,7 +51,7 @@ class OwnLine:
     """Handrail in this process, with a store of its own on the shared database."""
 
     def __init__(self, folder: Path, settings: dict[str, str], name: str) -> None:
-        place = Place(project=folder, home=folder, environ={})
+        place = WorkPlace(project=folder, home=folder, environ={})
         self.handrail = assemble(place, settings_at(place, settings))
         self._actor = Actor(name, "test")
         self._client = CallingClient()

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from handrail.kernel.errors import Refusal, StoreBusy
-from handrail.store import copying, moving, postgres, postgres_copying, sqlite_copying
-from handrail.store.opening import open_engine
-from handrail.store.reading import LastingEngine
+from handrail.store import postgres, postgres_copy, sqlite_copy, store_copy, store_move
+from handrail.store.open_engine import open_engine
+from handrail.store.ports import LastingEngine
 from handrail.store.store import Store
 from tests.process.store_units import WallClock, Worker, prepare
 from tests.process.store_writer import LifeIds, say
@@ -35,10 +35,10 @@ def die() -> None:
 
 def armed(point: str) -> None:
     """Sees to it that this process dies when it comes to a point."""
-    counting, copied = copying.differences, copying.Copying.rows
+    counting, copied = store_copy.differences, store_copy.Copying.rows
     seen = [0]
 
-    def rows(self: copying.Copying, table: copying.Copied) -> Any:
+    def rows(self: store_copy.Copying, table: store_copy.TableCopy) -> Any:
         for row in copied(self, table):
             seen[0] += 1
             if (point == "copying" and seen[0] == 1) or (point == "half" and table.name == "task"):
@@ -50,10 +50,10 @@ def armed(point: str) -> None:
             die()
         return counting(*given)
 
-    copying.Copying.rows = rows  # type: ignore[method-assign]
-    for module in (moving, postgres):
+    store_copy.Copying.rows = rows  # type: ignore[method-assign]
+    for module in (store_move, postgres):
         module.differences = differences  # type: ignore[attr-defined]
-    for kind in (sqlite_copying.SqliteStill, postgres_copying.PostgresStill):
+    for kind in (sqlite_copy.SqliteStill, postgres_copy.PostgresStill):
         _arm_mark(kind, point)
 
 
@@ -79,7 +79,7 @@ def _arm_mark(kind: Any, point: str) -> None:
 
 def _die_at_commit(still: Any) -> None:
     """Everything of the mark is written but its last word."""
-    if isinstance(still, sqlite_copying.SqliteStill):
+    if isinstance(still, sqlite_copy.SqliteStill):
         real = still._connection
 
         class Dying:
@@ -99,7 +99,7 @@ def move(source: str, target: str, point: str) -> int:
         armed(point)
     say({"ready": "mover"})
     try:
-        done = moving.move(engine, target, project=HERE, version="0")
+        done = store_move.move(engine, target, project=HERE, version="0")
     except Refusal as refusal:
         say({"refused": refusal.as_dict()})
         return 1

@@ -1,6 +1,6 @@
 """How a command ends whose reader has left: quietly, and with its work done.
 
-Ctrl-C is in tests/surfaces/cli/test_message.py.
+Ctrl-C is in tests/surfaces/cli/together/test_message.py.
 """
 
 from __future__ import annotations

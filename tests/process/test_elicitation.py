@@ -20,11 +20,11 @@ from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
 from handrail.kernel.query import Query
 from handrail.protocol.revisions import META_CAPABILITIES, META_CLIENT, META_VERSION, NEWEST
-from handrail.store.opening import open_engine
+from handrail.store.open_engine import open_engine
 from handrail.store.store import Store
 from tests.process.http_peer import Peer, handrail_http
 from tests.process.peer import ServerProcess, handrail_serve
-from tests.toolsets.orchestrator import Orchestrator
+from tests.toolsets.pipeline.orchestrator import Orchestrator
 
 ROOT = Path(__file__).parent.parent.parent
 TOOLSETS = ("--toolsets", "pipeline,plan")

@@ -18,7 +18,7 @@ import pytest
 from handrail.kernel.query import where
 from handrail.store.store import Store
 from handrail.store.tables import BY_NAME as TABLES
-from handrail.wiring import Place, ledger_at, settings_at
+from handrail.wiring import WorkPlace, ledger_at, settings_at
 from tests.process.peer import DEADLINE_S, handrail_serve
 from tests.process.served import Served
 from tests.store.server import running, schema_of_its_own
@@ -46,7 +46,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
         options = ["--toolsets", TOOLSETS, *FLAGS, "--set", "durable=false", "--db", address]
 
         def opened() -> Store:
-            place = Place(project=tmp_path, home=tmp_path, environ={})
+            place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
             store = ledger_at(place, settings_at(place, {"db": address})).open()
             stack.callback(store.engine.close)
             return store

@@ -13,7 +13,7 @@ import pytest
 
 from tests.process.peer import ServerProcess, handrail_serve
 from tests.process.story import SOMEBODY
-from tests.toolsets.orchestrator import Orchestrator
+from tests.toolsets.pipeline.orchestrator import Orchestrator
 
 TOOLSETS = ("--toolsets", "pipeline,plan")
 

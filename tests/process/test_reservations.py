@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from handrail.domain.workspaces.reservation import reservations_stream
-from handrail.wiring import Place, ledger_at, settings_at
+from handrail.wiring import WorkPlace, ledger_at, settings_at
 from tests.store.server import ROOT, running, schema_of_its_own
 
 RIVALS = 3
@@ -67,7 +67,7 @@ def test_of_processes_that_ask_at_once_exactly_one_is_granted(kind: str, tmp_pat
                 assert answer["granted"] or [one["agent_id"] for one in answer["conflicts"]] == [first]
         for rival in rivals:
             rival.end()
-        place = Place(project=tmp_path, home=tmp_path, environ={})
+        place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
         store = ledger_at(place, settings_at(place, {"db": address})).open()
         kinds = [event.kind for event in store.events(reservations_stream(str(tmp_path)))]
         assert kinds == ["paths.reserved"] * ROUNDS

@@ -20,9 +20,9 @@ import pytest
 
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import Event
-from handrail.store import moving
+from handrail.store import store_move
 from handrail.store.marks import is_moved
-from handrail.store.reading import lasting
+from handrail.store.ports import lasting
 from handrail.store.store import Store
 from tests.process.store_audit import _acknowledged, _whole
 from tests.process.store_mover import DONE, HERE, POINTS, opened
@@ -122,12 +122,12 @@ def filled(address: str, units: int) -> list[dict[str, Any]]:
 
 
 def has_moved(source: str) -> bool:
-    return is_moved(moving.found_at(source, HERE).schema)
+    return is_moved(store_move.found_at(source, HERE).schema)
 
 
 def look_after_a_kill(source: str, target: str, acks: list[dict[str, Any]]) -> bool:
     """The old store is whole; the new one is complete, empty or not there. Whether it is complete."""
-    there = moving.found_at(target, HERE).schema
+    there = store_move.found_at(target, HERE).schema
     with contextlib.ExitStack() as stack:
         empty = not there or lasting(stack.enter_context(store_at(target)).engine).is_empty()
     if has_moved(source):
@@ -156,7 +156,7 @@ def test_a_move_that_is_killed_leaves_no_half_store(places: Places, way: str) ->
         assert has_moved(source) == (point == "after the mark")
         if not complete:  # what is left of it is in nobody's way
             with store_at(source) as store:
-                moving.move(lasting(store.engine), target, project=HERE, version="0", keep=True)
+                store_move.move(lasting(store.engine), target, project=HERE, version="0", keep=True)
             audited(target, acks)
 
 
@@ -174,7 +174,7 @@ def move_while_others_write(source: str, target: str, seed: int, before: int) ->
     for writer in writers:
         assert "has moved to" in writer.said[-1]["refused"]["message"], writer.said[-1]
     acks = [ack for writer in writers for ack in writer.acks]
-    moving.release(source, HERE)
+    store_move.release(source, HERE)
     assert audited(target, acks) == audited(source, acks)
 
 
@@ -211,5 +211,5 @@ def test_a_move_that_is_killed_at_any_moment_leaves_no_half_store(places: Places
         mover.end()
         complete += look_after_a_kill(source, target, acks)
         if has_moved(source):
-            moving.release(source, HERE)
+            store_move.release(source, HERE)
     print(f"{way}: {complete} of {ROUNDS} moves came to their end")

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.asking import elicitation
+from handrail.protocol.client_requests import elicitation
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
 from handrail.protocol.http.guard import Guard
-from handrail.protocol.http.running import listening_socket, serve_http
+from handrail.protocol.http.serve import listening_socket, serve_http
 from handrail.protocol.offer import Changing, Offer, TaskUse
 from handrail.protocol.server import Server
 from handrail.protocol.wire import INVALID_PARAMS, RpcError

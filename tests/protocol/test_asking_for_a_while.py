@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.asking import Answers, Cancelled, InputRequired, elicitation
+from handrail.protocol.client_requests import Answers, InputRequired, RequestCancelled, elicitation
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
@@ -90,7 +90,7 @@ class Live:
     def _work(self, exchange: Exchange) -> None:
         try:
             self.outcome.append(self.server.serve(exchange)["structuredContent"]["answer"])
-        except (RpcError, Cancelled, ZeroDivisionError) as ended:
+        except (RpcError, RequestCancelled, ZeroDivisionError) as ended:
             self.outcome.append(ended)
 
     def ended(self) -> Any:
@@ -153,7 +153,7 @@ def test_an_answer_that_comes_while_time_runs_out_counts(live: Live) -> None:
 def test_a_cancelled_call_takes_its_question_back(live: Live) -> None:
     exchange = live.begin()
     exchange.cancel()
-    assert isinstance(live.ended(), Cancelled)
+    assert isinstance(live.ended(), RequestCancelled)
     assert live.taken_back() == [live.heard[0]["id"]]
 
 

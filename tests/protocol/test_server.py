@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.asking import Cancelled
+from handrail.protocol.client_requests import RequestCancelled
 from handrail.protocol.offer import Changing
 from handrail.protocol.revisions import HANDSHAKE_REVISIONS, META_SERVER, META_SUBSCRIPTION
-from handrail.protocol.server import Held, Server
+from handrail.protocol.server import HeldStream, Server
 from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Request, RpcError
 from tests.protocol.toy import Client, ToyTools, toy_offer
 
@@ -141,7 +141,7 @@ def test_a_cancelled_handler_stops_at_its_next_progress(client: Client) -> None:
     request = Request(1, "tools/call", {"name": "count", "_meta": {"progressToken": "t"}})
     exchange = client.server.open(client.connection, request, client.heard.append)
     exchange.cancelled = True
-    with pytest.raises(Cancelled):
+    with pytest.raises(RequestCancelled):
         client.server.serve(exchange)
 
 
@@ -198,7 +198,7 @@ def test_a_changed_tool_list_is_announced_to_each_era_in_its_way() -> None:
     old, new, strange = Client(server), Client(server), Client(server)
     old.initialize()
     wanted = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
-    assert new.ask_stateless("subscriptions/listen", wanted, "L") is Held.OPEN
+    assert new.ask_stateless("subscriptions/listen", wanted, "L") is HeldStream.OPEN
     acknowledged = new.heard.pop()
     assert acknowledged["params"] == {"_meta": {META_SUBSCRIPTION: "L"}, "notifications": {"toolsListChanged": True}}
     server.subscribers.list_changed("toolsListChanged")

@@ -11,7 +11,7 @@ import pytest
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Changing
 from handrail.protocol.revisions import META_CAPABILITIES, META_LOG_LEVEL, META_SUBSCRIPTION, META_VERSION, NEWEST
-from handrail.protocol.server import Held, Server
+from handrail.protocol.server import HeldStream, Server
 from handrail.protocol.subscriptions import LIST_CHANGES
 from handrail.protocol.tasks import TASKS_EXTENSION
 from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
@@ -44,7 +44,7 @@ def listener(server: Server, stream: str = "L", **wanted: Any) -> Client:
 
 def listen(client: Client, stream: str, **wanted: Any) -> dict[str, Any]:
     meta = {META_VERSION: NEWEST, META_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
-    assert client.ask("subscriptions/listen", {"notifications": wanted, "_meta": meta}, stream) is Held.OPEN
+    assert client.ask("subscriptions/listen", {"notifications": wanted, "_meta": meta}, stream) is HeldStream.OPEN
     acknowledged = client.heard[-1]
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
     assert acknowledged["params"]["_meta"] == {META_SUBSCRIPTION: stream}
@@ -143,7 +143,7 @@ def test_the_acknowledgement_grants_only_what_the_server_has() -> None:
 @pytest.mark.parametrize("wanted", [None, [], "text", 5])
 def test_a_listener_that_names_nothing_hears_nothing(server: Server, wanted: Any) -> None:
     client = Client(server)
-    assert client.ask_stateless("subscriptions/listen", {"notifications": wanted}) is Held.OPEN
+    assert client.ask_stateless("subscriptions/listen", {"notifications": wanted}) is HeldStream.OPEN
     assert client.heard.pop()["params"]["notifications"] == {}
     for change in LIST_CHANGES:
         server.subscribers.list_changed(change)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.asking import MISSING_CAPABILITY, Cancelled, elicitation
+from handrail.protocol.client_requests import MISSING_CAPABILITY, RequestCancelled, elicitation
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CAPABILITIES, META_VERSION, NEWEST
-from handrail.protocol.server import Held, Server
+from handrail.protocol.server import HeldStream, Server
 from handrail.protocol.tasks import KEPT_TASKS, RUNNING_TASKS, TASKS_EXTENSION
 from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from tests.protocol.toy import Client, toy_offer
@@ -50,7 +50,7 @@ class Jobs:
         exchange.detach()
         try:
             return self._run_on(exchange, how, first)
-        except Cancelled:
+        except RequestCancelled:
             self.ended.append("cancelled")
             raise
         finally:
@@ -106,7 +106,8 @@ class TaskClient:
         listener.heard = Announced(heard)
         meta = {META_VERSION: NEWEST, META_CAPABILITIES: FOLLOWS}
         assert (
-            listener.ask("subscriptions/listen", {"notifications": {"taskIds": [task_id]}, "_meta": meta}) is Held.OPEN
+            listener.ask("subscriptions/listen", {"notifications": {"taskIds": [task_id]}, "_meta": meta})
+            is HeldStream.OPEN
         )
         while not reached(state := self.get(task_id)):
             assert heard.acquire(timeout=DEADLINE_S), f"the task stays {state}"

@@ -21,7 +21,7 @@ import pytest
 from handrail import __version__
 from handrail.domain.setup.blocks import block
 from handrail.outside.client_files import ClientFiles, this_machine
-from handrail.outside.server_trial import try_server, who_listens
+from handrail.outside.server_probe import try_server, who_listens
 from handrail.settings import Settings
 from handrail.setup import place_checks, store_checks
 from handrail.setup.findings import Patient

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from handrail import __version__
 from handrail.domain.setup import jsonc
-from handrail.domain.setup.clients import CLIENTS, Machine
+from handrail.domain.setup.clients import CLIENTS, ClientMachine
 from handrail.domain.setup.steps import IGNORED
 from handrail.outside.client_files import ClientFiles
-from handrail.store.opening import open_engine
+from handrail.store.open_engine import open_engine
 from handrail.surfaces.cli.main import cli
 from tests.domain.setup.texts import json_texts, toml_texts
 
@@ -381,7 +381,7 @@ def test_a_client_is_found_by_its_signs_and_programs(client: Any, tmp_path: Path
     home, project, programs = tmp_path / "home", tmp_path / "project", tmp_path / "bin"
     for folder in (home, project, programs):
         folder.mkdir()
-    machine = Machine(home=str(home), platform="linux", environ={"PATH": str(programs)})
+    machine = ClientMachine(home=str(home), platform="linux", environ={"PATH": str(programs)})
     files = ClientFiles(project, machine)
     assert files.present() == []
     for program in client.programs:
@@ -407,7 +407,7 @@ def test_a_client_is_found_by_its_signs_and_programs(client: Any, tmp_path: Path
     ],
 )
 def test_a_users_file_is_where_its_system_has_it(platform: str, environ: dict[str, str], file: str) -> None:
-    files = ClientFiles(Path("/p"), Machine(home="/h", platform=platform, environ=environ))
+    files = ClientFiles(Path("/p"), ClientMachine(home="/h", platform=platform, environ=environ))
     assert files.file_of(next(client for client in CLIENTS if client.name == "claude-desktop")) == file
 
 

@@ -14,8 +14,8 @@ from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine
 from handrail.store.migrations import STEPS, statements
+from handrail.store.ports import Engine, LastingEngine, lasting
 from handrail.store.postgres import PostgresEngine
-from handrail.store.reading import Engine, LastingEngine, lasting
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 

@@ -67,7 +67,7 @@ def main(address: str, action: str, *names: str) -> None:
     from handrail.kernel.clock import FixedClock
     from handrail.kernel.errors import StoreRefused
     from handrail.kernel.ids import CountingIds
-    from handrail.store.opening import open_engine
+    from handrail.store.open_engine import open_engine
     from handrail.store.store import Store
     from tests.store.records import put, workflow
 

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from handrail.kernel.errors import StoreAway, StoreUnusable
 from handrail.store.addresses import read, shown_server
 from handrail.store.marks import moved
-from handrail.store.opening import holds_password, shown_address
+from handrail.store.open_engine import holds_password, shown_address
 from handrail.store.postgres_connections import Connections
 
 HIDDEN = "postgresql://…"

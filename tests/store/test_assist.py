@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.store.ground import Ground
-from tests.toolsets.registry_desk import RegistryDesk
+from tests.toolsets.registry.registry_desk import RegistryDesk
 
 
 def numbered(told: dict[str, Any]) -> dict[str, Any]:

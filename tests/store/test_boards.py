@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from handrail.domain.board.board import Board, Wanted, set_many, standing
-from handrail.domain.board.searching import Sought, boards, search
-from handrail.domain.board.watching import watch
+from handrail.domain.board.board import Board, EntryUpdate, set_many, standing
+from handrail.domain.board.history import watch
+from handrail.domain.board.queries import EntryQuery, boards, search
 from handrail.kernel.errors import BoardConflict
 from handrail.kernel.ledger import Actor
 from handrail.store.store import Store
@@ -21,7 +21,7 @@ ROUNDS = 10
 def put(store: Store, key: str, value: Any = 1, actor: Actor = ANNA, **more: Any) -> int:
     """Sets an entry; its version."""
     board = key.partition(":")[0]
-    return store.run(actor, lambda unit: Board(unit, board).put(Wanted(key, value, **more))).version
+    return store.run(actor, lambda unit: Board(unit, board).put(EntryUpdate(key, value, **more))).version
 
 
 def told(store: Store, board: str, after: int = 0, limit: int = 1000) -> list[tuple[int, str, str]]:
@@ -40,16 +40,16 @@ def test_an_entry_comes_back_as_it_was_set(ground: Ground) -> None:
 
 def test_keys_come_in_one_order_whatever_their_letters(ground: Ground) -> None:
     keys = ["a:A", "a:B", "a:a", "a:a b", "a:a-", "a:ab", "a:z", "a:é", "a:éa", "a:書", "b:a"]
-    ground.store.run(ANNA, lambda unit: set_many(unit, [Wanted(key, key) for key in reversed(keys)]))
+    ground.store.run(ANNA, lambda unit: set_many(unit, [EntryUpdate(key, key) for key in reversed(keys)]))
 
-    def found(sought: Sought, limit: int = 100) -> list[str]:
+    def found(sought: EntryQuery, limit: int = 100) -> list[str]:
         return ground.store.run(BEN, lambda unit: [entry.id for entry in search(unit, sought, limit).entries])
 
-    assert found(Sought()) == keys
-    assert found(Sought(board="a")) == keys[:-1]
-    assert found(Sought(board="a", beginning="a:a")) == ["a:a", "a:a b", "a:a-", "a:ab"]
-    assert found(Sought(board="a", beginning="a:é")) == ["a:é", "a:éa"]
-    assert found(Sought(after="a:ab"), 3) == ["a:z", "a:é", "a:éa"]
+    assert found(EntryQuery()) == keys
+    assert found(EntryQuery(board="a")) == keys[:-1]
+    assert found(EntryQuery(board="a", beginning="a:a")) == ["a:a", "a:a b", "a:a-", "a:ab"]
+    assert found(EntryQuery(board="a", beginning="a:é")) == ["a:é", "a:éa"]
+    assert found(EntryQuery(after="a:ab"), 3) == ["a:z", "a:é", "a:éa"]
 
 
 def test_what_has_run_out_is_found_by_nobody_and_told_once(ground: Ground) -> None:
@@ -59,7 +59,7 @@ def test_what_has_run_out_is_found_by_nobody_and_told_once(ground: Ground) -> No
     put(store, "a:z")
     put(store, "b:x", ttl_ms=100)
     ground.clock.advance(100)
-    page = store.run(BEN, lambda unit: search(unit, Sought(), 10))
+    page = store.run(BEN, lambda unit: search(unit, EntryQuery(), 10))
     assert ([entry.id for entry in page.entries], page.total) == (["a:z"], 1)
     assert store.run(BEN, boards) == [("a", 1, 3)]
     expected = [(4, "expire", "a:y"), (5, "expire", "a:x")]

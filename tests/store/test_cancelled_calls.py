@@ -9,7 +9,7 @@ from typing import Any
 from handrail.kernel.errors import Cancelled, OperationNotFound
 from tests.store.ground import Ground
 from tests.surfaces.keyed import workflows
-from tests.toolsets.registry_desk import Beginning, RegistryDesk
+from tests.toolsets.registry.registry_desk import Beginning, RegistryDesk
 
 TIMES = 25
 NEW: dict[str, Any] = {"name": "Work", "source_type": "prompt", "source_content": "Do it."}

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.board.searching import Sought
+from handrail.domain.board.queries import EntryQuery
 from handrail.domain.overview.agents import agents
 from handrail.domain.overview.boards import boards
 from handrail.domain.overview.decisions import decisions
-from handrail.domain.overview.events import Wanted, events
+from handrail.domain.overview.events import EventQuery, events
 from handrail.domain.overview.messages import thread_page, threads
 from handrail.domain.overview.milestones import milestones
 from handrail.domain.overview.reviews import reviews
@@ -74,12 +74,12 @@ def looked(unit: UnitOfWork, plan: str) -> dict[str, Any]:
         "milestones": milestones(unit, workflow),
         "reviews": reviews(unit, workflow),
         "versions": versions(unit, workflow),
-        "boards": boards(unit, Sought()),
+        "boards": boards(unit, EntryQuery()),
         "events": [
-            events(unit, Wanted(limit=5, changes=True)),
-            events(unit, Wanted(before=last, limit=500)),
-            events(unit, Wanted(rare, before=last, limit=2)),
-            events(unit, Wanted(Only(actors=("ag_1",)), after=3)),
+            events(unit, EventQuery(limit=5, changes=True)),
+            events(unit, EventQuery(before=last, limit=500)),
+            events(unit, EventQuery(rare, before=last, limit=2)),
+            events(unit, EventQuery(Only(actors=("ag_1",)), after=3)),
         ],
     }
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found))

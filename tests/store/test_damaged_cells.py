@@ -11,13 +11,13 @@ import psycopg
 import pytest
 
 from handrail.store import postgres_upkeep, sqlite_upkeep
-from handrail.store.copying import COPIED, Copied
-from handrail.store.postgres_reading import PostgresReader
-from handrail.store.postgres_session import Session
+from handrail.store.postgres_reads import PostgresReader
+from handrail.store.postgres_session import PostgresSession
 from handrail.store.problems import LEDGER, Problem, advice
-from handrail.store.sqlite_reading import SqliteReader
+from handrail.store.sqlite_reads import SqliteReader
+from handrail.store.store_copy import COPIED, TableCopy
 from handrail.store.tables import BY_NAME
-from handrail.store.verifying import problems_in, row_from
+from handrail.store.verification import problems_in, row_from
 from tests.hostile.bit_flips.full_store import fill
 from tests.store.ground import Ground
 
@@ -40,7 +40,7 @@ OTHER: dict[str, Any] = {"text": "other", "int": 77_777, "bytes": b"other"}
 ALWAYS = ("event", "stream", "idempotency", "lease")
 
 
-def cells(table: Copied) -> Iterator[Cell]:
+def cells(table: TableCopy) -> Iterator[Cell]:
     record = BY_NAME.get(table.name)
     documents = {record.columns[place] for place in record.documents} if record else set()
     for column, kind in zip(table.columns, table.kinds, strict=True):
@@ -81,7 +81,7 @@ def asked_of_postgres(ground: Ground) -> Ask:
 
     def ask(statement: str, given: tuple[Any, ...]) -> list[str]:
         with engine._connections.taken() as session:
-            assert isinstance(session, Session)
+            assert isinstance(session, PostgresSession)
             session.do("BEGIN")
             try:
                 session.do(statement.replace("?", "%s"), given)

@@ -18,11 +18,11 @@ from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import EVERYTHING, Event, NewEvent, Only
-from handrail.store import sqlite_reading
+from handrail.store import sqlite_reads
 from handrail.store.feeds import asked
 from handrail.store.memory import MemoryEngine
+from handrail.store.ports import Engine
 from handrail.store.postgres import PostgresEngine
-from handrail.store.reading import Engine
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 from handrail.store.unit import Unit
@@ -302,7 +302,7 @@ LED = {
 @pytest.mark.parametrize("name", LED)
 def test_sqlite_reads_what_leads_through_its_index_and_sorts_nothing(sqlite: Ground, name: str, newest: bool) -> None:
     only, index = LED[name]
-    question = asked(only, sqlite_reading._WORDS, newest=newest)
+    question = asked(only, sqlite_reads._WORDS, newest=newest)
     connection = apsw.Connection(sqlite.address)
     given = (0, 10, *question.rest, *question.leads[:1])
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {question.text}", given)]
@@ -312,7 +312,7 @@ def test_sqlite_reads_what_leads_through_its_index_and_sorts_nothing(sqlite: Gro
 
 
 def test_questions_of_one_shape_share_their_text() -> None:
-    words = sqlite_reading._WORDS
+    words = sqlite_reads._WORDS
     one, two = asked(Only(("a",), ("x", "y")), words), asked(Only(("b", "c"), ("z", "z2")), words)
     assert one.text == two.text
     assert (one.leads, two.leads) == (("a",), ("b", "c"))
@@ -321,6 +321,6 @@ def test_questions_of_one_shape_share_their_text() -> None:
 
 def test_values_never_become_text() -> None:
     hostile = "'; DROP TABLE event; --."
-    question = asked(Only((hostile,), (hostile,), (hostile,)), sqlite_reading._WORDS)
+    question = asked(Only((hostile,), (hostile,), (hostile,)), sqlite_reads._WORDS)
     assert "DROP" not in question.text
     assert hostile in question.rest

@@ -1,5 +1,5 @@
-"""Graphs and plans against their reference on PostgreSQL, as `tests/toolsets/test_graphs_machine.py` has it on the
-other stores."""
+"""Graphs and plans against their reference on PostgreSQL, as `tests/toolsets/registry/test_graphs_machine.py` has it
+on the other stores."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from handrail.store.ports import Engine
 from handrail.store.postgres import PostgresEngine
-from handrail.store.reading import Engine
 from tests.store.ground import VERSION
 from tests.store.server import empty
-from tests.toolsets.test_graphs_machine import FreeGraphs, GraphMachine, Plans
+from tests.toolsets.registry.test_graphs_machine import FreeGraphs, GraphMachine, Plans
 
 THOROUGH = os.environ.get("HANDRAIL_HYPOTHESIS") == "torture"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from hypothesis import HealthCheck, given, settings
 
-from handrail.domain.exchange import plan_lines
-from handrail.domain.exchange.plan_document import Note, Origin, PlanDocument, PlannedTask
+from handrail.domain.exchange import jsonl
+from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, PlanNote, TaskOrigin
 from handrail.domain.work.workflow import Workflow
 from tests.domain.exchange.documents import NOW, documents
 from tests.domain.exchange.laid import TESTER, lay, more, take
@@ -32,8 +32,8 @@ PLAN = PlanDocument(
             plan={"steps": ["one"], "approach": "by hand"},
             context={"goal": {"b": 1.5, "a": "\0"}},
             created_at=2,
-            notes=[Note(type="decision", summary="so", detail={"b": 1, "a": [1.5, None, "\0"]}, at=3)],
-            origin=Origin(system="beads", id="bd-1", fields={"z": {"y": 1, "x": 2}, "a": True}),
+            notes=[PlanNote(type="decision", summary="so", detail={"b": 1, "a": [1.5, None, "\0"]}, at=3)],
+            origin=TaskOrigin(system="beads", id="bd-1", fields={"z": {"y": 1, "x": 2}, "a": True}),
         ),
         PlannedTask(name="last", status="failed", sequence=3, error="it broke", created_at=2, started_at=4, attempts=3),
     ],
@@ -43,7 +43,7 @@ PLAN = PlanDocument(
 def test_a_plan_comes_out_of_every_store_as_it_went_in(ground: Ground) -> None:
     ground.clock.advance(NOW - ground.clock.now_ms())
     laid = lay(ground.store, PLAN, 2)
-    assert plan_lines.write(take(ground.store, laid.workflow.id)) == plan_lines.write(PLAN)
+    assert jsonl.write(take(ground.store, laid.workflow.id)) == jsonl.write(PLAN)
     assert ground.store.verify() == []
 
 
@@ -64,4 +64,4 @@ def test_it_is_taken_back_in_every_store(ground: Ground) -> None:
 def test_any_plan_survives(lasting: Ground, document: PlanDocument) -> None:
     lasting.clock.advance(NOW - lasting.clock.now_ms())
     laid = lay(lasting.store, document)
-    assert plan_lines.write(take(lasting.another(), laid.workflow.id)) == plan_lines.write(document)
+    assert jsonl.write(take(lasting.another(), laid.workflow.id)) == jsonl.write(document)

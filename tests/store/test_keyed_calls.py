@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.store.ground import Ground
 from tests.surfaces.keyed import Slow, an_operation, call_it, noticed
-from tests.toolsets.registry_desk import Beginning, RegistryDesk
+from tests.toolsets.registry.registry_desk import Beginning, RegistryDesk
 
 AT_ONCE = 6
 ANNA: dict[str, Any] = {"name": "Anna", "runtime": "custom", "idempotency_key": "k1"}

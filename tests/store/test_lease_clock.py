@@ -15,8 +15,8 @@ from handrail.hooks import open_tasks
 from handrail.kernel.ids import CountingIds
 from handrail.store.lease_clock import LeaseClock, anchor_of, machine_time, off_remark, set_remark
 from handrail.store.memory import MemoryEngine
+from handrail.store.ports import Engine
 from handrail.store.postgres import PostgresEngine
-from handrail.store.reading import Engine
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 from tests.store.ground import VERSION

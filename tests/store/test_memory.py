@@ -10,7 +10,7 @@ from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine
 from handrail.store.migrations import LATEST
-from handrail.store.reading import lasting
+from handrail.store.ports import lasting
 from handrail.store.store import Store
 from tests.store.records import found, put, workflow
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from handrail.domain.registry.tailing import Bus
+from handrail.domain.registry.tail import Bus
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import StoreAway, StoreBusy, StoreRefused, StoreUnusable
 from handrail.kernel.ledger import Event, NewEvent, Only
@@ -329,7 +329,7 @@ def test_a_driver_that_is_missing_is_asked_for() -> None:
         "import sys; sys.modules['psycopg'] = None\n"
         "from pathlib import Path\n"
         "from handrail.kernel.errors import StoreUnusable\n"
-        "from handrail.store.opening import open_engine\n"
+        "from handrail.store.open_engine import open_engine\n"
         "try:\n    open_engine('postgresql:///x', project=Path(), version='0', durable=False)\n"
         "except StoreUnusable as refused:\n    print(refused.hint)\n"
     )

@@ -98,7 +98,7 @@ def test_a_look_that_is_cut_in_the_middle_makes_its_unit_run_again(wired: Store,
 def test_a_look_for_its_own_sake_that_is_cut_in_the_middle_is_a_refusal(
     wired: Store, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.store.verifying.PAGE", 1)
+    monkeypatch.setattr("handrail.store.verification.PAGE", 1)
     put(wired, workflow())
     with pytest.raises(StoreAway, match="lost in the middle"):
         wired.verify(lambda _: wire.cut_next(QUESTION_LOST))

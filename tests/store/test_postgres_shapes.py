@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from handrail.kernel.errors import StoreUnusable
-from handrail.store.verifying import check_sound
+from handrail.store.verification import check_sound
 from tests.store.ground import Ground, postgres_ground
 from tests.store.records import put, workflow
 

@@ -16,10 +16,10 @@ from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import NewEvent
 from handrail.store import sqlite as module
 from handrail.store import sqlite_connections
-from handrail.store.moving import move
 from handrail.store.places import whole_file
 from handrail.store.queries import Query, select_sql, where
 from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
+from handrail.store.store_move import move
 from handrail.store.tables import BY_NAME
 from handrail.store.writes import RowWrite, WriteSet, chained
 from tests.store.ground import VERSION, Ground, sqlite_ground

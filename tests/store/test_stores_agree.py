@@ -24,9 +24,9 @@ from handrail.kernel.errors import NothingToUndo, Refusal, StoreBusy
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Only
 from handrail.store.memory import MemoryEngine
+from handrail.store.ports import Engine
 from handrail.store.postgres import PostgresEngine
 from handrail.store.queries import Query
-from handrail.store.reading import Engine
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 from handrail.store.tables import TABLES

@@ -16,8 +16,8 @@ from handrail.operation import Call, Effect, Ledger, Operation, ResultT
 from handrail.surfaces.invocation import invoke
 from handrail.toolsets.vocabulary import WORKFLOW
 from tests.store.records import workflow
-from tests.toolsets.planned import TESTER
-from tests.toolsets.registry_desk import RegistryDesk
+from tests.toolsets.plan.planned import TESTER
+from tests.toolsets.registry.registry_desk import RegistryDesk
 
 
 class Make(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

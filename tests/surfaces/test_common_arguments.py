@@ -7,10 +7,10 @@ import pytest
 from handrail.operation import Effect, PublishedOperation
 from handrail.surfaces.common_arguments import published_common
 from handrail.surfaces.mcp.tools import tool_of
-from handrail.toolsets.cancellation import OPERATIONS as CANCELLING
-from handrail.toolsets.events import OPERATIONS as FOLLOWING
-from handrail.toolsets.guide import OPERATIONS as GUIDES
-from handrail.toolsets.task import OPERATIONS as TASKS
+from handrail.toolsets.guide.tools import OPERATIONS as GUIDES
+from handrail.toolsets.plan.task import OPERATIONS as TASKS
+from handrail.toolsets.registry.cancellation import OPERATIONS as CANCELLING
+from handrail.toolsets.registry.events import OPERATIONS as FOLLOWING
 
 BY_NAME = {operation.name: operation for operation in (*CANCELLING, *FOLLOWING, *GUIDES, *TASKS)}
 BOTH = ("cancellation", "idempotency")

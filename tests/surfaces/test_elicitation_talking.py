@@ -17,8 +17,8 @@ from handrail.kernel.query import Query
 from handrail.operation import Question
 from handrail.surfaces.elicitation import Meanwhile, Patience
 from handrail.surfaces.invocation import CallingClient, invoke
-from tests.toolsets.orchestrator import Orchestrator
-from tests.toolsets.planned import Desk
+from tests.toolsets.pipeline.orchestrator import Orchestrator
+from tests.toolsets.plan.planned import Desk
 
 Script = Callable[[Question, Callable[[], float]], Mapping[str, str] | None]
 CLIENT = Actor("editor", "mcp")

@@ -16,8 +16,8 @@ from handrail.operation import Bounds, Call, HouseRules, Wait
 from handrail.surfaces.idempotency import KEPT_MS, LONGEST_TURN_MS
 from handrail.surfaces.invocation import CallingClient
 from tests.surfaces.keyed import Made, Make, Slow, an_operation, call_it, noticed, workflows
-from tests.toolsets.planned import TESTER
-from tests.toolsets.registry_desk import Beginning, RegistryDesk
+from tests.toolsets.plan.planned import TESTER
+from tests.toolsets.registry.registry_desk import Beginning, RegistryDesk
 
 NEW: dict[str, Any] = {"name": "Work", "source_type": "prompt", "source_content": "Do it."}
 

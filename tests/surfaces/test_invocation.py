@@ -18,7 +18,7 @@ from handrail.surfaces.cancellable_call import CancellableCall
 from handrail.surfaces.elicitation import Meanwhile, Patience
 from handrail.surfaces.invocation import CallingClient, invoke
 from tests.surfaces.keyed import Noticing
-from tests.toolsets.planned import TESTER, Desk
+from tests.toolsets.plan.planned import TESTER, Desk
 
 PERSON: dict[str, Any] = {"runtime": "custom"}
 

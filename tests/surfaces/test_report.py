@@ -10,16 +10,16 @@ import click.testing
 import msgspec
 import pytest
 
-from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.journal.journal import LOOKING
 from handrail.domain.overview.graph import Layouts
 from handrail.domain.overview.report import Report, covered
 from handrail.domain.overview.report import report as make_report
-from handrail.domain.pipeline.running import Rules
-from handrail.domain.work.finding import find_workflow
+from handrail.domain.pipeline.turns import RunRules
+from handrail.domain.work.lookup import find_workflow
 from handrail.operation import Call
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.report.build import report_data, report_html, report_markdown
 from handrail.surfaces.report.drawings import brief_span, tick_marks
-from handrail.surfaces.report.making import report_data, report_html, report_markdown
 from handrail.surfaces.report.markup import Html, tag
 from handrail.surfaces.report.words import path_names, total_rows
 from tests.domain.overview.crewed import RULES, Crewed
@@ -165,7 +165,7 @@ def test_the_time_at_work_of_a_lost_agent_ends_with_its_claim(tmp_path: Path) ->
     (anna,) = desk.register("Anna")
     desk.claim(anna, "task_1")
     desk.wait(60)
-    found = desk.at(plan, lambda unit, workflow: make_report(unit, workflow, (), Rules()))
+    found = desk.at(plan, lambda unit, workflow: make_report(unit, workflow, (), RunRules()))
     (bar,) = [bar for bar in found.timeline.bars if bar.kind == "work"]
     assert (bar.until, bar.how) == (bar.since + RULES.lease_ms, "left")
     assert found.totals.agent_ms == RULES.lease_ms

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.toolsets.planned import Desk
+from tests.toolsets.plan.planned import Desk
 
 LONG = "Wrap the fetch in a retry. " * 100
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from handrail.demo import texts
-from handrail.demo.play import Agent, Play
-from handrail.demo.run import Orchestrated, Wanted
+from handrail.demo.play import DemoAgent, Play
+from handrail.demo.run import DemoRun, Orchestrated
 
-LANGUAGE = Wanted(texts.NEXT_REQUEST, "guess-the-language", (texts.FIRST_GUESS, texts.SECOND_GUESS))
+LANGUAGE = DemoRun(texts.NEXT_REQUEST, "guess-the-language", (texts.FIRST_GUESS, texts.SECOND_GUESS))
 READ, FOLD, CUT = "read any encoding", "fold letters", "cut without blanks"
 BY_LANGUAGE, FUZZ = "count by language", "fuzz the reader"
 """The tasks of the plan that something happens to."""
@@ -51,7 +51,14 @@ def _make_plan(play: Play) -> tuple[str, dict[str, str]]:
 
 
 def _do_task(
-    play: Play, agent: Agent, workflow: str, task: str, files: Mapping[str, str], summary: str, *, review: bool = False
+    play: Play,
+    agent: DemoAgent,
+    workflow: str,
+    task: str,
+    files: Mapping[str, str],
+    summary: str,
+    *,
+    review: bool = False,
 ) -> None:
     """A task from its claim to its end, in the main working copy; files written outside its areas are reported."""
     areas = [next(iter(files))]

@@ -13,7 +13,7 @@ from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
 from handrail.surfaces.invocation import CallingClient, invoke
-from handrail.wiring import Handrail, LazyLedger, Place, assemble, settings_at
+from handrail.wiring import Handrail, LazyLedger, WorkPlace, assemble, settings_at
 
 CHANNEL = "demo"
 
@@ -37,7 +37,7 @@ class Stage(Protocol):
         """Shows the waiting gate, has it answered, and returns the answer and its comment."""
 
 
-class Agent:
+class DemoAgent:
     """One agent of the play, with its own connection."""
 
     def __init__(self, play: Play, name: str) -> None:
@@ -71,11 +71,11 @@ class Play:
     """The play in progress: the ground, the tools over it, and the agents."""
 
     def __init__(self, ground: Ground, stage: Stage, ledger: LazyLedger | None = None) -> None:
-        place = Place(project=ground.project, home=ground.home, environ={})
+        place = WorkPlace(project=ground.project, home=ground.home, environ={})
         self.ground = ground
         self.stage = stage
         self.handrail: Handrail = assemble(place, settings_at(place, {"profile": "all"}), ledger=ledger)
-        self.ada, self.ben, self.cleo = (Agent(self, name) for name in ("Ada", "Ben", "Cleo"))
+        self.ada, self.ben, self.cleo = (DemoAgent(self, name) for name in ("Ada", "Ben", "Cleo"))
         self.workflow = ""
         self.tasks: dict[str, str] = {}
         """Ids by name."""
@@ -83,7 +83,7 @@ class Play:
         """Worktrees by the name of their task, as `workspace_create` returned them."""
 
     @property
-    def agents(self) -> tuple[Agent, ...]:
+    def agents(self) -> tuple[DemoAgent, ...]:
         return (self.ada, self.ben, self.cleo)
 
     def tell(self, who: str, what: str) -> None:

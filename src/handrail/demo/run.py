@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.demo import texts
-from handrail.demo.play import Agent, Play
+from handrail.demo.play import DemoAgent, Play
 from handrail.domain.pipeline.engine import QUESTIONS
 
 MOST_TURNS = 200
@@ -17,7 +17,7 @@ DESIGN, REVIEW = "design.md", "review-design.md"
 VERDICT = "## Verdict: "
 
 
-class Wanted(NamedTuple):
+class DemoRun(NamedTuple):
     """What a run starts with, and its designs, one per attempt."""
 
     request: str
@@ -25,13 +25,13 @@ class Wanted(NamedTuple):
     designs: tuple[str, ...]
 
 
-COUNTS_AS_JSON = Wanted(texts.REQUEST, "counts-as-json", (texts.FIRST_DESIGN, texts.SECOND_DESIGN))
+COUNTS_AS_JSON = DemoRun(texts.REQUEST, "counts-as-json", (texts.FIRST_DESIGN, texts.SECOND_DESIGN))
 
 
 class Orchestrated:
     """A run, driven by Ada; Ben reviews."""
 
-    def __init__(self, play: Play, wanted: Wanted = COUNTS_AS_JSON) -> None:
+    def __init__(self, play: Play, wanted: DemoRun = COUNTS_AS_JSON) -> None:
         self._play = play
         self._wanted = wanted
         self._designs = 0
@@ -70,7 +70,7 @@ class Orchestrated:
     def _write(self, action: dict[str, Any]) -> None:
         """Writes the requested document, and reports whose turn it was."""
         name = action["output_file"]
-        agent: Agent = self._play.ben if name == REVIEW else self._play.ada
+        agent: DemoAgent = self._play.ben if name == REVIEW else self._play.ada
         text = self._text(name)
         self._play.ground.write(self._play.ground.project / self._workspace, {name: text})
         verdict = next((line.removeprefix(VERDICT) for line in text.splitlines() if line.startswith(VERDICT)), None)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from handrail.demo import texts
-from handrail.demo.play import Agent, Play
+from handrail.demo.play import DemoAgent, Play
+from handrail.domain.journal.changes import LETTERS, totals, totals_in_words
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import LETTERS, totals, totals_in_words
-from handrail.domain.journal.keeping import LOOKING, snapshot_of
+from handrail.domain.journal.journal import LOOKING, snapshot_of
 
 PARSE, COUNT, USAGE, JOIN = (task["name"] for task in texts.PLAN["tasks"])  # type: ignore[index]
 
@@ -117,7 +117,7 @@ def journals(play: Play) -> None:
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-def _claim(play: Play, agent: Agent, task: str) -> None:
+def _claim(play: Play, agent: DemoAgent, task: str) -> None:
     """A claim, and a worktree for it. `start_task` begins the work, so that there is a snapshot to start from."""
     claim = agent.call("task_claim", task_id=play.tasks[task], agent_id=agent.id)
     agent.says(f'claims "{task}" (fence {claim["fence"]})')
@@ -126,7 +126,7 @@ def _claim(play: Play, agent: Agent, task: str) -> None:
     agent.says(f"gets a worktree of {made['base_branch']}, on {made['branch'].rpartition('-')[0]}-…")
 
 
-def _reserve(play: Play, agent: Agent, task: str, path: str) -> None:
+def _reserve(play: Play, agent: DemoAgent, task: str, path: str) -> None:
     asked = agent.call("reserve_paths", agent_id=agent.id, paths=[path], task_id=play.tasks[task], reason=f"to {task}")
     if asked["granted"]:
         agent.says(f"keeps {path}")
@@ -134,7 +134,7 @@ def _reserve(play: Play, agent: Agent, task: str, path: str) -> None:
         agent.says(f"asks for {path} and is told: {conflict['name']} keeps {conflict['path']} ({conflict['reason']})")
 
 
-def _begin(play: Play, agent: Agent, task: str, areas: list[str]) -> None:
+def _begin(play: Play, agent: DemoAgent, task: str, areas: list[str]) -> None:
     begun = agent.call(
         "start_task",
         workflow_id=play.workflow,
@@ -147,12 +147,12 @@ def _begin(play: Play, agent: Agent, task: str, areas: list[str]) -> None:
     agent.says(f'begins "{task}" with a {begun["snapshot_type"]} snapshot')
 
 
-def _edit(play: Play, agent: Agent, task: str, files: Mapping[str, str], doing: str = "edits") -> None:
+def _edit(play: Play, agent: DemoAgent, task: str, files: Mapping[str, str], doing: str = "edits") -> None:
     play.ground.write(_folder(play, task), files)
     agent.says(f"{doing} {', '.join(files)}")
 
 
-def _report_conflicts(play: Play, agent: Agent) -> bool:
+def _report_conflicts(play: Play, agent: DemoAgent) -> bool:
     """Asks git what would not merge, and reports it."""
     seen = agent.call("workspace_list", workflow_id=play.workflow)
     if seen.get("problem"):
@@ -166,7 +166,7 @@ def _report_conflicts(play: Play, agent: Agent) -> bool:
     return bool(seen.get("conflicts") or seen.get("problem"))
 
 
-def _complete(play: Play, agent: Agent, task: str, summary: str) -> None:
+def _complete(play: Play, agent: DemoAgent, task: str, summary: str) -> None:
     done = agent.call("complete_task", task_id=play.tasks[task], status="success", outcome={"summary": summary})
     entry = play.handrail.ledger.run(LOOKING, lambda unit: unit.get(JournalEntry, play.tasks[task]))
     assert entry is not None, "a task that was begun with a snapshot has one"
@@ -177,7 +177,7 @@ def _complete(play: Play, agent: Agent, task: str, summary: str) -> None:
     agent.says(f'completes "{task}": {names} ({totals_in_words(totals(entry.report["files"]))}), {scope}')
 
 
-def _show_patch(play: Play, agent: Agent, task: str) -> None:
+def _show_patch(play: Play, agent: DemoAgent, task: str) -> None:
     """Shows what the task changed, from its two snapshots: `handrail diff` prints the same."""
     entry = play.handrail.ledger.run(LOOKING, lambda unit: unit.get(JournalEntry, play.tasks[task]))
     assert entry is not None, "completed before this"
@@ -190,7 +190,7 @@ def _show_patch(play: Play, agent: Agent, task: str) -> None:
             play.stage.patch(line)
 
 
-def _merge(play: Play, agent: Agent, task: str) -> None:
+def _merge(play: Play, agent: DemoAgent, task: str) -> None:
     folder = _folder(play, task)
     play.ground.git(folder, "add", "-A")
     play.ground.git(folder, "commit", "-qm", task.capitalize(), who=agent.name)

@@ -36,7 +36,7 @@ def answer(words: list[str], environ: os._Environ[str]) -> bytes:
     event, *options = words
     if event not in ("start", "stop", "edited"):  # precompact, and whatever a newer setup may ask for
         return b""
-    from handrail.hooks.given import read_given  # noqa: PLC0415 - see above
+    from handrail.hooks.event_input import read_given  # noqa: PLC0415 - see above
     from handrail.hooks.place import Options, find_place  # noqa: PLC0415 - as above
 
     asked = Options(options)

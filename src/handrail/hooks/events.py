@@ -7,8 +7,8 @@ import os
 
 import apsw
 
-from handrail.hooks.given import Given
-from handrail.hooks.notes import edited_since, not_reminded, note_edit
+from handrail.hooks.event_input import HookInput
+from handrail.hooks.memory import edited_since, not_reminded, note_edit
 from handrail.hooks.open_tasks import OpenTask, journalled, open_store, open_tasks
 from handrail.hooks.place import Place
 
@@ -35,7 +35,7 @@ def start(place: Place, environ: os._Environ[str], now_ms: int) -> bytes:
         tasks = open_tasks(connection, place, now_ms)
         if not tasks:
             return b""
-        from handrail.hooks.telling import task_text, tasks_text  # noqa: PLC0415 - only if there is something to say
+        from handrail.hooks.context_text import task_text, tasks_text  # noqa: PLC0415 - only if there is something to say
 
         if len(tasks) > 1:
             return tasks_text(tasks, place, tokens).encode(errors="replace")
@@ -44,7 +44,7 @@ def start(place: Place, environ: os._Environ[str], now_ms: int) -> bytes:
         connection.close()
 
 
-def stop(place: Place, given: Given, now_ms: int, *, refuse: bool) -> bytes:
+def stop(place: Place, given: HookInput, now_ms: int, *, refuse: bool) -> bytes:
     """A reminder of unfinished tasks, once per session; with `refuse` the client is asked to continue, once."""
     if given.again:  # it is already continuing because of a hook
         return b""
@@ -74,7 +74,7 @@ def stop(place: Place, given: Given, now_ms: int, *, refuse: bool) -> bytes:
     )
 
 
-def edited(place: Place, given: Given, now_ms: int) -> None:
+def edited(place: Place, given: HookInput, now_ms: int) -> None:
     """Notes an edited file, if a journalled task is open in its working copy."""
     if not given.file or given.tool in READING:
         return
@@ -131,7 +131,7 @@ def _open_tasks_sentence(tasks: list[OpenTask]) -> str:
 
 
 def _json(*members: str) -> bytes:
-    """A JSON object of alternating names and texts, written by SQLite, as it is read (`given.py`)."""
+    """A JSON object of alternating names and texts, written by SQLite, as it is read (`event_input.py`)."""
     holes = ", ".join("?" * len(members))
     with apsw.Connection(":memory:") as memory:
         text: str = memory.execute(f"SELECT json_object({holes})", members).get

@@ -1,7 +1,7 @@
 """Where an event happened: the project, the working copy, and the store that is meant there. Only looks, creates
 nothing.
 
-Gives the same answers as `outside/project.py`, `settings.py`, `outside/trusted_stores.py` and `store/opening.py`,
+Gives the same answers as `outside/project.py`, `settings.py`, `outside/trusted_stores.py` and `store/open_engine.py`,
 without what they load; tests compare them. A store that is not a file on this machine counts as none: asking it would
 take too long. So does a store that may be a stranger's doing (`provenance.py`), and one elsewhere, or the one of all
 repositories, that only the project's file names and nobody trusted.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from handrail.hooks.given import Given
+from handrail.hooks.event_input import HookInput
 from handrail.kernel.limits import CONFIG_FILE_BYTES, GIT_FILE_BYTES
 from handrail.kernel.provenance import MachineKey
 from handrail.regular_files import read_regular
@@ -63,7 +63,7 @@ class Place:
         """Whose hook this is, if known."""
 
 
-def find_place(given: Given, options: Options, environ: os._Environ[str]) -> Place | None:
+def find_place(given: HookInput, options: Options, environ: os._Environ[str]) -> Place | None:
     """The place; None if there is no store, or none that can be asked at once."""
     folder = os.path.realpath(given.cwd or environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())  # noqa: PTH109 - pathlib is heavy
     project = find_project(folder)

@@ -14,7 +14,7 @@ from handrail.kernel.provenance import (
     HEADER,
     ORDINARY,
     SIDE_FILES,
-    Facts,
+    FileFacts,
     MachineKey,
     key_of,
     signs,
@@ -55,7 +55,7 @@ def is_believed(store: str, home: str) -> bool:
             facts = os.lstat(real + ending)
         except OSError:
             continue
-        found.append(Facts(real, ending, uid=facts.st_uid, mode=facts.st_mode, size=facts.st_size))
+        found.append(FileFacts(real, ending, uid=facts.st_uid, mode=facts.st_mode, size=facts.st_size))
     uid = os.geteuid() if hasattr(os, "geteuid") else None
     against = list(signs(found, uid=uid, header=_header(real), tracked=_tracked(real)))
     return not against or all(sign.may_be_trusted and _is_agreed(real, sign.kind, home) for sign in against)

@@ -68,7 +68,7 @@ def key_of(content: bytes) -> MachineKey | None:
     return MachineKey(key) if len(key) == KEY_BYTES else None
 
 
-class Facts:
+class FileFacts:
     """What is known of one file of a store without opening the store."""
 
     __slots__ = ("ending", "is_plain", "mode", "name", "size", "uid")
@@ -98,7 +98,7 @@ class Sign:
         return self.kind not in ("link", "journal")
 
 
-def signs(found: Iterable[Facts], *, uid: int | None, header: bytes, tracked: str | None) -> Iterator[Sign]:
+def signs(found: Iterable[FileFacts], *, uid: int | None, header: bytes, tracked: str | None) -> Iterator[Sign]:
     """What speaks against a store, given the facts about its files. `uid` is None where files have no owners."""
     if tracked is not None:
         yield Sign("tracked", f"git tracks {tracked}, so it came with the repository or goes with it")
@@ -114,7 +114,7 @@ def signs(found: Iterable[Facts], *, uid: int | None, header: bytes, tracked: st
             yield Sign("journal", f"{file.name} would be written into the store, which keeps no such file")
 
 
-def _keeps_no_journal(files: list[Facts], header: bytes) -> bool:
+def _keeps_no_journal(files: list[FileFacts], header: bytes) -> bool:
     """Whether a database has a write-ahead log, and more in it than the one page that is written, with a journal, while
     it is being made."""
     filled = any(not file.ending and file.size > int.from_bytes(header[16:18], "big") for file in files)

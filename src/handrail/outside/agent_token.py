@@ -6,8 +6,8 @@ import secrets
 from pathlib import Path
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.outside.atomic_files import PRIVATE, write_new
 from handrail.outside.private_files import NotPrivate, make_private_folder, read_private
-from handrail.outside.whole_files import PRIVATE, write_new
 
 TOKEN_FILE = Path(".handrail") / "token"
 

@@ -13,25 +13,25 @@ from pathlib import Path
 
 import msgspec
 
-from handrail.domain.setup.clients import CLIENTS, Client, Machine, located
+from handrail.domain.setup.clients import CLIENTS, Client, ClientMachine, located
 from handrail.domain.setup.edits import NotUnderstood
-from handrail.domain.setup.planning import Change, Manifest, as_text
+from handrail.domain.setup.file_plan import FileEdit, SetupManifest, as_text
 from handrail.domain.setup.steps import INSTRUCTIONS, MANIFEST, SYSTEM_PROMPT
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.limits import CLIENT_FILE_BYTES, PROJECT_FILE_BYTES
+from handrail.outside.atomic_files import write_whole
 from handrail.outside.record_files import record_in
-from handrail.outside.whole_files import write_whole
 from handrail.regular_files import FileRefused, read_regular, reason_of
 
 
-def this_machine(home: Path, environ: Mapping[str, str]) -> Machine:
-    return Machine(home=str(home), platform=sys.platform, environ=environ)
+def this_machine(home: Path, environ: Mapping[str, str]) -> ClientMachine:
+    return ClientMachine(home=str(home), platform=sys.platform, environ=environ)
 
 
 class ClientFiles:
     """The files of a project and its user that clients read."""
 
-    def __init__(self, project: Path, machine: Machine) -> None:
+    def __init__(self, project: Path, machine: ClientMachine) -> None:
         self.project = project
         self.machine = machine
 
@@ -91,21 +91,21 @@ class ClientFiles:
         except OSError as problem:
             raise NotUnderstood(f"it cannot be read: {problem.strerror}") from None
 
-    def manifest(self) -> Manifest:
+    def manifest(self) -> SetupManifest:
         """What init has written here before. Raises PlaceUnusable if that cannot be determined."""
         file = self.project / MANIFEST
         try:
             text = self.read(str(file))
             if text is None:
-                return Manifest()
-            kept = record_in(text.encode(), Manifest)
+                return SetupManifest()
+            kept = record_in(text.encode(), SetupManifest)
             if kept is None:
                 raise NotUnderstood("it is not valid JSON, or not what init writes")  # noqa: TRY301 - told like the rest
         except NotUnderstood as problem:
             raise PlaceUnusable(
                 f"{file} cannot be read: {problem}", hint="it says what init wrote; fix it, or move it away"
             ) from None
-        return Manifest(tuple(msgspec.structs.replace(one, file=self._full(one.file)) for one in kept.files))
+        return SetupManifest(tuple(msgspec.structs.replace(one, file=self._full(one.file)) for one in kept.files))
 
     def _full(self, file: str) -> str:
         return file if Path(file).is_absolute() else f"{self.project}/{file}"
@@ -124,13 +124,13 @@ class ClientFiles:
             folder = folder.parent
         return missing
 
-    def keep(self, manifest: Manifest) -> None:
+    def keep(self, manifest: SetupManifest) -> None:
         """Writes the manifest, or deletes it if it names nothing any more."""
         file = str(self.project / MANIFEST)
         short = tuple(msgspec.structs.replace(one, file=self._short(one.file)) for one in manifest.files)
-        self.write(file, as_text(Manifest(short)) if short else None)
+        self.write(file, as_text(SetupManifest(short)) if short else None)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: FileEdit) -> None:
         """Writes or deletes one file, if it still is what the change was made for."""
         try:
             now = self.read(change.file)

@@ -10,7 +10,7 @@ from pathlib import Path
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.limits import CONFIG_FILE_BYTES
 from handrail.kernel.toml_values import parse_toml
-from handrail.outside.whole_files import write_whole
+from handrail.outside.atomic_files import write_whole
 from handrail.regular_files import read_regular, reason_of
 
 _LINE = re.compile(r"^\s*db\s*=")

@@ -2,7 +2,7 @@
 
 Each file ends with a mark: the decision's id, and a hash of what was written. The id lets a decision keep its number
 and name for good; the hash shows whether somebody has changed the file since. A file that somebody changed, or that was
-never ours, is left alone. What a page says is up to `domain/journal/deciding.py`.
+never ours, is left alone. What a page says is up to `domain/journal/decision_log.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from handrail.kernel.errors import PlaceUnusable
-from handrail.outside.whole_files import write_new, write_whole
+from handrail.outside.atomic_files import write_new, write_whole
 from handrail.regular_files import FileRefused, read_regular
 
 SLUG = 50
@@ -29,7 +29,7 @@ Fate = Literal["written", "updated", "unchanged", "left alone"]
 """`left alone`: somebody has changed it since it was written."""
 
 
-class Page(NamedTuple):
+class DecisionFile(NamedTuple):
     """A decision that is to have a file. Its text depends on the number it gets and on the names of all files by id."""
 
     id: str
@@ -37,7 +37,7 @@ class Page(NamedTuple):
     text: Callable[[int, Mapping[str, str]], str]
 
 
-class Written(NamedTuple):
+class WrittenDecision(NamedTuple):
     """What became of a page."""
 
     id: str
@@ -55,7 +55,7 @@ class _There(NamedTuple):
     """Whether it is unchanged since it was written."""
 
 
-def write_decisions(folder: Path, pages: Sequence[Page]) -> list[Written]:
+def write_decisions(folder: Path, pages: Sequence[DecisionFile]) -> list[WrittenDecision]:
     """Writes a file for every page."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def write_decisions(folder: Path, pages: Sequence[Page]) -> list[Written]:
         ) from None
 
 
-def _write_all(folder: Path, pages: Sequence[Page]) -> list[Written]:
+def _write_all(folder: Path, pages: Sequence[DecisionFile]) -> list[WrittenDecision]:
     there, highest = _earlier_exports(folder)
     places: dict[str, tuple[int, str]] = {}
     for page in pages:
@@ -84,7 +84,7 @@ def _write_all(folder: Path, pages: Sequence[Page]) -> list[Written]:
     for page in pages:
         number, name = places[page.id]
         content = _with_mark(page.id, page.text(number, names))
-        found.append(Written(page.id, folder / name, _write_page(folder / name, content, there.get(page.id))))
+        found.append(WrittenDecision(page.id, folder / name, _write_page(folder / name, content, there.get(page.id))))
     return found
 
 

@@ -17,11 +17,11 @@ from handrail.domain.pipeline.flow_shelf import BrokenFlow, LoadedFlow
 from handrail.kernel.errors import InvalidFlow, NotFound
 from handrail.kernel.nearest import did_you_mean
 from handrail.known_types import make_known
-from handrail.outside.written_files import (
+from handrail.outside.user_files import (
     BUNDLED,
     Flaw,
-    Source,
-    Written,
+    UserFile,
+    UserFolder,
     WrittenPath,
     in_words,
     names_in,
@@ -41,7 +41,7 @@ MOST_EXTENDS = 10
 """How long a chain of flows that extend one another may be."""
 
 
-def standard_flows(*, home: Path, project: Path) -> tuple[Source, ...]:
+def standard_flows(*, home: Path, project: Path) -> tuple[UserFolder, ...]:
     """Where flows come from, nearest first."""
     return standard_folders("flows", home=home, project=project)
 
@@ -49,7 +49,7 @@ def standard_flows(*, home: Path, project: Path) -> tuple[Source, ...]:
 class FlowFiles:
     """The shelf over folders of files. Implements `handrail.domain.pipeline.flow_shelf.FlowShelf`."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[UserFolder]) -> None:
         self._sources = nearest_first(sources)
 
     def names(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class FlowFiles:
 
     def checked(self, file: Path) -> LoadedFlow | BrokenFlow:
         """One file, wherever it is. What it extends is found by name, as always."""
-        return self._read(Source("file", file.parent, self.tree_of(file)), file, ())
+        return self._read(UserFolder("file", file.parent, self.tree_of(file)), file, ())
 
     def tree_of(self, file: Path) -> Path | None:
         """The tree that a file's links may not lead out of."""
@@ -130,9 +130,9 @@ class FlowFiles:
             )
         return msgspec.structs.replace(found, shadows=tuple(shadows)) if isinstance(found, LoadedFlow) else found
 
-    def _read(self, source: Source, file: Path, extended_by: tuple[str, ...]) -> LoadedFlow | BrokenFlow:
+    def _read(self, source: UserFolder, file: Path, extended_by: tuple[str, ...]) -> LoadedFlow | BrokenFlow:
         try:
-            written = Written(file, FILE_BYTES, source.tree)
+            written = UserFile(file, FILE_BYTES, source.tree)
             flow = _parsed(file, written, lambda base: self._base(base, (*extended_by, file.stem)))
         except Flaw as flaw:
             stem = file.stem if shown(file.stem) == file.stem else ""
@@ -167,7 +167,7 @@ def refused(entry: BrokenFlow) -> InvalidFlow:
     )
 
 
-def _names_in(source: Source) -> tuple[list[str], BrokenFlow | None]:
+def _names_in(source: UserFolder) -> tuple[list[str], BrokenFlow | None]:
     """The flow files of a folder by name, and what is wrong with the folder."""
     try:
         return names_in(source), None
@@ -175,7 +175,7 @@ def _names_in(source: Source) -> tuple[list[str], BrokenFlow | None]:
         return [], BrokenFlow("", source.label, str(source.folder), flaw.reason)
 
 
-def _parsed(file: Path, written: Written, find: Callable[[str], Flow | None]) -> Flow:
+def _parsed(file: Path, written: UserFile, find: Callable[[str], Flow | None]) -> Flow:
     make_known(Flow)
     try:
         flow = msgspec.convert(written.data, Flow)

@@ -16,7 +16,7 @@ from handrail.domain.pipeline.flow_shelf import BrokenFlow
 from handrail.kernel.nearest import did_you_mean
 from handrail.known_types import make_known
 from handrail.outside.flow_files import FILE_BYTES, FlowFiles
-from handrail.outside.written_files import Flaw, Written, WrittenPath
+from handrail.outside.user_files import Flaw, UserFile, WrittenPath
 from handrail.validator_words import explained
 
 FEW = 50
@@ -31,7 +31,7 @@ def mistakes_in(broken: BrokenFlow, flows: FlowFiles) -> list[BrokenFlow]:
     """Every mistake that can be reported on its own, or else the one already known."""
     file = Path(_PLACE.sub("", broken.where))
     try:
-        written = Written(file, FILE_BYTES, flows.tree_of(file))
+        written = UserFile(file, FILE_BYTES, flows.tree_of(file))
     except Flaw:
         return [broken]
     make_known(Flow)

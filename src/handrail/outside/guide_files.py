@@ -16,14 +16,14 @@ from pathlib import Path
 import msgspec
 
 from handrail.domain.guides.definition import Composition, Guide, GuideProblem, Rule, parse_guide, path_text, valid_id
-from handrail.domain.guides.matching import Matcher
+from handrail.domain.guides.matcher import Matcher
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
 from handrail.known_types import make_known
-from handrail.outside.written_files import (
+from handrail.outside.user_files import (
     BUNDLED,
     Flaw,
-    Source,
+    UserFolder,
     bundled_folder,
     foreign_tree,
     listed_in,
@@ -85,20 +85,20 @@ class _Shelf(msgspec.Struct, frozen=True):
     by_id: dict[str, LoadedGuide | BrokenGuide]
 
 
-def standard_sources(*, home: Path, project: Path | None, storage_path: str | None) -> tuple[Source, ...]:
+def standard_sources(*, home: Path, project: Path | None, storage_path: str | None) -> tuple[UserFolder, ...]:
     """Where guides come from, lowest priority first. Relative entries of `storage_path` start at the project."""
     tree = foreign_tree(project, home) if project is not None else None
     sources = [
-        Source(BUNDLED, bundled_folder("guides")),
-        Source("user", home / ".handrail" / "guides"),
+        UserFolder(BUNDLED, bundled_folder("guides")),
+        UserFolder("user", home / ".handrail" / "guides"),
     ]
     for entry in filter(None, (storage_path or "").split(os.pathsep)):
         folder = home / entry[2:] if entry.startswith(("~/", "~\\")) else (project or Path()) / entry
         is_theirs = tree is not None and folder.is_relative_to(tree)
-        sources.append(Source("WORKFLOW_STORAGE_PATH", folder, tree if is_theirs else None))
+        sources.append(UserFolder("WORKFLOW_STORAGE_PATH", folder, tree if is_theirs else None))
     if project is not None:
-        sources.append(Source("project", project / ".handrail" / "guides", tree))
-        sources.append(Source("project", project / "workflows", tree))
+        sources.append(UserFolder("project", project / ".handrail" / "guides", tree))
+        sources.append(UserFolder("project", project / "workflows", tree))
     return tuple(sources)
 
 
@@ -107,7 +107,7 @@ class GuideFiles:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[UserFolder],
         *,
         matcher: Matcher,
         server_version: str,
@@ -207,7 +207,7 @@ class GuideFiles:
         return guide, locate(text, document.spots, ("id",))
 
 
-def _list(source: Source) -> _Listing:
+def _list(source: UserFolder) -> _Listing:
     try:
         names = listed_in(source)
     except Flaw as flaw:
@@ -259,7 +259,7 @@ def _is_settled(stamp: Stamp | int, now: int) -> bool:
 
 
 def _arrange(
-    sources: Sequence[Source], listings: tuple[_Listing, ...], readings: dict[str, _Reading], glance: _Glance
+    sources: Sequence[UserFolder], listings: tuple[_Listing, ...], readings: dict[str, _Reading], glance: _Glance
 ) -> _Shelf:
     """Decides which entry has which id: within a folder the first by name, among folders the last."""
     problems: list[BrokenGuide] = []
@@ -281,7 +281,7 @@ def _arrange(
 
 
 def _entry(
-    source: Source, name: str, stamp: Stamp | str, reading: _Reading | None, taken: dict[str, str]
+    source: UserFolder, name: str, stamp: Stamp | str, reading: _Reading | None, taken: dict[str, str]
 ) -> LoadedGuide | BrokenGuide | None:
     file = source.folder / name
     if isinstance(stamp, str):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.provenance import KEY_BYTES, MachineKey, key_of
+from handrail.outside.atomic_files import PRIVATE, write_new
 from handrail.outside.private_files import NotPrivate, make_private_folder, read_private
-from handrail.outside.whole_files import PRIVATE, write_new
 
 KEY_FILE = Path(".handrail") / "machine-key"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
-from handrail.outside.whole_files import write_new, write_whole
-from handrail.outside.written_files import tree_around
+from handrail.outside.atomic_files import write_new, write_whole
+from handrail.outside.user_files import tree_around
 from handrail.regular_files import open_regular, reason_of
 
 LARGEST = 64 * 1024 * 1024

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from handrail.outside.whole_files import PRIVATE
+from handrail.outside.atomic_files import PRIVATE
 
 LARGEST = 1 << 20
 

@@ -9,7 +9,7 @@ import yaml
 
 from handrail.domain.prompts.text import PromptText
 from handrail.known_types import make_known
-from handrail.outside.written_files import bundled_folder
+from handrail.outside.user_files import bundled_folder
 
 BUNDLED = bundled_folder("prompts")
 _MARK = "---\n"

@@ -159,7 +159,7 @@ def _walk_files(top: str) -> list[str]:
     """The names of the files below a folder that is not a repository, level by level, without ignored ones."""
     from handrail.kernel.errors import PlaceUnusable  # noqa: PLC0415
     from handrail.outside.tracking.directory import check_place  # noqa: PLC0415
-    from handrail.outside.tracking.ignoring import IGNORE_FILE, default_rules  # noqa: PLC0415
+    from handrail.outside.tracking.ignore_rules import IGNORE_FILE, default_rules  # noqa: PLC0415
 
     try:
         check_place(top)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from handrail.kernel.errors import InvalidFlow, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
-from handrail.outside.written_files import bundled_folder
+from handrail.outside.user_files import bundled_folder
 from handrail.regular_files import FileRefused, read_regular
 
 FOLDERS = (Path(".handrail") / "agents", Path("agents"))

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import apsw
 import msgspec
 
-from handrail.domain.search.documents import SOURCES, Document, Row, row_after
-from handrail.domain.search.question import Question, Term
+from handrail.domain.search.documents import SOURCES, Row, SearchDocument, row_after
+from handrail.domain.search.question import SearchTerms, Term
 from handrail.domain.search.words import forms_in
 from handrail.kernel.ledger import Change, Event
 from handrail.kernel.records import PAGE
@@ -56,16 +56,16 @@ PRAGMA cache_size = -65536
 """
 
 
-class Feed(Protocol):
+class EventFeed(Protocol):
     """The ledger's feed: events after a position, in order."""
 
     def __call__(self, *, after: int, limit: int) -> list[Event]: ...
 
 
-class Sought(NamedTuple):
+class SearchQuery(NamedTuple):
     """What to search for, and where. Empty fields exclude nothing."""
 
-    question: Question
+    question: SearchTerms
     kind: str | None = None
     workflow: str | None = None
     repository: str | None = None
@@ -80,13 +80,13 @@ class Hit(NamedTuple):
     source: str
     """The table of its row."""
     key: str
-    document: Document
+    document: SearchDocument
     at: int
     score: float
     """Higher is better; comparable within one search."""
 
 
-class Found(NamedTuple):
+class SearchHits(NamedTuple):
     """The best texts, best first."""
 
     hits: list[Hit]
@@ -217,7 +217,7 @@ class SearchIndex:
         self._connection = connection
         self._execute = connection.execute
 
-    def catch_up(self, feed: Feed, progress: Callable[[int], None] = lambda _: None) -> None:
+    def catch_up(self, feed: EventFeed, progress: Callable[[int], None] = lambda _: None) -> None:
         """Takes in the ledger's events since the last time; all of them if that was another ledger. `progress` gets the
         position, unless there is only one page."""
         position = self._checked_position(feed)
@@ -235,7 +235,7 @@ class SearchIndex:
                         break
                     progress(position)
 
-    def _checked_position(self, feed: Feed) -> int:
+    def _checked_position(self, feed: EventFeed) -> int:
         """The index's position, after checking that the ledger still has the event at that position."""
         stands = self._execute("SELECT position, hash FROM stand").fetchall()
         position, told = stands[0] if len(stands) == 1 else (None, None)
@@ -322,14 +322,14 @@ class SearchIndex:
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
-    def search(self, sought: Sought) -> Found:
+    def search(self, sought: SearchQuery) -> SearchHits:
         """The best texts that have everything searched for; if there are none, those that have some of it."""
         complete = self._search(sought, " AND ")
         if complete.total or len(sought.question.wanted) == 1:
             return complete
         return self._search(sought, " OR ")._replace(complete=False)
 
-    def _search(self, sought: Sought, together: str) -> Found:
+    def _search(self, sought: SearchQuery, together: str) -> SearchHits:
         where, given = _conditions(sought)
         given["match"] = _expression(sought.question, together)
         tables = f"FROM words JOIN document d ON d.id = words.rowid WHERE words MATCH :match{where}"
@@ -342,7 +342,7 @@ class SearchIndex:
             f"JOIN kept k ON k.id = best.kept ORDER BY score, best.at DESC, place, part",
             given,
         )
-        return Found([_hit(*row) for row in rows], int(total), True)
+        return SearchHits([_hit(*row) for row in rows], int(total), True)
 
 
 def _hit(source: str, key: str, row: bytes, part: int, at: int, score: float) -> Hit:
@@ -356,14 +356,14 @@ def _hit(source: str, key: str, row: bytes, part: int, at: int, score: float) ->
     return Hit(source, key, found, min(max(at, 0), LAST_MS), score)
 
 
-def _columns(one: Document) -> tuple[str, str, str]:
+def _columns(one: SearchDocument) -> tuple[str, str, str]:
     """A document as words separated by spaces, which the index takes as they are."""
     title, title_names = forms_in(one.title)
     body, body_names = forms_in(one.body)
     return " ".join(title), " ".join(body), " ".join([*title_names, *body_names])
 
 
-def _conditions(sought: Sought) -> tuple[str, dict[str, Any]]:
+def _conditions(sought: SearchQuery) -> tuple[str, dict[str, Any]]:
     parts: list[str] = []
     if sought.kind is not None:
         parts.append("d.kind = :kind")
@@ -378,7 +378,7 @@ def _conditions(sought: Sought) -> tuple[str, dict[str, Any]]:
     return "".join(f" AND {part}" for part in parts), given
 
 
-def _expression(question: Question, together: str) -> str:
+def _expression(question: SearchTerms, together: str) -> str:
     """The question in the index's query language. Only word forms get in, each in quotes: nothing typed is ever
     syntax."""
     wanted = together.join(map(_term, question.wanted))

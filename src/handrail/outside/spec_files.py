@@ -7,7 +7,7 @@ from pathlib import Path
 
 from handrail.domain.pipeline.workspace_texts import WorkspaceTexts
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
-from handrail.outside.whole_files import write_whole
+from handrail.outside.atomic_files import write_whole
 from handrail.regular_files import read_regular
 
 SPECS = ".specs"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from handrail.kernel.errors import StoreNotTrusted
-from handrail.kernel.provenance import HEADER, SIDE_FILES, Facts, Sign, signs, tracked_in
+from handrail.kernel.provenance import HEADER, SIDE_FILES, FileFacts, Sign, signs, tracked_in
 from handrail.outside.trusted_stores import about_file, is_agreed
 
 LARGEST_INDEX = 1 << 30
@@ -68,11 +68,11 @@ def close_to_others(file: Path) -> None:
                 Path(real + ending).chmod(0o600)
 
 
-def _facts(real: Path) -> Iterator[Facts]:
+def _facts(real: Path) -> Iterator[FileFacts]:
     for ending in SIDE_FILES:
         with contextlib.suppress(OSError):
             found = os.lstat(f"{real}{ending}")
-            yield Facts(str(real), ending, uid=found.st_uid, mode=found.st_mode, size=found.st_size)
+            yield FileFacts(str(real), ending, uid=found.st_uid, mode=found.st_mode, size=found.st_size)
 
 
 def _header(real: Path) -> bytes:

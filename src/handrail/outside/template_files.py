@@ -14,16 +14,16 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.work.planning import MOST_TASKS, Name, PlanTask, Text
+from handrail.domain.work.plan import MOST_TASKS, Name, PlanTask, Text
+from handrail.domain.work.render_template import MOST_VARIABLES, Blueprint, Variable, read_blueprint
 from handrail.domain.work.template_shelf import BrokenTemplate, FileTemplate
-from handrail.domain.work.templating import MOST_VARIABLES, Blueprint, Variable, read_blueprint
 from handrail.kernel.errors import InvalidTemplate
 from handrail.kernel.limits import TEMPLATE_FILE_BYTES, TEMPLATE_FILES
 from handrail.known_types import make_known
-from handrail.outside.written_files import (
+from handrail.outside.user_files import (
     Flaw,
-    Source,
-    Written,
+    UserFile,
+    UserFolder,
     in_words,
     names_in,
     nearest_first,
@@ -45,7 +45,7 @@ class WrittenTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     variables: Annotated[list[Variable], Meta(max_length=MOST_VARIABLES)] = []
 
 
-def standard_templates(*, home: Path, project: Path) -> tuple[Source, ...]:
+def standard_templates(*, home: Path, project: Path) -> tuple[UserFolder, ...]:
     """Where templates come from, nearest first."""
     return standard_folders("templates", home=home, project=project)
 
@@ -53,7 +53,7 @@ def standard_templates(*, home: Path, project: Path) -> tuple[Source, ...]:
 class TemplateFiles:
     """The shelf over folders of files. Implements `handrail.domain.work.template_shelf.TemplateShelf`."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[UserFolder]) -> None:
         self._sources = nearest_first(sources)
 
     def entries(self) -> tuple[FileTemplate | BrokenTemplate, ...]:
@@ -66,7 +66,7 @@ class TemplateFiles:
         return tuple(found)
 
 
-def _entries_of(source: Source) -> list[FileTemplate | BrokenTemplate]:
+def _entries_of(source: UserFolder) -> list[FileTemplate | BrokenTemplate]:
     try:
         names = names_in(source)
     except Flaw as flaw:
@@ -87,11 +87,11 @@ def _entries_of(source: Source) -> list[FileTemplate | BrokenTemplate]:
     return found
 
 
-def _entry(source: Source, name: str) -> FileTemplate | BrokenTemplate:
+def _entry(source: UserFolder, name: str) -> FileTemplate | BrokenTemplate:
     """The template in one file, or why there is none."""
     file = source.folder / name
     try:
-        written = Written(file, TEMPLATE_FILE_BYTES, source.tree)
+        written = UserFile(file, TEMPLATE_FILE_BYTES, source.tree)
         blueprint = _read(file.stem, written)
     except Flaw as flaw:
         stem = file.stem if shown(name) == name else ""
@@ -99,7 +99,7 @@ def _entry(source: Source, name: str) -> FileTemplate | BrokenTemplate:
     return FileTemplate(file.stem, source.label, str(file), written.changed_ms, blueprint)
 
 
-def _read(stem: str, written: Written) -> Blueprint:
+def _read(stem: str, written: UserFile) -> Blueprint:
     make_known(WrittenTemplate)
     try:
         template = msgspec.convert(_with_sequences(written.data), WrittenTemplate)
@@ -122,7 +122,7 @@ def _with_sequences(data: Any) -> Any:
     return {**data, "tasks": numbered}
 
 
-def _explained(problem: str, written: Written) -> Flaw:
+def _explained(problem: str, written: UserFile) -> Flaw:
     """A validator's complaint in plain words, with its place."""
     path = path_in(problem)
     part = {"tasks": PlanTask, "variables": Variable}.get(str(path[0]) if path else "", WrittenTemplate)

@@ -121,7 +121,7 @@ def _leave_nothing(home: Path) -> None:
 
 
 def _write_private(file: Path, content: bytes) -> None:
-    from handrail.outside.whole_files import PRIVATE, write_new, write_whole  # noqa: PLC0415 - as above
+    from handrail.outside.atomic_files import PRIVATE, write_new, write_whole  # noqa: PLC0415 - as above
 
     try:
         write_new(file, content, rights=PRIVATE)

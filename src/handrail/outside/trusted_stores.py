@@ -17,8 +17,8 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.outside.atomic_files import write_whole
 from handrail.outside.private_files import NotPrivate, make_private_folder, read_private
-from handrail.outside.whole_files import write_whole
 
 FILE = Path(".handrail") / "trusted-stores"
 POSTGRES = ("postgresql://", "postgres://")

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.protocol.asking import (
+from handrail.protocol.client_requests import (
     MAY_ASK,
     Answers,
-    Cancelled,
     ClientRequest,
-    Question,
+    PendingRequest,
+    RequestCancelled,
     check_capabilities,
     elicitation,
     has_forms,
@@ -20,8 +20,8 @@ from handrail.protocol.revisions import ELICITATION_SINCE, META_CAPABILITIES, ME
 from handrail.protocol.wire import RequestId, Response, notification_of, request_of
 
 if TYPE_CHECKING:
-    from handrail.protocol.subscriptions import Listener
-    from handrail.protocol.tasks import Task
+    from handrail.protocol.subscriptions import Subscription
+    from handrail.protocol.tasks import ContinuedCall
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -42,7 +42,7 @@ class Connection:
         self.log_level = "info"
         self.subscribed: set[str] = set()
         """Resources this client subscribed to, handshake era."""
-        self.listeners: dict[RequestId, Listener] = {}
+        self.listeners: dict[RequestId, Subscription] = {}
         """Open `subscriptions/listen` streams of the stateless era, by request id."""
         self.principal: Any = None
         """Who was admitted, if the transport checks that. Opaque to the protocol."""
@@ -52,7 +52,7 @@ class Connection:
         """True once `shutdown` was called: the transport stops after the reply."""
         self.failed = False
         """True once something essential to the server has failed: the stdio transport answers, then exits with 1."""
-        self._questions: dict[RequestId, Question] = {}
+        self._questions: dict[RequestId, PendingRequest] = {}
         self._asked = 0
         self._closed = False
         self._lock = threading.Lock()
@@ -67,7 +67,7 @@ class Connection:
         """Whether a handshake client declared that it can show forms to its user."""
         return (self.revision or "") >= ELICITATION_SINCE and has_forms(self.client_capabilities)
 
-    def put(self, request: ClientRequest, question: Question, emit: Send) -> str:
+    def put(self, request: ClientRequest, question: PendingRequest, emit: Send) -> str:
         """Sends a request to the client, whose response will settle the question, and returns the request's id for
         `take_back`. On a closed connection the question is abandoned at once."""
         with self._lock:
@@ -144,14 +144,14 @@ class Exchange:
         self.meta: dict[str, Any] = meta if isinstance(meta, dict) else {}
         self.answers = Answers()
         """What the client has answered so far to a stateless request that is being retried."""
-        self.task: Task | None = None
+        self.task: ContinuedCall | None = None
         """Set once the call continues as a task."""
         self.detach: Callable[[], None] = lambda: None
         """Makes the call continue as a task if the client can follow one; otherwise has no effect."""
         self.close_stream: Callable[[], None] = lambda: None
         """Ends the stream that carries this reply if it can be resumed; the client comes back for the rest."""
         self._last_progress: float | None = None
-        self._question: Question | None = None
+        self._question: PendingRequest | None = None
 
     @property
     def revision(self) -> str | None:
@@ -206,10 +206,10 @@ class Exchange:
             return self.answers.take(requests)
         return {key: self._ask_live(request).wait() for key, request in requests.items()}
 
-    def _ask_live(self, request: ClientRequest, wait_s: Callable[[], float] | None = None) -> Question:
+    def _ask_live(self, request: ClientRequest, wait_s: Callable[[], float] | None = None) -> PendingRequest:
         """Asks, and returns the question once it is settled, or taken back because `wait_s` allows no more time."""
         # Set before the request goes out: from here on `cancel` may be called at any moment and must find the question.
-        question = self._question = Question()
+        question = self._question = PendingRequest()
         self.raise_if_cancelled()
         request_id = self.connection.put(request, question, self.emit)
         try:
@@ -249,7 +249,7 @@ class Exchange:
         else:
             try:
                 answer = self._ask_live(request, wait_s).wait()
-            except Cancelled:
+            except RequestCancelled:
                 self.raise_if_cancelled()
                 return None
         return answer if isinstance(answer, dict) else {}
@@ -264,4 +264,4 @@ class Exchange:
 
     def raise_if_cancelled(self) -> None:
         if self.cancelled:
-            raise Cancelled
+            raise RequestCancelled

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from typing import Any, Final
 
-from handrail.protocol.asking import MAY_ASK, Answers, InputRequired, StateSeal
+from handrail.protocol.client_requests import MAY_ASK, Answers, InputRequired, StateSeal
 from handrail.protocol.exchange import LOG_LEVELS, Connection, Exchange, Send
 from handrail.protocol.features import Handler, feature_methods, required
 from handrail.protocol.offer import AsksPeople, Offer
@@ -26,7 +26,7 @@ from handrail.protocol.revisions import (
     negotiate,
     stateless_meta,
 )
-from handrail.protocol.subscriptions import Listener, Subscribers
+from handrail.protocol.subscriptions import Subscribers, Subscription
 from handrail.protocol.tasks import TaskBoard, require_tasks
 from handrail.protocol.wire import (
     METHOD_NOT_FOUND,
@@ -47,7 +47,7 @@ class Era(Enum):
     BOTH = "both"
 
 
-class Held(Enum):
+class HeldStream(Enum):
     """What `serve` returns for a listening stream, whose reply comes later or never."""
 
     OPEN = "open"
@@ -254,18 +254,18 @@ class Server:
 
     # -- subscriptions, levels, tasks -------------------------------------------------------------------------------
 
-    def _listen(self, exchange: Exchange) -> Held:
+    def _listen(self, exchange: Exchange) -> HeldStream:
         asked = exchange.params.get("notifications")
         asked = asked if isinstance(asked, dict) else {}
         if asked.get("taskIds"):
             require_tasks(exchange)
-        listener = Listener(exchange, asked, offer=self.offer)
+        listener = Subscription(exchange, asked, offer=self.offer)
         granted = {"_meta": {META_SUBSCRIPTION: exchange.request_id}, "notifications": listener.granted()}
         with self._opening(exchange) if listener.resources else nullcontext():
             self.subscribers.listen(
                 listener, lambda: exchange.notify("notifications/subscriptions/acknowledged", granted)
             )
-        return Held.OPEN
+        return HeldStream.OPEN
 
     def farewell(self, exchange: Exchange) -> bytes:
         """The final reply of a listening stream, sent when the server ends it."""

@@ -22,9 +22,9 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.answering import answer, cancelled
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.lines import LineWriter, OutputLost, read_lines
+from handrail.protocol.replies import answer, cancelled
 from handrail.protocol.revisions import BATCH_REVISION
 from handrail.protocol.server import Server
 from handrail.protocol.wire import (

@@ -22,7 +22,7 @@ LIST_CHANGES = {
 }
 
 
-class Listener:
+class Subscription:
     """One `subscriptions/listen` stream and what its client wants to be notified of."""
 
     def __init__(self, exchange: Exchange, asked: Mapping[str, Any], *, offer: Offer) -> None:
@@ -67,7 +67,7 @@ class Subscribers:
             self._connections.discard(connection)
         connection.close()
 
-    def listen(self, listener: Listener, acknowledge: Callable[[], None]) -> None:
+    def listen(self, listener: Subscription, acknowledge: Callable[[], None]) -> None:
         """Acknowledges and adds the listener in one step: nothing is sent before the acknowledgement, and no change
         after it is missed."""
         connection = listener.exchange.connection
@@ -109,7 +109,7 @@ class Subscribers:
         with self._lock:
             return tuple(self._connections)
 
-    def _listeners(self) -> list[Listener]:
+    def _listeners(self) -> list[Subscription]:
         return [listener for connection in self._all() for listener in tuple(connection.listeners.values())]
 
 

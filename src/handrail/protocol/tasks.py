@@ -9,7 +9,13 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from handrail.protocol.asking import Answers, Cancelled, ClientRequest, Question, missing_capability
+from handrail.protocol.client_requests import (
+    Answers,
+    ClientRequest,
+    PendingRequest,
+    RequestCancelled,
+    missing_capability,
+)
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 
@@ -36,11 +42,16 @@ def require_tasks(exchange: Exchange) -> None:
         raise missing_capability({"extensions": {TASKS_EXTENSION: {}}}, stateless=True)
 
 
-class Task:
+class ContinuedCall:
     """One call that continues after its reply."""
 
     def __init__(
-        self, task_id: str, *, now: Callable[[], str], changed: Callable[[Task], None], stop: Callable[[], None]
+        self,
+        task_id: str,
+        *,
+        now: Callable[[], str],
+        changed: Callable[[ContinuedCall], None],
+        stop: Callable[[], None],
     ) -> None:
         self.id: Final = task_id
         self.status = "working"
@@ -50,7 +61,7 @@ class Task:
         self._created = self._updated = now()
         self._result: dict[str, Any] | None = None
         self._error: dict[str, Any] | None = None
-        self._questions: dict[str, tuple[ClientRequest, Question]] = {}
+        self._questions: dict[str, tuple[ClientRequest, PendingRequest]] = {}
         self._asked = 0
         self._lock = threading.Lock()
 
@@ -86,10 +97,10 @@ class Task:
                 if key not in known:
                     self._asked += 1
                     keys[key] = f"{key}-{self._asked}"
-                    self._questions[keys[key]] = (request, Question())
+                    self._questions[keys[key]] = (request, PendingRequest())
             waiting = {key: self._questions[asked][1] for key, asked in keys.items()}
         if waiting and not self._move("input_required"):
-            raise Cancelled
+            raise RequestCancelled
         return {**known, **{key: question.wait() for key, question in waiting.items()}}
 
     def answer(self, responses: Mapping[str, Any]) -> None:
@@ -130,7 +141,7 @@ class TaskBoard:
         *,
         new_id: Callable[[], str],
         now: Callable[[], str],
-        changed: Callable[[Task], None],
+        changed: Callable[[ContinuedCall], None],
         most: int = RUNNING_TASKS,
     ) -> None:
         self._most = most
@@ -138,17 +149,17 @@ class TaskBoard:
         self._new_id = new_id
         self._now = now
         self._changed = changed
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, ContinuedCall] = {}
         self._lock = threading.Lock()
 
-    def find(self, task_id: object) -> Task:
+    def find(self, task_id: object) -> ContinuedCall:
         task = self._tasks.get(task_id) if isinstance(task_id, str) else None
         if task is None:
             raise RpcError(INVALID_PARAMS, "Unknown task", {"taskId": task_id if isinstance(task_id, str) else None})
         return task
 
-    def _create(self, stop: Callable[[], None]) -> Task:
-        task = Task(self._new_id(), now=self._now, changed=self._changed, stop=stop)
+    def _create(self, stop: Callable[[], None]) -> ContinuedCall:
+        task = ContinuedCall(self._new_id(), now=self._now, changed=self._changed, stop=stop)
         with self._lock:
             self._tasks[task.id] = task
             finished = [known.id for known in self._tasks.values() if known.status in _FINAL]
@@ -204,8 +215,8 @@ class TaskBoard:
         raise RpcError(INVALID_REQUEST, "Too many tasks", {"details": details, "running": self._most})
 
     @staticmethod
-    def _record_failure(task: Task, error: Exception) -> None:
-        if isinstance(error, Cancelled):
+    def _record_failure(task: ContinuedCall, error: Exception) -> None:
+        if isinstance(error, RequestCancelled):
             task.cancel()
         elif isinstance(error, RpcError):
             task.fail(error)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail import __version__
-from handrail.domain.setup import jsonc, toml_editing
+from handrail.domain.setup import jsonc, toml_edit
 from handrail.domain.setup.blocks import state_of
 from handrail.domain.setup.claude_code import commands_in, is_ours
 from handrail.domain.setup.clients import (
@@ -30,9 +30,9 @@ from handrail.domain.setup.clients import (
 )
 from handrail.domain.setup.edits import NotUnderstood, value_at
 from handrail.kernel.errors import PlaceUnusable
-from handrail.outside.server_trial import Trial, has_module, try_server
+from handrail.outside.server_probe import Trial, has_module, try_server
 from handrail.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE
-from handrail.setup.findings import Finding, Patient, broken, look, well
+from handrail.setup.findings import Finding, Patient, broken, run_checks, well
 
 HOOK_FILES = (".claude/settings.json", ".claude/settings.local.json")
 SHOWN = 120
@@ -49,7 +49,7 @@ def check_clients(patient: Patient) -> Iterator[Finding]:
             seen = True
             yield finding
     if not seen:
-        yield look("clients", "no client here is set up for Handrail", "handrail init --client NAME, or --all")
+        yield run_checks("clients", "no client here is set up for Handrail", "handrail init --client NAME, or --all")
     yield from _ignored_place(patient)
     yield from _manifest(patient)
 
@@ -59,14 +59,14 @@ def _client(patient: Patient, client: Client, trials: _Trials) -> Iterator[Findi
     again = f"handrail init --client {client.name}"
     try:
         text = patient.files.read(file)
-        whole: Any = (toml_editing.plain if client.form == "toml" else jsonc.plain)(text or "")
+        whole: Any = (toml_edit.plain if client.form == "toml" else jsonc.plain)(text or "")
     except NotUnderstood as problem:
         yield broken(client.name, f"{file}: {problem}", f"fix the file; then {again}")
         return
     entry = value_at(whole, (*servers_path(client, whole), SERVER)) if isinstance(whole, dict) else None
     if entry is None:
         if patient.files.is_present(client):
-            yield look(client.name, f"{client.title} is here and has no server {SERVER}", again)
+            yield run_checks(client.name, f"{client.title} is here and has no server {SERVER}", again)
         return
     words = words_of(entry)
     if words is None:
@@ -87,7 +87,7 @@ def _started(
         return broken(client.name, f"{file} names the project {root}, which is not there", again)
     if not _may_start(patient, file, filled, variables):
         what = f"{file} names {_shown(filled)}, which is not what init writes here; it was not started"
-        return look(client.name, what, f"{again}; or, if you trust the file, handrail doctor --start")
+        return run_checks(client.name, what, f"{again}; or, if you trust the file, handrail doctor --start")
     key = (tuple(filled), tuple(sorted(variables.items())))
     if key not in trials:
         environ = {**patient.environ, **variables}
@@ -130,9 +130,9 @@ def _finding_of_trial(
         return broken(client.name, what, again)
     if trial.version != __version__:
         what = f"{file} starts {trial.name} {trial.version}; this is handrail {__version__}"
-        return look(client.name, what, f"{again}, from the installation you want")
+        return run_checks(client.name, what, f"{again}, from the installation you want")
     if root is not None and os.path.realpath(root) != os.path.realpath(patient.project):
-        return look(client.name, f"{file} serves {root}, not this project", again)
+        return run_checks(client.name, f"{file} serves {root}, not this project", again)
     return well(client.name, f"{file}: answers with {trial.tools} tools, revision {trial.protocol}")
 
 
@@ -170,7 +170,7 @@ def _manifest(patient: Patient) -> Iterator[Finding]:
         return
     for written in known.files:
         if not Path(written.file).exists():
-            yield look("init", f"{written.file} was written by init and is gone", "handrail init writes it again")
+            yield run_checks("init", f"{written.file} was written by init and is gone", "handrail init writes it again")
 
 
 def check_hooks(patient: Patient) -> Iterator[Finding]:
@@ -188,7 +188,9 @@ def check_hooks(patient: Patient) -> Iterator[Finding]:
         if strange:
             runs = _shown(shlex.split(strange[0]))
             what = f"{file} runs {runs}, which is not what init writes here; it was not tried"
-            yield look("hooks", what, "handrail init --client claude-code; if you trust it, handrail doctor --start")
+            yield run_checks(
+                "hooks", what, "handrail init --client claude-code; if you trust it, handrail doctor --start"
+            )
         tried = [(event, command) for event, command in ours if command not in strange]
         wrong = [(event, why) for event, command in tried if (why := _hook_problem(patient, command, known))]
         for event, why in wrong:
@@ -231,16 +233,16 @@ def check_instructions(patient: Patient) -> Iterator[Finding]:
         try:
             text = patient.files.read(file)
         except NotUnderstood as problem:
-            yield look("instructions", f"{file}: {problem}", "agents are told the rules by the server alone")
+            yield run_checks("instructions", f"{file}: {problem}", "agents are told the rules by the server alone")
             continue
         state = state_of(text or "")
         if state == "missing":
-            yield look("instructions", f"{file} does not tell agents of Handrail", "handrail init")
+            yield run_checks("instructions", f"{file} does not tell agents of Handrail", "handrail init")
         elif state == "stale":
             yield broken("instructions", f"{file} has the rules of another Handrail", "handrail init")
         elif state == "broken":
             yield broken("instructions", f"{file}: the markers do not pair", "fix them by hand, then handrail init")
         elif state == "edited":
-            yield look("instructions", f"{file}: somebody changed the rules in it", "fine if you meant it")
+            yield run_checks("instructions", f"{file}: somebody changed the rules in it", "fine if you meant it")
         else:
             yield well("instructions", f"{file}: current")

@@ -39,7 +39,7 @@ def well(check: str, what: str) -> Finding:
     return Finding(check, "ok", what)
 
 
-def look(check: str, what: str, fix: str) -> Finding:
+def run_checks(check: str, what: str, fix: str) -> Finding:
     return Finding(check, "look", what, fix)
 
 

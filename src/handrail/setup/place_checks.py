@@ -7,11 +7,11 @@ from pathlib import Path
 
 from handrail.http_wiring import parse_address
 from handrail.kernel.errors import Refusal
-from handrail.outside.server_trial import who_listens
+from handrail.outside.server_probe import who_listens
 from handrail.outside.tracking.git_process import git_program
-from handrail.outside.worktrees.writing_git import MERGE_TREE, git_version
+from handrail.outside.worktrees.git import MERGE_TREE, git_version
 from handrail.settings import Settings, said_by_project
-from handrail.setup.findings import Finding, Patient, broken, look, well
+from handrail.setup.findings import Finding, Patient, broken, run_checks, well
 
 PORT_S = 1.0
 OLD_LOCK_MS = 10 * 60_000
@@ -23,7 +23,7 @@ def check_git(patient: Patient) -> Iterator[Finding]:
     is_repository = (patient.project / ".git").exists()
     if git_program() is None:
         what = "git is not there: no worktrees and merges, and changes are found by comparing files"
-        wrong = broken if is_repository else look
+        wrong = broken if is_repository else run_checks
         yield wrong("git", what, f"install git {needed} or newer")
         return
     version = git_version()
@@ -33,7 +33,9 @@ def check_git(patient: Patient) -> Iterator[Finding]:
     elif is_repository:
         yield well("git", f"git {'.'.join(map(str, version))}")
     else:
-        yield look("git", f"{patient.project} is no git repository", "git init, for patches, worktrees and merges")
+        yield run_checks(
+            "git", f"{patient.project} is no git repository", "git init, for patches, worktrees and merges"
+        )
     yield from _left_lock(patient)
 
 
@@ -58,7 +60,7 @@ def check_address(patient: Patient, settings: Settings) -> Iterator[Finding]:
     if there == "other":
         chosen = "HANDRAIL_HTTP" in patient.environ or _is_chosen(patient.project, "http")
         what = f"{settings.http} is taken by another program"
-        wrong = broken if chosen else look  # no harm to anyone who never serves over HTTP
+        wrong = broken if chosen else run_checks  # no harm to anyone who never serves over HTTP
         yield wrong("http", what, "another one: handrail up --http 127.0.0.1:0, or set http")
     elif there == "handrail":
         yield well("http", f"{settings.http}: Handrail serves there")

@@ -22,12 +22,11 @@ from handrail.outside.machine_key import known_key
 from handrail.outside.store_files import open_signs, way_on
 from handrail.outside.trusted_settings import agreed_for
 from handrail.settings import CONFIG_FILE, Settings, load_settings
-from handrail.setup.findings import Finding, Patient, broken, look, well
-from handrail.store.gate import Gate
+from handrail.setup.findings import Finding, Patient, broken, run_checks, well
 from handrail.store.lease_clock import anchor_of, how_far_set, machine_time, off_remark, set_remark
 from handrail.store.marks import MOVED_KEY, is_moved, moved
 from handrail.store.migrations import LATEST
-from handrail.store.opening import (
+from handrail.store.open_engine import (
     DATABASE,
     POSTGRES,
     STATE_FOLDER,
@@ -38,7 +37,8 @@ from handrail.store.opening import (
 )
 from handrail.store.places import network_file_system
 from handrail.store.statements import ANCHOR
-from handrail.store_wiring import Place, check_place_of_store
+from handrail.store.write_lock import WriteLock
+from handrail.store_wiring import WorkPlace, check_place_of_store
 
 ANSWER_S = 3
 """How long a database server is waited for."""
@@ -129,7 +129,7 @@ def _strange(path: Path, home: Path) -> Iterator[Finding]:
 
 def _is_ours_to_use(patient: Patient, settings: Settings) -> bool:
     """The same rule as for every other command. Opens nothing."""
-    place = Place(project=patient.project, folder=patient.project, home=patient.home, environ=patient.environ)
+    place = WorkPlace(project=patient.project, folder=patient.project, home=patient.home, environ=patient.environ)
     try:
         check_place_of_store(place, settings)
     except StoreNotTrusted:
@@ -178,7 +178,7 @@ def _file(path: Path) -> Iterator[Finding]:
         what = f"{path} was changed by something other than Handrail: {odd[0]}"
         yield broken("store", what, "handrail db rebuild, if you trust what it records; else move it away")
     elif schema < LATEST:
-        yield look("store", f"{path} has schema {schema}, older than {LATEST}", "handrail db upgrade")
+        yield run_checks("store", f"{path} has schema {schema}, older than {LATEST}", "handrail db upgrade")
     else:
         yield well("store", f"{path}: schema {schema}")
     yield from _clock(set_remark(how_far_set(anchor_of(anchor), machine_time())))
@@ -199,14 +199,14 @@ def _server(address: str) -> Iterator[Finding]:
 
 def _clock(remark: str | None) -> Iterator[Finding]:
     if remark is not None:
-        yield look("clock", remark, "look after its time service: timedatectl shows whether it is synchronised")
+        yield run_checks("clock", remark, "look after its time service: timedatectl shows whether it is synchronised")
 
 
 def _gate(path: Path) -> Iterator[Finding]:
     file = Path(f"{os.path.realpath(path)}.gate")
     if not file.exists():
         return
-    gate = Gate(file, GATE_S)
+    gate = WriteLock(file, GATE_S)
     try:
         with gate.held():
             pass
@@ -238,7 +238,7 @@ def _other_stores(patient: Patient, settings: Settings, address: str) -> Iterato
             yield broken("stores", what, "set global_store = true to use that one, or end them with --global")
     for stray in _strays(patient.project):
         if os.path.realpath(stray) not in (os.path.realpath(used), os.path.realpath(own)):
-            yield look("stores", f"{stray} is a store that nothing here uses", "remove it, or open it with --db")
+            yield run_checks("stores", f"{stray} is a store that nothing here uses", "remove it, or open it with --db")
 
 
 def _number(path: Path, question: str, *given: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from handrail.outside.trusted_settings import agreed_for
 from handrail.settings import CONFIG_FILE
 from handrail.settings_in_force import file_at
-from handrail.setup.findings import Finding, Patient, look, well
+from handrail.setup.findings import Finding, Patient, run_checks, well
 
 
 def check_trust(patient: Patient) -> Iterator[Finding]:
@@ -15,6 +15,6 @@ def check_trust(patient: Patient) -> Iterator[Finding]:
     waiting = [one.name for one in layer.waiting if one.name != "db"]  # that one is the store's finding
     if waiting:
         what = f"{CONFIG_FILE} is not followed in {', '.join(waiting)}: nobody trusted that here"
-        yield look("trust", what, "handrail trust, which shows it and asks")
+        yield run_checks("trust", what, "handrail trust, which shows it and asks")
     elif agreed_for(patient.project, patient.home).marks:
         yield well("trust", f"{CONFIG_FILE}: followed as you trusted it")

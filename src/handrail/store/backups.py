@@ -14,15 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from handrail.kernel.errors import InvalidParams, StoreRefused
-from handrail.store.copying import Tell
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST
 from handrail.store.shapes import strangers
 from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
 from handrail.store.sqlite_connections import inert
-from handrail.store.sqlite_copying import moved_to
+from handrail.store.sqlite_copy import moved_to
 from handrail.store.sqlite_refusals import translated
-from handrail.store.verifying import problems_in
+from handrail.store.store_copy import Tell
+from handrail.store.verification import problems_in
 
 BEGINNING = b"SQLite format 3\0"
 SHOWN = 3

@@ -27,7 +27,7 @@ WITH RECURSIVE halving(low, high) AS (
 has no gaps, so bisection finds it in twenty steps among a million events, and needs no index of its own."""
 
 
-class Words(NamedTuple):
+class DialectWords(NamedTuple):
     """Where the engines' SQL differs."""
 
     hole: Callable[[int], str]
@@ -44,7 +44,7 @@ class Words(NamedTuple):
     """Whether one statement reads and merges all leads; otherwise there is one statement per lead."""
 
 
-class Asked(NamedTuple):
+class FeedStatement(NamedTuple):
     """One statement. Its parameters are a position, a limit, the engine's own, `rest`, and the leads."""
 
     text: str
@@ -61,7 +61,7 @@ class _Shape(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def asked(only: Only, words: Words, *, newest: bool = False) -> Asked:
+def asked(only: Only, words: DialectWords, *, newest: bool = False) -> FeedStatement:
     """The statement for a filter: events after a position in ascending order, or the newest in descending order."""
     kinds = _widest(only.kinds)
     families = tuple(dict.fromkeys(prefix[: prefix.find(".") + 1] for prefix in kinds))
@@ -76,7 +76,7 @@ def asked(only: Only, words: Words, *, newest: bool = False) -> Asked:
         lead, leads, actors = "", (), ()
     ranges = tuple(end for prefix in kinds for end in _range(prefix))
     shape = _Shape(lead, len(actors), len(kinds), newest)
-    return Asked(_text(shape, words), (*actors, *ranges), tuple(dict.fromkeys(leads)))
+    return FeedStatement(_text(shape, words), (*actors, *ranges), tuple(dict.fromkeys(leads)))
 
 
 def _widest(prefixes: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ def _range(prefix: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _text(shape: _Shape, words: Words) -> str:
+def _text(shape: _Shape, words: DialectWords) -> str:
     after, limit = words.hole(1), words.hole(2)
     first = 3 + words.own
     holes = [words.hole(number) for number in range(first, first + shape.actors + 2 * shape.kinds)]

@@ -13,11 +13,11 @@ import msgspec
 
 from handrail.kernel.clock import Moment
 from handrail.kernel.ledger import EVERYTHING, Event, Only
-from handrail.store.copying import EVENT, KEY, STREAM, Copied
 from handrail.store.lease_clock import LeaseClock, MachineTime, machine_time, new_anchor
 from handrail.store.migrations import LATEST
+from handrail.store.ports import EngineInfo, Reader
 from handrail.store.queries import Query, bounded, check_column
-from handrail.store.reading import EngineInfo, Reader
+from handrail.store.store_copy import EVENT, KEY, STREAM, TableCopy
 from handrail.store.tables import BY_NAME, TABLES, UNIQUE, Table
 from handrail.store.writes import NEW_STREAM, Conflict, Head, WriteSet, decode_events, encode_body
 
@@ -107,7 +107,7 @@ class MemoryReader:
     def streams(self) -> Iterator[tuple[str, Head]]:
         yield from sorted(self._state.heads.items())
 
-    def stored(self, table: Copied) -> Iterator[Sequence[Any]]:
+    def stored(self, table: TableCopy) -> Iterator[Sequence[Any]]:
         state = self._state
         if table is STREAM:
             return ((name, *head) for name, head in sorted(state.heads.items()))

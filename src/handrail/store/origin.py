@@ -17,10 +17,10 @@ import apsw
 from handrail.kernel.errors import StoreNotTrusted, StoreUnusable
 from handrail.kernel.provenance import NONCE_DIGITS, MachineKey
 from handrail.store import statements as sql
-from handrail.store.gate import Gate
 from handrail.store.places import OTHER_FILE
 from handrail.store.sqlite_refusals import translated
 from handrail.store.tables import BY_NAME
+from handrail.store.write_lock import WriteLock
 
 APPLICATION_ID = 0x48524C31
 BUSY_MS = 30_000
@@ -84,7 +84,7 @@ def _check_objects(connection: apsw.Connection) -> None:
 
 def adopt_file(path: Path, key: MachineKey, *, lapse: bool = True) -> bool:
     """The same for a file that nobody has opened, whatever its schema."""
-    gate = Gate(Path(f"{os.path.realpath(path)}.gate"), BUSY_MS / 1000)
+    gate = WriteLock(Path(f"{os.path.realpath(path)}.gate"), BUSY_MS / 1000)
     with contextlib.closing(gate), translated(path), gate.held(), _opened(path) as connection:
         return adopt(connection, key, lapse=lapse)
 

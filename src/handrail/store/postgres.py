@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 
 from handrail.kernel.errors import StoreAway, StoreUnusable
 from handrail.store import statements as sql
-from handrail.store.copying import EVENT, Rows, Tell, differences, report_nothing
 from handrail.store.lease_clock import OFF_MS, off_remark
 from handrail.store.migrations import LATEST
-from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
-from handrail.store.rebuilding import FoldedRows, Rebuilt
+from handrail.store.ports import EngineInfo, Reader, Size, Vacuumed
+from handrail.store.rebuild import FoldedRows, Rebuilt
+from handrail.store.store_copy import EVENT, Rows, Tell, differences, report_nothing
 from handrail.store.tables import UNIQUE
-from handrail.store.verifying import problems_in
+from handrail.store.verification import problems_in
 from handrail.store.writes import Conflict, RowWrite, WriteSet
 
 try:
@@ -39,7 +39,7 @@ except ImportError as missing:
         hint="in Handrail's checkout: .venv/bin/python -m pip install -e '.[postgres]'",
     ) from missing
 
-from handrail.store import postgres_copying as copying
+from handrail.store import postgres_copy as copying
 from handrail.store import postgres_upkeep as upkeep
 from handrail.store.postgres_connections import (
     AGAIN,
@@ -49,12 +49,12 @@ from handrail.store.postgres_connections import (
     refusal_for,
     translated,
 )
-from handrail.store.postgres_news import Hints, Listener, Notifier
+from handrail.store.postgres_news import Hints, NewsListener, Notifier
 from handrail.store.postgres_outcomes import Outcomes
 from handrail.store.postgres_positions import LOWEST, SETTLED, sure
-from handrail.store.postgres_reading import BEGIN_LOOK, PostgresReader, own
+from handrail.store.postgres_reads import BEGIN_LOOK, PostgresReader, own
 from handrail.store.postgres_schema import NOW_MS, SCHEMA_NOTED, check_here, keep_growing, make_current, schema_of
-from handrail.store.postgres_session import Session, Step
+from handrail.store.postgres_session import PostgresSession, Step
 from handrail.store.postgres_writes import MOST_EVENTS, statement
 
 AnswerT = TypeVar("AnswerT")
@@ -95,7 +95,7 @@ class PostgresEngine:
         self._version = version
         self._hints = Hints()
         self._notifier = Notifier(self._connections)
-        self._listener = Listener(self._connections, self._hints)
+        self._listener = NewsListener(self._connections, self._hints)
         self._closing = threading.Event()
         self._outcomes = Outcomes(self._connections, self._closing)
         self._mine = threading.local()
@@ -113,7 +113,7 @@ class PostgresEngine:
         self._connections.was_open = True
         self._connections.on_connect = self._begin
 
-    def _begin(self, session: Session) -> None:
+    def _begin(self, session: PostgresSession) -> None:
         """What happens on every new connection before anything else."""
         self._outcomes.settle(session)
         keep_growing(session)
@@ -145,16 +145,16 @@ class PostgresEngine:
             reader.end()
             self._connections.give(reader.session)
 
-    def another_session(self, lost: Session) -> Session:
+    def another_session(self, lost: PostgresSession) -> PostgresSession:
         """A session to replace one whose connection is gone."""
         self._connections.give(lost)
         return self._connections.take()
 
-    def owes(self, session: Session) -> bool:
+    def owes(self, session: PostgresSession) -> bool:
         """Whether this engine committed something that the feed is not yet known to hold."""
         return self._committed >= session.sure
 
-    def settled(self, session: Session) -> int:
+    def settled(self, session: PostgresSession) -> int:
         """The position below which nothing can appear any more. Waits briefly until it is past this engine's own
         commits."""
         mine = self._committed
@@ -179,7 +179,7 @@ class PostgresEngine:
         return position
 
     def _commit(self, writes: WriteSet) -> int:
-        alone: Session | None = getattr(self._mine, "session", None)
+        alone: PostgresSession | None = getattr(self._mine, "session", None)
         session = alone if alone is not None and not alone.is_idle else self._connections.take()
         try:
             return self._write(session, writes)
@@ -199,7 +199,7 @@ class PostgresEngine:
             return Conflict(error.diag.message_primary)
         return refusal_for(error, self.location)
 
-    def _write(self, session: Session, writes: WriteSet) -> int:
+    def _write(self, session: PostgresSession, writes: WriteSet) -> int:
         """Writes in one statement if possible; in a short transaction if the order of rows matters, and within `alone`,
         which has already begun one."""
         in_order = _order_counts(writes.rows)
@@ -220,7 +220,7 @@ class PostgresEngine:
             raise
         return position
 
-    def _position_of(self, session: Session, writes: WriteSet, answer: Sequence[tuple[Any, ...]]) -> int:
+    def _position_of(self, session: PostgresSession, writes: WriteSet, answer: Sequence[tuple[Any, ...]]) -> int:
         base, schema = answer[0]
         if base is None:
             if schema != str(LATEST):  # a newer Handrail may have been here since we opened it
@@ -229,7 +229,7 @@ class PostgresEngine:
         return int(base) + sum(len(stream.events) for stream in writes.streams)
 
     def renew(self, holder: str, ttl_ms: int, now_ms: int | None = None) -> int:
-        def question(session: Session) -> int:
+        def question(session: PostgresSession) -> int:
             row = session.row(_RENEW, (now_ms, ttl_ms, holder))
             if row is None or row[1] != str(LATEST):
                 schema_of(session, self.location, self._version)
@@ -285,7 +285,7 @@ class PostgresEngine:
         return False
 
     def _has_news(self, position: int) -> bool:
-        def question(session: Session) -> bool:
+        def question(session: PostgresSession) -> bool:
             for bound in self._bounds(session):
                 row = session.row(_HAS_NEWS, (position, bound))
                 assert row is not None
@@ -296,7 +296,7 @@ class PostgresEngine:
 
         return self._ask_any_connection(question)
 
-    def _ask_any_connection(self, question: Callable[[Session], AnswerT]) -> AnswerT:
+    def _ask_any_connection(self, question: Callable[[PostgresSession], AnswerT]) -> AnswerT:
         """Asks a question that may be asked twice: if a connection turns out to be gone, the next one is tried."""
         for _ in range(KEEP_IDLE):
             session = self._connections.take()
@@ -310,7 +310,7 @@ class PostgresEngine:
         raise StoreAway(f"{self.location} drops every connection", hint=f"{AGAIN}; the server's log says why")
 
     @staticmethod
-    def _bounds(session: Session) -> Iterator[int]:
+    def _bounds(session: PostgresSession) -> Iterator[int]:
         """First the bound that costs nothing, then one that holds even while others on the server run long
         transactions."""
         yield session.sure
@@ -355,7 +355,7 @@ class PostgresEngine:
                     session.do("ROLLBACK")
             self._connections.give(session)
 
-    def _keep_writers_out(self, session: Session) -> None:
+    def _keep_writers_out(self, session: PostgresSession) -> None:
         """Keeps writers out until the session's transaction ends. After a deadlock with a writer that took its locks in
         another order, lets that one pass and tries again."""
         for attempt in range(1, STILL_TRIES + 1):
@@ -407,7 +407,7 @@ class PostgresEngine:
                 if problems:
                     raise StoreUnusable(f"{self.location} got no true copy: {problems[0]}", hint="nothing was changed")
 
-            checks = copying.Checks(lambda: schema_of(session, self.location, self._version), check)
+            checks = copying.FillChecks(lambda: schema_of(session, self.location, self._version), check)
             copying.fill(session, source, tell, checks, instead=instead)
         self._hints.give()
         self._notifier.tell()

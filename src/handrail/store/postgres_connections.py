@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from handrail.kernel.errors import InvalidParams, Refusal, StoreAway, StoreBusy, StoreFull, StoreUnusable
 from handrail.store.addresses import ENCODE_HINT, check_readable, holds_secret, secrets_of, shown_server
-from handrail.store.postgres_session import Session
+from handrail.store.postgres_session import PostgresSession
 
 OLDEST_SERVER = 140000
 KEEP_IDLE = 8
@@ -53,11 +53,11 @@ class Connections:
         self._parameters = _parsed(address)
         self.location = shown_server(address)
         self._secrets = secrets_of(address)
-        self.on_connect: Callable[[Session], None] = lambda _: None
+        self.on_connect: Callable[[PostgresSession], None] = lambda _: None
         """What the engine does on every new connection."""
         self.was_open = False
         """Whether the engine has opened the store once: what is missing since then may come back."""
-        self._idle: list[Session] = []
+        self._idle: list[PostgresSession] = []
         self._lock = threading.Lock()
         self._closed = False
 
@@ -73,7 +73,7 @@ class Connections:
                 hint=f"{BACK}; if it never answered, check host, database, user and password in the address",
             ) from None
 
-    def take(self) -> Session:
+    def take(self) -> PostgresSession:
         with self._lock:
             if self._closed:
                 raise StoreUnusable(f"{self.location} was closed")
@@ -81,11 +81,11 @@ class Connections:
                 return self._idle.pop()
         return self._new()
 
-    def _new(self) -> Session:
+    def _new(self) -> PostgresSession:
         connection = self.connect()
         try:
             with translated(self.location):
-                session = Session(connection, _SETTINGS)
+                session = PostgresSession(connection, _SETTINGS)
                 _check_server(session, self.location, was_open=self.was_open)
                 self.on_connect(session)
         except BaseException:
@@ -93,7 +93,7 @@ class Connections:
             raise
         return session
 
-    def give(self, session: Session) -> None:
+    def give(self, session: PostgresSession) -> None:
         """Takes a session back. One that is lost or in the middle of something is not kept."""
         if session.is_lost:
             self.forget_idle()
@@ -111,7 +111,7 @@ class Connections:
             session.close()
 
     @contextlib.contextmanager
-    def taken(self) -> Iterator[Session]:
+    def taken(self) -> Iterator[PostgresSession]:
         """A session for single statements, its errors translated."""
         session = self.take()
         try:
@@ -135,7 +135,7 @@ def _parsed(address: str) -> dict[str, Any]:
     return {"application_name": "handrail", "connect_timeout": CONNECT_TIMEOUT_S, **_KEPT_ALIVE, **parameters}
 
 
-def _check_server(session: Session, location: str, *, was_open: bool) -> None:
+def _check_server(session: PostgresSession, location: str, *, was_open: bool) -> None:
     if session.connection.info.server_version < OLDEST_SERVER:
         raise StoreUnusable(
             f"{location} is PostgreSQL {session.connection.info.server_version // 10000}",

@@ -81,7 +81,7 @@ class Notifier:
             self._thread.join()
 
 
-class Listener:
+class NewsListener:
     """Hears what other processes announce. One thread and one connection, started by the first waiter."""
 
     def __init__(self, connections: Connections, hints: Hints) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from handrail.kernel.errors import StoreAway, StoreRefused
 from handrail.store.postgres_connections import Connections
-from handrail.store.postgres_session import Session
+from handrail.store.postgres_session import PostgresSession
 from handrail.store.writes import WriteSet
 
 RESOLVE_S = 15.0
@@ -29,7 +29,7 @@ _KEY_THERE = "SELECT 1 FROM idempotency WHERE scope = %s AND key = %s AND reques
 class _Open(NamedTuple):
     """A commit that was answered as unknown."""
 
-    lost: Session
+    lost: PostgresSession
     writes: WriteSet
 
 
@@ -42,7 +42,7 @@ class Outcomes:
         self._open: list[_Open] = []
         self._lock = threading.Lock()
 
-    def of(self, lost: Session, writes: WriteSet) -> int | None:
+    def of(self, lost: PostgresSession, writes: WriteSet) -> int | None:
         """The position of a commit whose connection was lost; None if it did not happen and never will."""
         deadline = time.monotonic() + RESOLVE_S
         pause = 0.05
@@ -57,7 +57,7 @@ class Outcomes:
                 self._leave_open(lost, writes)
             pause = min(pause * 2, LONGEST_PAUSE_S)
 
-    def _leave_open(self, lost: Session, writes: WriteSet) -> None:
+    def _leave_open(self, lost: PostgresSession, writes: WriteSet) -> None:
         with self._lock:
             self._open.append(_Open(lost, writes))
         self._connections.forget_idle()  # the next user makes a connection, and settles it
@@ -67,7 +67,7 @@ class Outcomes:
             outcome="unknown",
         )
 
-    def settle(self, session: Session) -> None:
+    def settle(self, session: PostgresSession) -> None:
         """Settles on a new connection what was left open. Raises StoreRefused if that cannot be done yet."""
         with self._lock:
             while self._open:
@@ -86,7 +86,7 @@ class Outcomes:
                 )
 
 
-def _position_if_written(session: Session, writes: WriteSet) -> int | None:
+def _position_if_written(session: PostgresSession, writes: WriteSet) -> int | None:
     if writes.streams:
         event = writes.streams[-1].events[-1]
         row = session.row(_EVENT_THERE, (event.stream, event.seq, event.hash))

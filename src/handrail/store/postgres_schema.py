@@ -9,7 +9,7 @@ from handrail.kernel.errors import StoreTooNew, StoreUnusable
 from handrail.store import statements as sql
 from handrail.store.marks import MOVED_KEY, is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, for_postgres, statements
-from handrail.store.postgres_session import Session
+from handrail.store.postgres_session import PostgresSession
 from handrail.store.postgres_writes import PLACE_BITS, SCHEMA_KEY
 
 NEEDS_KEY = "needs"
@@ -43,7 +43,7 @@ UPDATE counter SET position = greatest((SELECT coalesce(max(position), 0) FROM e
 """  # noqa: S608 - our own names
 
 
-def make_current(session: Session, location: str, version: str) -> None:
+def make_current(session: PostgresSession, location: str, version: str) -> None:
     """Creates or upgrades the tables if needed. A current schema is not written to."""
     if schema_of(session, location, version) == LATEST:
         return
@@ -66,9 +66,9 @@ def make_current(session: Session, location: str, version: str) -> None:
         raise
 
 
-def schema_of(session: Session, location: str, version: str) -> int:
+def schema_of(session: PostgresSession, location: str, version: str) -> int:
     """The schema found; 0 for none. Refuses one that is newer than ours, has moved, or belongs to something else."""
-    found, meta = look(session, location)
+    found, meta = read_schema(session, location)
     if is_moved(found):
         raise moved(location, meta.get(MOVED_KEY))
     if found > LATEST:
@@ -81,14 +81,14 @@ def schema_of(session: Session, location: str, version: str) -> int:
     return found
 
 
-def check_here(session: Session, location: str, noted: str | None) -> None:
+def check_here(session: PostgresSession, location: str, noted: str | None) -> None:
     """Raises StoreUnusable if the schema number says that the store has moved."""
     if noted is not None and noted.isdecimal() and is_moved(int(noted)):
         where = session.row(_MOVED_TO)
         raise moved(location, None if where is None else where[0])
 
 
-def look(session: Session, location: str) -> tuple[int, dict[str, str]]:
+def read_schema(session: PostgresSession, location: str) -> tuple[int, dict[str, str]]:
     """The schema number found, whatever it is, and the values kept beside it."""
     tables = {name for (name,) in session.rows(_TABLES)}
     if not tables:
@@ -102,7 +102,7 @@ def look(session: Session, location: str) -> tuple[int, dict[str, str]]:
     return int(meta[SCHEMA_KEY]), meta
 
 
-def keep_growing(session: Session) -> None:
+def keep_growing(session: PostgresSession) -> None:
     """Raises future positions above the existing ones. Needed only after a dump was restored into another server: its
     events come from a server whose transaction numbers were higher."""
     if session.row(_SPENT, (0,)) == (True,):
@@ -112,7 +112,7 @@ def keep_growing(session: Session) -> None:
         session.do("COMMIT")
 
 
-def go_on(session: Session, reached: int = 0) -> None:
+def go_on(session: PostgresSession, reached: int = 0) -> None:
     """Raises them if needed, also above what another store had reached. The caller keeps writers out."""
     if session.row(_SPENT, (reached,)) == (True,):
         session.do(_GO_ON, (reached,))

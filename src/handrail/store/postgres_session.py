@@ -46,7 +46,7 @@ def _with_placeholders(text: str) -> bytes:
     return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, start=1))).encode()
 
 
-class Session:
+class PostgresSession:
     """One connection, and the identity of its server process. Used by one thread at a time."""
 
     def __init__(self, connection: psycopg.Connection[tuple[Any, ...]], settings: str) -> None:
@@ -141,7 +141,7 @@ class Session:
         """Whether it is free for the next user: in no transaction, or about to leave one."""
         return self._owed or self._libpq.transaction_status == TransactionStatus.IDLE
 
-    def end(self, other: Session) -> bool:
+    def end(self, other: PostgresSession) -> bool:
         """Ends the server process of a lost connection, if it still exists: what it had not done, it never will."""
         return all(ended for (ended,) in self.rows(_END_BACKEND, (other.pid, other.started)))
 

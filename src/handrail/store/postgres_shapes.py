@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from handrail.store.postgres_session import Session
+from handrail.store.postgres_session import PostgresSession
 from handrail.store.shapes import made_tables
 
 _TYPES = {"TEXT": "text", "INTEGER": "bigint", "BLOB": "bytea"}
@@ -83,7 +83,7 @@ class Column(NamedTuple):
     collation: str
 
 
-def strangers(session: Session) -> list[str]:
+def strangers(session: PostgresSession) -> list[str]:
     """What is in the schema and not in a store, what is missing, and what is not as Handrail makes it."""
     columns, indexes = _expected()
     found = {_as_column(row) for row in session.rows(_COLUMNS)}

@@ -6,14 +6,14 @@ import psycopg
 from psycopg import errors
 
 from handrail.store import statements as sql
-from handrail.store.copying import COPIED
 from handrail.store.migrations import STEPS
+from handrail.store.ports import Size, Vacuumed, grouped
 from handrail.store.postgres_schema import NOW_MS
-from handrail.store.postgres_session import Session
+from handrail.store.postgres_session import PostgresSession
 from handrail.store.postgres_shapes import strangers
 from handrail.store.postgres_writes import PLACE_BITS
 from handrail.store.problems import FILE, LEDGER, ROWS, SCHEMA, Problem
-from handrail.store.reading import Size, Vacuumed, grouped
+from handrail.store.store_copy import COPIED
 
 _BAD_INDEXES = (
     "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class c ON c.oid = indrelid "
@@ -44,7 +44,7 @@ _EARLIER = f"SELECT least(%s::bigint, {NOW_MS})"
 _ALL_KEYS = f"WITH gone AS ({sql.SWEEP_ALL_KEYS.replace('?', '%s')} RETURNING 1) SELECT count(*) FROM gone"  # noqa: S608 - our own names
 
 
-def damage(session: Session) -> list[str]:
+def damage(session: PostgresSession) -> list[str]:
     """What is not part of a store, indexes the server knows to be unusable, pages it found damaged, tables that cannot
     be read to the end, events that were touched after they were written."""
     problems: list[str] = [Problem(SCHEMA, odd) for odd in strangers(session)]
@@ -61,7 +61,7 @@ def damage(session: Session) -> list[str]:
     return problems
 
 
-def _counting(session: Session) -> list[str]:
+def _counting(session: PostgresSession) -> list[str]:
     """Whether every event still stands where its transaction put it, and the version noted is the last step's."""
     problems: list[str] = []
     row = session.row(_TOUCHED)
@@ -76,7 +76,7 @@ def _counting(session: Session) -> list[str]:
     return problems
 
 
-def sizes(session: Session) -> list[Size]:
+def sizes(session: PostgresSession) -> list[Size]:
     """What takes how much space. About free space, the server only knows the number of dead rows."""
     counts = {
         table.name: int((session.row(f"SELECT count(*) FROM {table.name}") or (0,))[0])  # noqa: S608 - our own names
@@ -87,7 +87,7 @@ def sizes(session: Session) -> list[Size]:
     return [*grouped(counts, room, sum(room.values())), Size("given up", int(dead[0]) if dead else 0, None)]
 
 
-def vacuum(session: Session, now_ms: int, *, full: bool) -> Vacuumed:
+def vacuum(session: PostgresSession, now_ms: int, *, full: bool) -> Vacuumed:
     """Removes expired keys and lets the server reuse free space. `full` rewrites the tables, which returns the space to
     the disk and makes everybody wait."""
     before = _bytes(session)
@@ -105,5 +105,5 @@ def vacuum(session: Session, now_ms: int, *, full: bool) -> Vacuumed:
     return Vacuumed(before, _bytes(session), int(gone[0]) if gone else 0)
 
 
-def _bytes(session: Session) -> int:
+def _bytes(session: PostgresSession) -> int:
     return sum(int(size) for _, size in session.rows(_BYTES))

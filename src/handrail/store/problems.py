@@ -1,5 +1,5 @@
 """What is wrong with a store, by the part it is in; and from that what is lost and how to get it back. Finds nothing
-itself: `verifying.py` and the engines do."""
+itself: `verification.py` and the engines do."""
 
 from __future__ import annotations
 

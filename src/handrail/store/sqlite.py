@@ -21,21 +21,21 @@ from handrail.kernel.provenance import MachineKey
 from handrail.store import origin
 from handrail.store import sqlite_upkeep as upkeep
 from handrail.store import statements as sql
-from handrail.store.copying import Rows, Still, Tell, differences, report_nothing
-from handrail.store.gate import Gate
 from handrail.store.lease_clock import ANCHOR_KEY, LeaseClock, MachineTime, anchor_of, machine_time, new_anchor
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST, STEPS, statements
 from handrail.store.origin import APPLICATION_ID as APPLICATION_ID  # noqa: PLC0414 - callers know it from here
 from handrail.store.origin import BUSY_MS as BUSY_MS  # noqa: PLC0414 - as above
 from handrail.store.places import OTHER_FILE, Files, check_place, make_private
-from handrail.store.reading import EngineInfo, Reader, Size, Vacuumed
+from handrail.store.ports import EngineInfo, Reader, Size, Vacuumed
 from handrail.store.shapes import check_shape
 from handrail.store.sqlite_connections import check_library, connect, end_look, inert
-from handrail.store.sqlite_copying import SqliteRows, SqliteStill, moved_to
-from handrail.store.sqlite_copying import fill as fill_from
-from handrail.store.sqlite_reading import SqliteReader
+from handrail.store.sqlite_copy import SqliteRows, SqliteStill, moved_to
+from handrail.store.sqlite_copy import fill as fill_from
+from handrail.store.sqlite_reads import SqliteReader
 from handrail.store.sqlite_refusals import interrupted, opening, refusal_for, refuse, refuse_schema, translated
+from handrail.store.store_copy import Rows, Still, Tell, differences, report_nothing
+from handrail.store.write_lock import WriteLock
 from handrail.store.writes import Conflict, PendingWrites, RowWrite, StreamWrite, WriteSet
 
 GROUP = 64
@@ -84,7 +84,7 @@ class SqliteEngine:
         self._listeners = 0
         self._closed = False
         real = os.path.realpath(path)  # SQLite, too, keeps its files beside the target of a link
-        self._gate = Gate(Path(f"{real}.gate"), busy_ms / 1000)
+        self._gate = WriteLock(Path(f"{real}.gate"), busy_ms / 1000)
         make_private(Path(real))
         with opening(), translated(path):
             self._open_writer()

@@ -14,7 +14,7 @@ from handrail.kernel.errors import StoreAway, StoreBusy, StoreFull, StoreRefused
 from handrail.store.marks import is_moved, moved
 from handrail.store.migrations import LATEST
 from handrail.store.places import OTHER_FILE, why_not_opened
-from handrail.store.sqlite_copying import moved_to
+from handrail.store.sqlite_copy import moved_to
 
 FULL_HINT = "free some space, then call again; nothing was written"
 DAMAGED_HINT = (

@@ -9,8 +9,8 @@ import apsw
 
 from handrail.store import statements as sql
 from handrail.store.migrations import LATEST, STEPS
+from handrail.store.ports import Size, Vacuumed, grouped
 from handrail.store.problems import FILE, ROWS, SCHEMA, Problem
-from handrail.store.reading import Size, Vacuumed, grouped
 from handrail.store.shapes import strangers
 from handrail.store.sqlite_connections import end_look
 

@@ -18,10 +18,10 @@ from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, Only
 from handrail.kernel.provenance import MachineKey
 from handrail.kernel.records import PAGE
+from handrail.store.ports import Engine, EngineInfo, Reader
 from handrail.store.problems import LEDGER, Problem
-from handrail.store.reading import Engine, EngineInfo, Reader
 from handrail.store.unit import Unit
-from handrail.store.verifying import problems_in, problems_in_newest
+from handrail.store.verification import problems_in, problems_in_newest
 from handrail.store.writes import Conflict, Head
 
 ResultT = TypeVar("ResultT")

@@ -19,7 +19,7 @@ from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, Tr
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.knowledge.records import Fact
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.registry.running import RunningCall
+from handrail.domain.registry.operation import RunningCall
 from handrail.domain.values.records import ValueSet
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency

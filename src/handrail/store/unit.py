@@ -17,7 +17,7 @@ from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, O
 from handrail.kernel.provenance import MachineKey
 from handrail.kernel.query import Query
 from handrail.kernel.records import PAGE, Record, RecordT
-from handrail.store.reading import Reader
+from handrail.store.ports import Reader
 from handrail.store.seals import opened, sealed
 from handrail.store.tables import BY_RECORD, Table
 from handrail.store.writes import NEW_STREAM, Head, KeyWrite, RowWrite, WriteSet, chained

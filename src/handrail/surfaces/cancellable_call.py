@@ -1,5 +1,5 @@
 """A running call that others can see and cancel: it has a row from its beginning to its end. What the row means is
-defined in `domain/registry/cancelling.py`."""
+defined in `domain/registry/cancellation.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from handrail.domain.registry.cancelling import Caller, begin_call, check_wanted, end_call
+from handrail.domain.registry.cancellation import CancellingCaller, begin_call, check_wanted, end_call
 from handrail.kernel.errors import Cancelled, Refusal, StoreAway, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
@@ -28,7 +28,7 @@ class CancellableCall:
         """True once its end was committed with what it did."""
 
     def begin_in(self, unit: UnitOfWork, arguments: Mapping[str, Any]) -> None:
-        caller = Caller(self._caller, self._call.session or self._call.world.new_session())
+        caller = CancellingCaller(self._caller, self._call.session or self._call.world.new_session())
         begin_call(unit, self.op_id, self._tool, caller, arguments, self._call.world.is_alive)
 
     @contextlib.contextmanager

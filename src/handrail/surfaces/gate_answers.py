@@ -13,11 +13,11 @@ import msgspec
 
 from handrail.domain.gates.gate import Gate
 from handrail.domain.gates.reviews import REVIEW, close_review
-from handrail.domain.pipeline.answering import ABANDON, REJECT
+from handrail.domain.pipeline.answers import ABANDON, REJECT
 from handrail.domain.pipeline.engine import QUESTIONS, Action, decide
-from handrail.domain.pipeline.gatekeeping import asked_gate
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import answer_gate
+from handrail.domain.pipeline.run_gates import asked_gate
+from handrail.domain.pipeline.turns import answer_gate
 from handrail.domain.pipeline.workspace_texts import WorkspaceTexts
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 from handrail.kernel.ledger import Actor
@@ -28,7 +28,7 @@ WORD, REMARK = 200, 20_000
 """The longest word that closes a review, and the longest remark with any answer, in characters."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class OpenGate(msgspec.Struct, frozen=True, kw_only=True):
     """A waiting gate, with what it is about."""
 
     gate: Gate
@@ -50,7 +50,7 @@ def documents_of(call: Call, run: PipelineRun) -> WorkspaceTexts:
     return call.world.specs(run.repository_path).texts(run.workspace)
 
 
-def asked_now(unit: UnitOfWork, known: Gate, files: Mapping[str, str]) -> Asked:
+def asked_now(unit: UnitOfWork, known: Gate, files: Mapping[str, str]) -> OpenGate:
     """The gate about the current document. Raises if its run is not waiting."""
     run = unit.get(PipelineRun, known.workflow_id)
     handed_out = run.action_handed_out() if run is not None else None
@@ -62,7 +62,7 @@ def asked_now(unit: UnitOfWork, known: Gate, files: Mapping[str, str]) -> Asked:
     if gate.id != known.id:
         _check_still_next(run, handed_out, files)
     shows = handed_out.shows
-    return Asked(
+    return OpenGate(
         gate=gate,
         run=run,
         label=run.flow_followed().phase(handed_out.phase).label,
@@ -84,7 +84,7 @@ def _check_still_next(run: PipelineRun, handed_out: Action, files: Mapping[str, 
         )
 
 
-def check_there(asked: Asked, answer: str) -> None:
+def check_there(asked: OpenGate, answer: str) -> None:
     """Raises if work would continue with a document that is gone, or that nobody can have read."""
     if answer in (REJECT, ABANDON):
         return
@@ -100,7 +100,7 @@ def check_there(asked: Asked, answer: str) -> None:
         )
 
 
-def answer(unit: UnitOfWork, asked: Asked, word: str, said: str | None, files: Mapping[str, str]) -> dict[str, Any]:
+def answer(unit: UnitOfWork, asked: OpenGate, word: str, said: str | None, files: Mapping[str, str]) -> dict[str, Any]:
     """Answers what was asked, and says what happens next."""
     run = answer_gate(unit, asked.gate, word, said, files)
     state = run.run_state()

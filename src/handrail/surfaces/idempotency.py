@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.registry.cancelling import end_call, is_running
-from handrail.domain.registry.running import RunningCall
+from handrail.domain.registry.cancellation import end_call, is_running
+from handrail.domain.registry.operation import RunningCall
 from handrail.kernel.errors import KeyReused, StoreBusy
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import KeyWrite, UnitOfWork

@@ -16,7 +16,7 @@ import msgspec
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import Writer
-from handrail.domain.crew.posting import HUMAN, unread_count
+from handrail.domain.crew.outbox import HUMAN, unread_count
 from handrail.domain.crew.presence import arrive, find_agent
 from handrail.domain.crew.verifiers import fits, knows_secret
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreAway, StoreRefused

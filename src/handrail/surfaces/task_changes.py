@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.keeping import snapshot_of
-from handrail.domain.journal.tracking import Snapshot, Tracker
-from handrail.domain.work.moving import workflow_of
+from handrail.domain.journal.journal import snapshot_of
+from handrail.domain.journal.ports import Snapshot, Tracker
 from handrail.domain.work.task import Task
+from handrail.domain.work.transitions import workflow_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import NotFound, PlaceUnusable
-from handrail.kernel.shortening import printable_line
+from handrail.kernel.shorten import printable_line
 from handrail.operation import Call
 
 

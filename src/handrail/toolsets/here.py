@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handrail.domain.claims.claiming import check_writer
-from handrail.domain.claims.offering import ready_tasks
+from handrail.domain.claims.claim import check_writer
+from handrail.domain.claims.offers import ready_tasks
 from handrail.domain.crew.presence import claims_of
-from handrail.domain.graphs.locking import check_unlocked
-from handrail.domain.work.finding import find_task, find_workflow, listed
+from handrail.domain.graphs.locks import check_unlocked
+from handrail.domain.work.lookup import find_task, find_workflow, listed
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.errors import NothingOpen, SeveralOpen
@@ -37,7 +37,7 @@ def task_to_write(call: Call, task_id: str) -> Task:
 
 def may_finish(unit: UnitOfWork, task: Task, status: str) -> None:
     """Refuses to finish a task that only the run it belongs to may finish."""
-    from handrail.domain.pipeline.belonging import check_task  # noqa: PLC0415 - every start would pay
+    from handrail.domain.pipeline.ownership import check_task  # noqa: PLC0415 - every start would pay
 
     check_task(unit, task, status)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.board.board import SWEPT, TAGS, VALUE, Board, Wanted, set_many, standing
-from handrail.domain.board.entry import BoardEntry
-from handrail.domain.board.snapshot import BRIEF, brief, snapshot
+from handrail.domain.board.board import SWEPT, TAGS, VALUE, Board, EntryUpdate, set_many, standing
+from handrail.domain.board.entry import BRIEF, BoardEntry, brief, snapshot
 from handrail.kernel.clock import DAY_MS
 from handrail.kernel.errors import BoardConflict, InvalidParams
 from tests.domain.board.units import Room
@@ -20,7 +19,7 @@ def room() -> Room:
 
 
 def put(room: Room, key: str, value: Any = 1, who: str = "ada", **more: Any) -> BoardEntry:
-    return room.do(lambda unit: Board(unit, key.partition(":")[0]).put(Wanted(key, value, **more)), who)
+    return room.do(lambda unit: Board(unit, key.partition(":")[0]).put(EntryUpdate(key, value, **more)), who)
 
 
 def get(room: Room, key: str) -> BoardEntry | None:
@@ -97,7 +96,7 @@ def test_removing_what_has_run_out_removes_nothing(room: Room) -> None:
 
 
 def test_a_call_writes_off_so_many_and_always_what_is_in_its_own_way(room: Room) -> None:
-    room.do(lambda unit: set_many(unit, [Wanted(f"a:{n:03}", n, ttl_ms=n + 1) for n in range(SWEPT + 20)]))
+    room.do(lambda unit: set_many(unit, [EntryUpdate(f"a:{n:03}", n, ttl_ms=n + 1) for n in range(SWEPT + 20)]))
     put(room, "b:x", ttl_ms=1)
     room.clock.advance(DAY_MS)
     last = f"a:{SWEPT + 19:03}"
@@ -114,7 +113,7 @@ def test_a_call_writes_off_so_many_and_always_what_is_in_its_own_way(room: Room)
 def test_several_are_set_in_order_on_their_boards(room: Room) -> None:
     put(room, "a:old", ttl_ms=1)
     room.clock.advance(1)
-    wanted = [Wanted("a:x", 1), Wanted("b:x", 2), Wanted("a:x", 3, expected=3), Wanted("z", 4)]
+    wanted = [EntryUpdate("a:x", 1), EntryUpdate("b:x", 2), EntryUpdate("a:x", 3, expected=3), EntryUpdate("z", 4)]
     entries, failures = room.do(lambda unit: set_many(unit, wanted))
     assert failures == []
     assert [(entry.id, entry.version) for entry in entries] == [("a:x", 3), ("b:x", 1), ("a:x", 4), ("default:z", 1)]
@@ -127,7 +126,12 @@ def test_several_are_set_in_order_on_their_boards(room: Room) -> None:
 
 def test_every_failure_among_several_is_told_and_a_refusal_leaves_nothing(room: Room) -> None:
     put(room, "a:x")
-    wanted = [Wanted("a:y", 1), Wanted("a:x", 2, expected=0), Wanted(":bad", 3), Wanted("a:z", 4, tags=[""])]
+    wanted = [
+        EntryUpdate("a:y", 1),
+        EntryUpdate("a:x", 2, expected=0),
+        EntryUpdate(":bad", 3),
+        EntryUpdate("a:z", 4, tags=[""]),
+    ]
     told: list[tuple[int, str]] = []
 
     def work(unit: Any) -> None:

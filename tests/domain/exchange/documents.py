@@ -8,9 +8,16 @@ import hypothesis.strategies as st
 import msgspec
 
 from handrail.domain.exchange.checklist import SYSTEM, TOGETHER
-from handrail.domain.exchange.fitting import DONE, FAILED
-from handrail.domain.exchange.naming import plain_title
-from handrail.domain.exchange.plan_document import KEPT, Note, Origin, PlanDocument, PlannedTask, attempts_assumed
+from handrail.domain.exchange.normalize import DONE, FAILED
+from handrail.domain.exchange.plan_document import (
+    KEPT,
+    PlanDocument,
+    PlannedTask,
+    PlanNote,
+    TaskOrigin,
+    attempts_assumed,
+)
+from handrail.domain.exchange.task_names import plain_title
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES
 from handrail.domain.work.task import FINISHED, TASK_MACHINE
 from handrail.domain.work.workflow import SOURCE_TYPES, WORKFLOW_MACHINE
@@ -34,8 +41,8 @@ whole_plans = st.fixed_dictionaries(
 
 
 @st.composite
-def notes(draw: st.DrawFn) -> Note:
-    return Note(
+def notes(draw: st.DrawFn) -> PlanNote:
+    return PlanNote(
         type=draw(st.sampled_from(CHECKPOINT_TYPES)),
         summary=draw(words.filter(bool)),
         detail=draw(fields),
@@ -78,7 +85,7 @@ def tasks(draw: st.DrawFn, name: str, number: int, before: list[PlannedTask]) ->
         started_at=started,
         finished_at=draw(st.none() | times) if status in FINISHED else None,
         notes=draw(st.lists(notes(), max_size=2)),
-        origin=draw(st.none() | st.builds(Origin, system=words, id=words, fields=fields)),
+        origin=draw(st.none() | st.builds(TaskOrigin, system=words, id=words, fields=fields)),
     )
 
 
@@ -222,7 +229,7 @@ def listable(draw: st.DrawFn) -> PlanDocument:
                 depends_on=draw(st.lists(st.sampled_from(known), unique=True)) if known else [],
                 parallel_group=draw(st.sampled_from([None, TOGETHER])),
                 outcome=DONE if status == "completed" else None,
-                origin=Origin(system=SYSTEM, id=f"T{identity:03}") if identity is not None else None,
+                origin=TaskOrigin(system=SYSTEM, id=f"T{identity:03}") if identity is not None else None,
             )
         )
     name = draw(titles.filter(bool))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from handrail.domain.exchange.fitting import fitted
-from handrail.domain.exchange.laying_in import Laid, Source, lay_into, lay_new
+from handrail.domain.exchange.exporter import document_of
+from handrail.domain.exchange.importer import ImportedPlan, ImportSource, lay_into, lay_new
+from handrail.domain.exchange.normalize import fitted
 from handrail.domain.exchange.plan_document import PlanDocument, status_here
-from handrail.domain.exchange.taking_out import document_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.store.store import Store
-from tests.toolsets.test_plan_machine import Entry, PlanMachine
+from tests.toolsets.plan.test_plan_machine import Entry, PlanMachine
 
 TESTER = Actor("tester", "test")
-SOURCE = Source("plan.jsonl", "handrail")
+SOURCE = ImportSource("plan.jsonl", "handrail")
 
 
-def lay(store: Store, document: PlanDocument, most: int = 10_000) -> Laid:
+def lay(store: Store, document: PlanDocument, most: int = 10_000) -> ImportedPlan:
     """All of a document, in as many units of work as it takes."""
     whole = store.run(TESTER, lambda unit: fitted(document, unit.now_ms()))
     laid = store.run(TESTER, lambda unit: lay_new(unit, whole, SOURCE, "/srv/shop", most))
@@ -25,8 +25,8 @@ def lay(store: Store, document: PlanDocument, most: int = 10_000) -> Laid:
     return laid
 
 
-def more(store: Store, workflow_id: str, document: PlanDocument, most: int = 10_000) -> Laid:
-    def work(unit: UnitOfWork) -> Laid:
+def more(store: Store, workflow_id: str, document: PlanDocument, most: int = 10_000) -> ImportedPlan:
+    def work(unit: UnitOfWork) -> ImportedPlan:
         workflow = unit.get(Workflow, workflow_id)
         assert workflow is not None
         return lay_into(unit, workflow, fitted(document, unit.now_ms()), SOURCE, most)

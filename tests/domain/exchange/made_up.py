@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.domain.exchange.plan_document import PlanDocument
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES
-from handrail.domain.work.planning import PlanTask
+from handrail.domain.work.plan import PlanTask
 from handrail.domain.work.task import TASK_MACHINE
 
 texts = st.text(max_size=12) | st.sampled_from(

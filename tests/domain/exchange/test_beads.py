@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from handrail.domain.exchange.beads import PRIORITIES, STATUSES, read
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
-from handrail.domain.work.planning import find_cycle
+from handrail.domain.work.plan import find_cycle
 from handrail.kernel.errors import InvalidParams
 from tests.domain.exchange import samples
 from tests.domain.exchange.made_up import check_document, ids, json_values, records, texts, written

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.domain.exchange import checklist
-from handrail.domain.exchange.chaining import in_order
-from handrail.domain.exchange.plan_document import Note, Origin, PlanDocument, PlannedTask
+from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, PlanNote, TaskOrigin
+from handrail.domain.exchange.task_order import in_order
 from handrail.kernel.errors import InvalidParams
 from tests.domain.exchange.documents import listable, rows
 
@@ -83,7 +83,7 @@ def test_spec_kit_is_understood() -> None:
         "Implementation",
         "[US1] The queue",
     ]
-    assert tasks["Create the project"].origin == Origin(system="markdown", id="T001")
+    assert tasks["Create the project"].origin == TaskOrigin(system="markdown", id="T001")
     assert tasks["Create the project"].parent == "Phase 1: Setup"
     assert tasks["[US1] The queue"].depends_on == ["[US1] Contract test", "[US1] Integration test"]
     assert [task.parallel_group for task in document.tasks].count("parallel") == 3
@@ -225,8 +225,8 @@ def test_what_cannot_be_is_remarked() -> None:
     names = [task.name for task in document.tasks]
     assert names[:4] == ["a", "a (2)", "item 3", "b"]
     assert len(names[4]) == 200
-    assert document.tasks[4].origin == Origin(system="markdown", fields={"title": "x" * 300})
-    assert document.tasks[3].origin == Origin(system="markdown", fields={"needs": ["ghost"]})
+    assert document.tasks[4].origin == TaskOrigin(system="markdown", fields={"title": "x" * 300})
+    assert document.tasks[3].origin == TaskOrigin(system="markdown", fields={"needs": ["ghost"]})
     assert any("ghost" in remark for remark in document.remarks)
 
 
@@ -234,13 +234,13 @@ def test_a_title_that_is_cut_to_have_room_for_a_number_is_kept() -> None:
     long = "x" * 199
     again = checklist.read(f"- [ ] {long}\n- [ ] {long}\n", "n").tasks[1]
     assert again.name == "x" * 195 + "… (2)"
-    assert again.origin == Origin(system="markdown", fields={"title": long})
+    assert again.origin == TaskOrigin(system="markdown", fields={"title": long})
 
 
 def test_a_name_that_lost_signs_is_said_and_kept() -> None:
     document = checklist.read("- [ ] a\u202eb\n- [ ] c\u200dd\n", "n")
     assert [(task.name, task.origin) for task in document.tasks] == [
-        ("a b", Origin(system="markdown", fields={"title": "a\u202eb"})),
+        ("a b", TaskOrigin(system="markdown", fields={"title": "a\u202eb"})),
         ("c\u200dd", None),
     ]
     assert document.remarks == ["names without the signs in them that cannot be seen; the whole is kept: a b"]
@@ -287,7 +287,9 @@ def test_in_order_each_waits_for_the_one_before_it() -> None:
 
 def test_what_a_list_cannot_say_is_listed() -> None:
     assert checklist.left_out(checklist.read("- [x] T1 [P] a\n", "n")) == []
-    task = PlannedTask(name="a", status="failed", priority=1, notes=[Note(summary="s")], parallel_group="ui", error="e")
+    task = PlannedTask(
+        name="a", status="failed", priority=1, notes=[PlanNote(summary="s")], parallel_group="ui", error="e"
+    )
     assert checklist.left_out(PlanDocument(name="p", tasks=[task])) == [
         "priorities",
         "notes",

@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.exchange import plan_lines
-from handrail.domain.exchange.fitting import fitted
-from handrail.domain.exchange.plan_document import KEPT, Note, PlanDocument, PlannedTask, status_there
-from handrail.domain.journal.deciding import SUPERSEDES, replaced_by
-from handrail.domain.pipeline.belonging import check_task
+from handrail.domain.exchange import jsonl
+from handrail.domain.exchange.normalize import fitted
+from handrail.domain.exchange.plan_document import KEPT, PlanDocument, PlannedTask, PlanNote, status_there
+from handrail.domain.journal.decision_log import SUPERSEDES, replaced_by
+from handrail.domain.pipeline.ownership import check_task
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.editing import places_taken
-from handrail.domain.work.moving import BEGUN, move_task
+from handrail.domain.work.plan_edit import places_taken
 from handrail.domain.work.task import Task
+from handrail.domain.work.transitions import BEGUN, move_task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidPlan
 from handrail.kernel.query import where
 from handrail.store.store import Store
 from tests.domain.exchange.documents import NOW
 from tests.domain.exchange.laid import TESTER, lay, more, take
-from tests.domain.exchange.test_laying_in import new_store
+from tests.domain.exchange.test_importer import new_store
 
 AN_ID = "another store gives its own; names are the keys"
 COUNTED = "counted anew from the plan"
@@ -157,10 +157,10 @@ def rows_of(store: Store, kind: type[Any], workflow_id: str) -> list[Any]:
 
 def carried(first: Store, workflow_id: str) -> tuple[Store, str]:
     """Everything in another store, by way of lines."""
-    lines = plan_lines.write(take(first, workflow_id))
+    lines = jsonl.write(take(first, workflow_id))
     second = new_store()
-    key = lay(second, plan_lines.read(lines, "unused")).workflow.id
-    assert plan_lines.write(take(second, key)) == lines
+    key = lay(second, jsonl.read(lines, "unused")).workflow.id
+    assert jsonl.write(take(second, key)) == lines
     return second, key
 
 
@@ -194,7 +194,7 @@ def test_every_field_comes_back(made: Store, kind: type[Any]) -> None:
 @pytest.mark.parametrize("kind", NOT_TAKEN)
 def test_every_field_that_comes_back_says_something_here(made: Store, kind: type[Any]) -> None:
     """Otherwise a field that is lost would look as if it had come back: both are empty."""
-    least = PlanDocument(name="p", tasks=[PlannedTask(name="t", notes=[Note(summary="s")])])
+    least = PlanDocument(name="p", tasks=[PlannedTask(name="t", notes=[PlanNote(summary="s")])])
     store = new_store()
     (empty,) = rows_of(store, kind, lay(store, least).workflow.id)
     rows = rows_of(made, kind, "wf_made")
@@ -222,7 +222,7 @@ def test_what_a_part_belongs_to_and_what_holds_it_up_is_the_same(made: Store) ->
 def test_lines_from_before_these_fields_are_read() -> None:
     old = '{"handrail":1,"name":"p","status":"in_progress"}\n{"task":"a","status":"in_progress","started_at":5}\n'
     store = new_store()
-    key = lay(store, plan_lines.read(old, "unused")).workflow.id
+    key = lay(store, jsonl.read(old, "unused")).workflow.id
     (task,) = rows_of(store, Task, key)
     (workflow,) = rows_of(store, Workflow, key)
     assert (task.attempts, task.plan, task.context, task.outcome_detail) == (1, None, {BEGUN: "in_progress"}, None)
@@ -268,8 +268,10 @@ def test_what_a_decision_replaces_is_replaced_in_the_other_store_too(made: Store
 @pytest.mark.parametrize("most", [1, 2, 10])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_decision_is_replaced_whichever_unit_of_work_it_was_laid_in(most: int, is_first: bool) -> None:
-    replaced = PlannedTask(name="a", notes=[Note(summary="x"), Note(type="decision", summary="so", key="note:1")])
-    later = PlannedTask(name="b", notes=[Note(type="decision", summary="no", detail={SUPERSEDES: "note:1"})])
+    replaced = PlannedTask(
+        name="a", notes=[PlanNote(summary="x"), PlanNote(type="decision", summary="so", key="note:1")]
+    )
+    later = PlannedTask(name="b", notes=[PlanNote(type="decision", summary="no", detail={SUPERSEDES: "note:1"})])
     tasks = [replaced, later] if is_first else [later, replaced]
     store = new_store()
     key = lay(store, PlanDocument(name="p", tasks=tasks), most).workflow.id
@@ -278,10 +280,12 @@ def test_a_decision_is_replaced_whichever_unit_of_work_it_was_laid_in(most: int,
 
 
 def test_a_decision_on_a_task_that_has_other_notes_here_is_replaced_by_its_words() -> None:
-    replaced = PlannedTask(name="a", notes=[Note(type="decision", summary="so", key="note:1")])
-    later = PlannedTask(name="b", notes=[Note(type="decision", summary="no", detail={SUPERSEDES: "note:1"})])
+    replaced = PlannedTask(name="a", notes=[PlanNote(type="decision", summary="so", key="note:1")])
+    later = PlannedTask(name="b", notes=[PlanNote(type="decision", summary="no", detail={SUPERSEDES: "note:1"})])
     store = new_store()
-    key = lay(store, PlanDocument(name="p", tasks=[PlannedTask(name="a", notes=[Note(summary="other")])])).workflow.id
+    key = lay(
+        store, PlanDocument(name="p", tasks=[PlannedTask(name="a", notes=[PlanNote(summary="other")])])
+    ).workflow.id
     more(store, key, PlanDocument(name="p", tasks=[replaced, later]))
     assert {row.summary: row.detail for row in rows_of(store, Checkpoint, key)} == {
         "other": {},
@@ -290,7 +294,7 @@ def test_a_decision_on_a_task_that_has_other_notes_here_is_replaced_by_its_words
 
 
 def test_a_key_given_twice_makes_two_notes() -> None:
-    notes = [Note(summary="one", key="k"), Note(summary="two", key="k")]
+    notes = [PlanNote(summary="one", key="k"), PlanNote(summary="two", key="k")]
     store = new_store()
     key = lay(store, PlanDocument(name="p", tasks=[PlannedTask(name="a", notes=notes)])).workflow.id
     assert len({row.id for row in rows_of(store, Checkpoint, key)}) == 2

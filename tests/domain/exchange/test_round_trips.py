@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.exchange import plan_lines
-from handrail.domain.exchange.fitting import fitted
+from handrail.domain.exchange import jsonl
 from handrail.domain.exchange.foreign_record import milliseconds
 from handrail.domain.exchange.formats import GUIDE, PLANS, format_of, read_plan
+from handrail.domain.exchange.normalize import fitted
 from handrail.domain.exchange.plan_document import PlanDocument
 from handrail.outside.plan_files import read_text
 from tests.domain.exchange import samples
 from tests.domain.exchange.documents import NOW
 from tests.domain.exchange.laid import check_counters, lay, more, take
 from tests.domain.exchange.samples import SAMPLES, write_all
-from tests.domain.exchange.test_laying_in import new_store
+from tests.domain.exchange.test_importer import new_store
 
 CHECK_LIST = "# Plan\n\n## One\n- [x] T001 a\n- [ ] T002 [P] b (needs: T001)\n## Two\n- [ ] c\n  - [-] d\n"
 FORMS = {**SAMPLES, "todo.md": "markdown"}
@@ -51,9 +51,9 @@ def test_nothing_is_lost(name: str, document: PlanDocument) -> None:
     check_counters(first, key, document)
     taken = take(first, key)
     assert taken == msgspec.structs.replace(document, remarks=[])
-    lines = plan_lines.write(taken)
-    again = take(second, lay(second, plan_lines.read(lines, "unused")).workflow.id)
-    assert plan_lines.write(again) == lines
+    lines = jsonl.write(taken)
+    again = take(second, lay(second, jsonl.read(lines, "unused")).workflow.id)
+    assert jsonl.write(again) == lines
     assert first.verify() == second.verify() == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.exchange.fitting import fitted
+from handrail.domain.exchange.normalize import fitted
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
 from handrail.domain.exchange.task_master import STATUSES, read
 from handrail.kernel.errors import InvalidParams

@@ -17,7 +17,7 @@ from handrail.domain.exchange.workrail_texts import parted, prompts
 from handrail.domain.guides.definition import Guide, parse_guide
 from handrail.domain.guides.progress import next_step
 from handrail.kernel.errors import InvalidParams
-from handrail.outside.matching import LinearMatcher
+from handrail.outside.linear_matcher import LinearMatcher
 from handrail.surfaces.cli.main import cli
 from tests.domain.exchange import samples
 from tests.domain.exchange.made_up import json_values, records, texts, written

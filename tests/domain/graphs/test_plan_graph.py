@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from handrail.domain.graphs.graph import LONGEST_TEXT, Edge, Node
-from handrail.domain.graphs.plan_graph import Plan, graph_of, shown_graph_of
+from handrail.domain.graphs.plan_graph import PlanRows, graph_of, shown_graph_of
 from handrail.domain.work.dependency import dependency
 from tests.store.records import task, workflow
 
 FIRST = task("task_1", name="first", description="Do it", parallel_group="", priority=3, sequence=2)
 WHOLE = task("task_2", name="whole", description="", sequence=1, unmet=1)
 PART = task("task_3", name="part", description="x" * (LONGEST_TEXT + 1), parent_task_id="task_2", sequence=3)
-PLAN = Plan(
+PLAN = PlanRows(
     workflow(name="Work", max_parallel_tasks=2),
     {one.id: one for one in (FIRST, WHOLE, PART)},
     [dependency("wf_1", "task_2", "task_1"), dependency("wf_1", "task_3", "task_1", inherited=True)],

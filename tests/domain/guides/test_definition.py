@@ -23,7 +23,7 @@ from handrail.domain.guides.definition import (
     step_to_wire,
     valid_id,
 )
-from handrail.outside.matching import LinearMatcher
+from handrail.outside.linear_matcher import LinearMatcher
 
 Data = dict[str, Any]
 

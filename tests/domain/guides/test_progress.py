@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.domain.guides.definition import Guide, parse_guide
-from handrail.domain.guides.progress import Progress, next_step
+from handrail.domain.guides.progress import GuideProgress, next_step
 from handrail.kernel.errors import InvalidParams, StepNotFound
-from handrail.outside.matching import LinearMatcher
+from handrail.outside.linear_matcher import LinearMatcher
 
 Data = dict[str, Any]
 
@@ -27,14 +27,14 @@ def guide(*steps: Data) -> Guide:
     return parse_guide(data, matcher=LinearMatcher(), server_version="1.0.0")
 
 
-def ask(guide: Guide, *completed: str, current: str | None = None, **context: Any) -> Progress:
+def ask(guide: Guide, *completed: str, current: str | None = None, **context: Any) -> GuideProgress:
     return next_step(guide, completed=completed, current=current, context=context)
 
 
 THREE = guide({"id": "one"}, {"id": "two", "runCondition": {"var": "size", "equals": "large"}}, {"id": "three"})
 
 
-def step_id(progress: Progress) -> str | None:
+def step_id(progress: GuideProgress) -> str | None:
     return None if progress.step is None else progress.step.id
 
 
@@ -56,7 +56,7 @@ def test_order_is_that_of_the_file_whatever_was_completed() -> None:
 
 
 def test_the_end_is_complete_and_says_so() -> None:
-    assert ask(THREE, "one", "two", "three") == Progress(
+    assert ask(THREE, "one", "two", "three") == GuideProgress(
         step=None, prompt="All steps of this guide are done.", is_complete=True, ignored=()
     )
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handrail.domain.guides.definition import GuideProblem, parse_guide
 from handrail.domain.guides.schema import guide_json_schema
-from handrail.outside.matching import LinearMatcher
+from handrail.outside.linear_matcher import LinearMatcher
 
 Data = dict[str, Any]
 VALIDATOR = jsonschema_rs.validator_for(guide_json_schema())

@@ -9,7 +9,7 @@ import pytest
 from handrail.domain.guides.definition import Step, parse_guide
 from handrail.domain.guides.validation import Verdict, check_output
 from handrail.kernel.errors import InvalidParams
-from handrail.outside.matching import LinearMatcher
+from handrail.outside.linear_matcher import LinearMatcher
 
 Data = dict[str, Any]
 MATCHER = LinearMatcher()

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from handrail.domain.gates.gate import Gate
 from handrail.domain.gates.reviews import close_review
-from handrail.domain.journal.keeping import Beginning, Claims, Ending, Intent, begin, complete, note
-from handrail.domain.journal.timeline import Moment, task_timeline, workflow_timeline
-from handrail.domain.journal.tracking import Snapshot
-from handrail.domain.pipeline.belonging import check_task
-from handrail.domain.work.moving import move_task
+from handrail.domain.journal.journal import Beginning, Ending, Intent, OutcomeClaims, begin, complete, note
+from handrail.domain.journal.ports import Snapshot
+from handrail.domain.journal.timeline import TimelineMoment, task_timeline, workflow_timeline
+from handrail.domain.pipeline.ownership import check_task
 from handrail.domain.work.task import Task
+from handrail.domain.work.transitions import move_task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
@@ -70,7 +70,7 @@ class Work:
             return []
         if action in ("complete", "fail"):
             status = "success" if action == "complete" else "failed"
-            complete(unit, task, Ending(None, None, []), Claims(status, {"summary": word}, {}, []), check_task)
+            complete(unit, task, Ending(None, None, []), OutcomeClaims(status, {"summary": word}, {}, []), check_task)
             return ["ended"]
         if action == "skip the journal":
             move_task(unit, task, "completed", outcome=word, may_finish=check_task)
@@ -105,8 +105,8 @@ class Work:
             close_review(unit, gate, Actor("ann", "cli"), word, None)
         return ["answered"] * len(waiting)
 
-    def moments(self, limit: int = 1000) -> list[Moment]:
-        def look(unit: UnitOfWork) -> list[Moment]:
+    def moments(self, limit: int = 1000) -> list[TimelineMoment]:
+        def look(unit: UnitOfWork) -> list[TimelineMoment]:
             workflow = unit.get(Workflow, "wf_1")
             assert workflow is not None
             return workflow_timeline(unit, workflow, limit).moments
@@ -119,7 +119,7 @@ actions = st.sampled_from(
 )
 
 
-def told(moments: list[Moment]) -> list[tuple[str, str]]:
+def told(moments: list[TimelineMoment]) -> list[tuple[str, str]]:
     return [(moment.kind, moment.text) for moment in moments]
 
 
@@ -149,7 +149,7 @@ def test_a_tasks_timeline_is_its_part_of_the_workflows(done: list[tuple[str, str
         work.do(action, name)
     whole = work.moments()
 
-    def parts(unit: UnitOfWork) -> dict[str, list[Moment]]:
+    def parts(unit: UnitOfWork) -> dict[str, list[TimelineMoment]]:
         return {task.id: task_timeline(unit, task, 1000).moments for task in unit.select(Task, Query())}
 
     for key, own in work.store.run(AGENT, parts).items():

@@ -6,18 +6,18 @@ import random
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 
-from handrail.domain.layout.layered import Layout, Node, Route
+from handrail.domain.layout.layered import Box, Layout, LineRoute
 
 BOX = (190.0, 44.0)
 Edges = list[tuple[str, str]]
 Span = tuple[float, float, float, float]
 
 
-def boxes(*names: str) -> list[Node]:
-    return [Node(name, *BOX) for name in names]
+def boxes(*names: str) -> list[Box]:
+    return [Box(name, *BOX) for name in names]
 
 
-def overlaps(layout: Layout, nodes: Sequence[Node]) -> list[tuple[str, str]]:
+def overlaps(layout: Layout, nodes: Sequence[Box]) -> list[tuple[str, str]]:
     """Pairs of boxes that touch."""
     spans = {node.id: _span(layout, node) for node in nodes}
     found = []
@@ -27,14 +27,14 @@ def overlaps(layout: Layout, nodes: Sequence[Node]) -> list[tuple[str, str]]:
     return found
 
 
-def out_of_sheet(layout: Layout, nodes: Sequence[Node]) -> list[str]:
+def out_of_sheet(layout: Layout, nodes: Sequence[Box]) -> list[str]:
     """Boxes and lines that do not lie on the sheet."""
     spans = [(node.id, _span(layout, node)) for node in nodes]
     spans += [(route.source, (x, y, x, y)) for route in layout.routes for x, y in route.points]
     return [name for name, s in spans if min(s) < 0 or s[2] > layout.width + 0.1 or s[3] > layout.height + 0.1]
 
 
-def through_boxes(layout: Layout, nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
+def through_boxes(layout: Layout, nodes: Sequence[Box]) -> list[tuple[str, str, str]]:
     """Lines that run through a foreign box. What is drawn between two points stays in the rectangle they span, and in
     one that is not level no box may stand at all."""
     found = []
@@ -60,14 +60,14 @@ def crossings(layout: Layout) -> int:
     return found
 
 
-def _height(route: Route, x: float) -> float:
+def _height(route: LineRoute, x: float) -> float:
     """How high a line runs at the edge of a column, where it is level."""
     return next(
         y0 if x0 <= x < x1 or y0 == y1 else y1 for (x0, y0), (x1, y1) in pairwise(route.points) if x0 <= x <= x1
     )
 
 
-def _span(layout: Layout, node: Node) -> Span:
+def _span(layout: Layout, node: Box) -> Span:
     x, y = layout.places[node.id]
     return x, y, x + node.width, y + node.height
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.layout.layered import Layout, Node, Route, lay_out
+from handrail.domain.layout.layered import Box, Layout, LineRoute, lay_out
 from tests.domain.layout.geometry import BOX, boxes, crossings, out_of_sheet, overlaps, plan, through_boxes
 
 NAMES = [f"n{number:02d}" for number in range(14)]
@@ -26,8 +26,8 @@ def test_a_chain_is_one_level_line() -> None:
     drawn = lay_out(boxes("a", "b", "c"), [("a", "b"), ("b", "c"), ("a", "c")])
     assert drawn.places == {"a": (0, 0), "b": (239.5, 0), "c": (479, 0)}
     assert drawn.routes == [
-        Route("a", "b", [(190, 22), (239.5, 22)]),
-        Route("b", "c", [(429.5, 22), (479, 22)]),
+        LineRoute("a", "b", [(190, 22), (239.5, 22)]),
+        LineRoute("b", "c", [(429.5, 22), (479, 22)]),
     ]
     assert (drawn.width, drawn.height, drawn.crossings) == (669, 44, 0)
 
@@ -35,7 +35,7 @@ def test_a_chain_is_one_level_line() -> None:
 def test_a_fork_stands_around_what_it_comes_from() -> None:
     drawn = lay_out(boxes("a", "b", "c", "d"), [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
     assert drawn.places == {"a": (0, 29), "b": (241, 0), "c": (241, 58), "d": (482, 29)}
-    assert drawn.routes[1] == Route("a", "c", [(190, 51), (241, 80)])
+    assert drawn.routes[1] == LineRoute("a", "c", [(190, 51), (241, 80)])
     assert (drawn.width, drawn.height, drawn.crossings) == (672, 102, 0)
 
 
@@ -50,7 +50,7 @@ def test_a_long_line_passes_a_column_level_and_beside_its_boxes() -> None:
 
 
 def test_an_unequal_box_stands_in_the_middle_of_its_column() -> None:
-    drawn = lay_out([Node("a", 100, 44), Node("b", 210, 56), Node("c", 190, 44)], [("a", "b"), ("a", "c")])
+    drawn = lay_out([Box("a", 100, 44), Box("b", 210, 56), Box("c", 190, 44)], [("a", "b"), ("a", "c")])
     assert drawn.places["c"][0] - drawn.places["b"][0] == 10
     assert {route.target: route.points[-1] for route in drawn.routes}["c"][0] == drawn.places["c"][0]
 
@@ -123,7 +123,7 @@ def test_a_plan_that_is_too_large_for_finesse_is_drawn_too() -> None:
 def test_long_lines_share_their_bends_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     names, edges = plan(196)
     apart = lay_out(boxes(*names), edges)
-    monkeypatch.setattr("handrail.domain.layout.layering.MOST_BENDS", 20)
+    monkeypatch.setattr("handrail.domain.layout.columns.MOST_BENDS", 20)
     shared = lay_out(boxes(*names), edges)
     assert [route[:2] for route in shared.routes] == [route[:2] for route in apart.routes]
     assert through_boxes(shared, boxes(*names)) == []
@@ -142,7 +142,7 @@ graphs = st.tuples(
 def test_every_drawing_is_sound(graph: tuple[list[str], list[tuple[str, str]], random.Random]) -> None:
     """Whatever the graph, cycles and all: it is drawn once and for all, nothing overlaps, every line has its ends."""
     names, edges, chance = graph
-    nodes = [Node(name, BOX[0] + 10 * (number % 3), BOX[1] + 6 * (number % 2)) for number, name in enumerate(names)]
+    nodes = [Box(name, BOX[0] + 10 * (number % 3), BOX[1] + 6 * (number % 2)) for number, name in enumerate(names)]
     drawn = lay_out(nodes, edges)
     shuffled = chance.sample(nodes, len(nodes)), chance.sample(edges, len(edges))
     assert lay_out(*shuffled) == drawn

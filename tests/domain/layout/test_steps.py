@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.layout.directing import Edge, forward, in_order, is_acyclic, parts, reduced
-from handrail.domain.layout.packing import grid, packed
-from handrail.domain.layout.ranking import balanced, earliest
+from handrail.domain.layout.edges import Edge, forward, in_order, is_acyclic, parts, reduced
+from handrail.domain.layout.ranks import balanced, earliest
+from handrail.domain.layout.sheet import grid, packed
 
 COUNT = 9
 dags = st.lists(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from handrail.domain.crew.identity import CrewRules
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork
-from tests.toolsets.correspondents import PERSON, PostOffice
+from tests.toolsets.plan.correspondents import PERSON, PostOffice
 
 LookT = TypeVar("LookT")
 MINUTE = 60_000

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from handrail.domain.gates.reviews import ask_for_review
 from handrail.domain.work.task import Task
 from handrail.kernel.records import UnitOfWork
-from tests.toolsets.planned import TESTER, Desk
+from tests.toolsets.plan.planned import TESTER, Desk
 
 ResultT = TypeVar("ResultT")
 QUESTIONS = ("get", "select", "count", "count_by", "newest", "events", "feed", "last_event")

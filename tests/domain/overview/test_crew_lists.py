@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.board.searching import Sought
+from handrail.domain.board.queries import EntryQuery
 from handrail.domain.gates.gate import Gate
 from handrail.domain.gates.reviews import close_review
 from handrail.domain.overview import boards as boards_module
@@ -15,7 +15,7 @@ from handrail.domain.overview import decisions as decisions_module
 from handrail.domain.overview import events as events_module
 from handrail.domain.overview.boards import boards
 from handrail.domain.overview.decisions import decisions, task_decisions
-from handrail.domain.overview.events import Events, Wanted, events, kinds_meant
+from handrail.domain.overview.events import EventQuery, Events, events, kinds_meant
 from handrail.domain.overview.milestones import milestones
 from handrail.domain.overview.reviews import reviews
 from handrail.domain.overview.versions import versions
@@ -155,7 +155,7 @@ def test_boards_with_their_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     desk.as_agent(anna, "bb_set", key="build:port", value={"n": 8080}, tags=["net"], agent_id=anna)
     desk.call("bb_set", key="note", value="x" * 5000)
     desk.call("bb_set", key="short", value=1, ttl_ms=1000)
-    found = desk.look(lambda unit: boards(unit, Sought()))
+    found = desk.look(lambda unit: boards(unit, EntryQuery()))
     assert [(row.name, [entry.key for entry in row.entries]) for row in found.boards] == [
         ("build", ["port"]),
         ("default", ["note", "short"]),
@@ -163,14 +163,14 @@ def test_boards_with_their_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     port, note = found.boards[0].entries[0], found.boards[1].entries[0]
     assert (port.value, port.tags, port.set_by, port.cut) == ({"n": 8080}, ["net"], "Anna", False)
     assert (note.cut, len(note.value)) == (True, boards_module.VALUE_CHARS)
-    whole = desk.look(lambda unit: boards(unit, Sought(keys=(note.id,))))
+    whole = desk.look(lambda unit: boards(unit, EntryQuery(keys=(note.id,))))
     assert whole.boards[0].entries[0].value == "x" * 5000
     desk.clock.advance(2000)
-    assert [entry.key for entry in desk.look(lambda unit: boards(unit, Sought())).boards[1].entries] == ["note"]
+    assert [entry.key for entry in desk.look(lambda unit: boards(unit, EntryQuery())).boards[1].entries] == ["note"]
     monkeypatch.setattr(boards_module, "SHOWN", 1)
-    first = desk.look(lambda unit: boards(unit, Sought()))
+    first = desk.look(lambda unit: boards(unit, EntryQuery()))
     assert (first.more, first.next) == (1, "build:port")
-    rest = desk.look(lambda unit: boards(unit, Sought(after=first.next or "")))
+    rest = desk.look(lambda unit: boards(unit, EntryQuery(after=first.next or "")))
     assert [row.name for row in rest.boards] == ["default"]
 
 
@@ -212,7 +212,7 @@ def test_a_task_that_waits_for_another_now_is_changed(tmp_path: Path) -> None:
 
 
 def listed(desk: Crewed, *, only: Only | None = None, **wanted: Any) -> Events:
-    return desk.look(lambda unit: events(unit, Wanted(only or Only(), **wanted)))
+    return desk.look(lambda unit: events(unit, EventQuery(only or Only(), **wanted)))
 
 
 def test_events_page_by_page_back_to_the_first(tmp_path: Path) -> None:

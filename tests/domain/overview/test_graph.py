@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.dry_run.foreseeing import foresee
+from handrail.domain.dry_run.forecast import foresee
 from handrail.domain.dry_run.steps import steps_of_workflow
-from handrail.domain.layout.directing import is_acyclic
-from handrail.domain.layout.layered import Layout, Node, lay_out
+from handrail.domain.layout.edges import is_acyclic
+from handrail.domain.layout.layered import Box, Layout, lay_out
 from handrail.domain.overview.graph import KEPT, GraphView, Layouts
 from handrail.domain.work.dependency import dependency
 from handrail.domain.work.tally import empty_tally
@@ -32,7 +32,7 @@ class Counted(Layouts):
         self.made = 0
         super().__init__(self._count)
 
-    def _count(self, nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> Layout:
+    def _count(self, nodes: Sequence[Box], edges: Sequence[tuple[str, str]]) -> Layout:
         self.made += 1
         return lay_out(nodes, edges)
 

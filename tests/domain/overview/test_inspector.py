@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.journal.file_changes import moves_once, totals
+from handrail.domain.journal.changes import moves_once, totals
 from handrail.domain.overview.attempts import attempts_in
 from handrail.domain.overview.inspector import LINKED, NOTES, TaskDocument, task_document
-from handrail.domain.work.finding import find_task
+from handrail.domain.work.lookup import find_task
 from tests.domain.overview.looking import asked_to_review, counted, look
 from tests.store.records import task
-from tests.toolsets.planned import Desk
+from tests.toolsets.plan.planned import Desk
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 MINUTE = 60_000

@@ -10,7 +10,7 @@ from handrail.domain.overview import messages as module
 from handrail.domain.overview.messages import Threads, thread_page, threads
 from handrail.kernel.errors import MessageNotFound
 from tests.domain.overview.crewed import Crewed
-from tests.toolsets.correspondents import PERSON
+from tests.toolsets.plan.correspondents import PERSON
 
 
 def listed(desk: Crewed, workflow_id: str | None = None) -> Threads:

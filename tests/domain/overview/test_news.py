@@ -12,8 +12,8 @@ from handrail.domain.overview import news as telling
 from handrail.domain.overview.gates import find_gate
 from handrail.domain.overview.news import GoneTask, News, news
 from tests.domain.overview.looking import asked_to_review, counted, look
-from tests.toolsets.orchestrator import Orchestrator
-from tests.toolsets.planned import TESTER, Desk
+from tests.toolsets.pipeline.orchestrator import Orchestrator
+from tests.toolsets.plan.planned import TESTER, Desk
 
 
 class Newsroom(Desk):

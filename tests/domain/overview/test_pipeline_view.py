@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from handrail.domain.overview.pipeline import PhaseView, PipelineView, pipeline_view
-from handrail.domain.pipeline.running import Rules
-from handrail.domain.pipeline.steering import abandon_run, pause_run
+from handrail.domain.pipeline.controls import abandon_run, pause_run
+from handrail.domain.pipeline.turns import RunRules
 from tests.domain.overview.crewed import MINUTE
 from tests.domain.pipeline.driven import Driven
-from tests.toolsets.correspondents import PERSON
-from tests.toolsets.test_pipeline_control import Deskbound, at_phase
+from tests.toolsets.pipeline.test_pipeline_control import Deskbound, at_phase
+from tests.toolsets.plan.correspondents import PERSON
 
 
-def view(run: Deskbound, rules: Rules | None = None) -> PipelineView:
-    found = run.desk.store.run(PERSON, lambda unit: pipeline_view(unit, run.workflow, rules or Rules()))
+def view(run: Deskbound, rules: RunRules | None = None) -> PipelineView:
+    found = run.desk.store.run(PERSON, lambda unit: pipeline_view(unit, run.workflow, rules or RunRules()))
     assert found is not None
     return found
 
@@ -44,7 +44,7 @@ def test_time_is_that_of_the_phase_and_spending_that_of_the_run(tmp_path: Path) 
     run.desk.clock.advance(2 * MINUTE)
     run.do(action)
     run.desk.clock.advance(MINUTE)
-    found = view(run, Rules(prices={"*": 10_000.0}, limits={"soft_tokens": 50.0, "hard_tokens": 900.0}))
+    found = view(run, RunRules(prices={"*": 10_000.0}, limits={"soft_tokens": 50.0, "hard_tokens": 900.0}))
     first, second = found.phases[0], phases(found)["phase-2"]
     assert (first.state, first.elapsed_ms, first.tries, first.tokens) == ("done", 2 * MINUTE, 1, 100)
     assert first.ended_at is not None
@@ -101,7 +101,7 @@ def test_a_review_that_sends_work_back_is_tried_twice(tmp_path: Path) -> None:
 def test_where_a_run_was_given_up(tmp_path: Path) -> None:
     driven = Driven()
     driven.work(lambda unit: abandon_run(unit, driven.run))
-    found = driven.work(lambda unit: pipeline_view(unit, driven.run_id, Rules()))
+    found = driven.work(lambda unit: pipeline_view(unit, driven.run_id, RunRules()))
     assert found is not None
     assert found.ended == "abandoned"
     assert found.phases[0].state == "failed"
@@ -111,11 +111,11 @@ def test_where_a_run_was_given_up(tmp_path: Path) -> None:
 def test_a_run_that_is_paused_says_what_lets_it_go_on() -> None:
     driven = Driven()
     driven.work(lambda unit: pause_run(unit, driven.run))
-    found = driven.work(lambda unit: pipeline_view(unit, driven.run_id, Rules()))
+    found = driven.work(lambda unit: pipeline_view(unit, driven.run_id, RunRules()))
     assert found is not None
     assert found.stopped == "paused"
     assert found.go_on_with is not None
 
 
 def test_a_plan_is_no_run(tmp_path: Path) -> None:
-    assert Driven().work(lambda unit: pipeline_view(unit, "wf_9", Rules())) is None
+    assert Driven().work(lambda unit: pipeline_view(unit, "wf_9", RunRules())) is None

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.overview.explaining import explain_task
+from handrail.domain.overview.explanations import explain_task
 from handrail.domain.overview.home import SHOWN, home
 from handrail.domain.overview.inspector import task_document
 from handrail.domain.overview.rows import TaskRow, WorkflowRow, last_part
-from handrail.domain.overview.standing import STANDINGS, Driven, Seen, standing_of
 from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
-from handrail.domain.pipeline.holding import HELD_MS
-from handrail.domain.work.causes import SILENT_MS
-from handrail.domain.work.finding import find_task, find_workflow
+from handrail.domain.overview.workflow_health import STANDINGS, Driven, HealthFacts, standing_of
+from handrail.domain.pipeline.driver_lock import HELD_MS
+from handrail.domain.work.blockers import SILENT_MS
+from handrail.domain.work.lookup import find_task, find_workflow
 from handrail.kernel.errors import RunNotFound
 from tests.domain.overview.looking import asked_to_review, counted, look
-from tests.toolsets.orchestrator import Orchestrator
-from tests.toolsets.planned import Desk
+from tests.toolsets.pipeline.orchestrator import Orchestrator
+from tests.toolsets.plan.planned import Desk
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e ${x} </script>"
 
@@ -174,24 +174,27 @@ def test_how_a_plan_stands_is_told_by_who_can_move_it(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("seen", "standing"),
     [
-        (Seen("planning"), "ready"),
-        (Seen("in_progress", total=2, moving=1, stuck=1), "running"),
-        (Seen("in_progress", total=2, stuck=1, ready=1), "stuck"),
-        (Seen("in_progress", total=2, waiting=1), "waits_for_you"),
-        (Seen("in_progress", total=2, waiting=1, moving=1), "running"),
-        (Seen("in_progress", total=2, waiting=1, ready=1), "ready"),
-        (Seen("in_progress", total=2, paused=1), "paused"),
-        (Seen("in_progress", total=2, paused=1, failed=1), "failed"),
-        (Seen("in_progress", total=2), "stuck"),
-        (Seen("failed", total=2, moving=1), "failed"),
-        (Seen("in_progress", run=Driven(True, True, True, True)), "waits_for_you"),
-        (Seen("in_progress", run=Driven(False, True, True, True)), "paused"),
-        (Seen("in_progress", run=Driven(False, False, False, False)), "ready"),
-        (Seen("in_progress", total=1, finished=1, run=Driven(False, False, False, False, True)), "done_but_open"),
-        (Seen("abandoned", total=1, waiting=1), "abandoned"),
+        (HealthFacts("planning"), "ready"),
+        (HealthFacts("in_progress", total=2, moving=1, stuck=1), "running"),
+        (HealthFacts("in_progress", total=2, stuck=1, ready=1), "stuck"),
+        (HealthFacts("in_progress", total=2, waiting=1), "waits_for_you"),
+        (HealthFacts("in_progress", total=2, waiting=1, moving=1), "running"),
+        (HealthFacts("in_progress", total=2, waiting=1, ready=1), "ready"),
+        (HealthFacts("in_progress", total=2, paused=1), "paused"),
+        (HealthFacts("in_progress", total=2, paused=1, failed=1), "failed"),
+        (HealthFacts("in_progress", total=2), "stuck"),
+        (HealthFacts("failed", total=2, moving=1), "failed"),
+        (HealthFacts("in_progress", run=Driven(True, True, True, True)), "waits_for_you"),
+        (HealthFacts("in_progress", run=Driven(False, True, True, True)), "paused"),
+        (HealthFacts("in_progress", run=Driven(False, False, False, False)), "ready"),
+        (
+            HealthFacts("in_progress", total=1, finished=1, run=Driven(False, False, False, False, True)),
+            "done_but_open",
+        ),
+        (HealthFacts("abandoned", total=1, waiting=1), "abandoned"),
     ],
 )
-def test_each_standing(seen: Seen, standing: str) -> None:
+def test_each_standing(seen: HealthFacts, standing: str) -> None:
     assert standing_of(seen) == standing
     assert standing in STANDINGS
 

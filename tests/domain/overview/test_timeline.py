@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from handrail.domain.overview import timeline as module
-from handrail.domain.overview.timeline import Bar, Timeline, timeline
+from handrail.domain.overview.timeline import Bar, WorkflowTimeline, timeline
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork
 from tests.domain.overview.crewed import MINUTE, Crewed
-from tests.toolsets.correspondents import PERSON
-from tests.toolsets.test_pipeline_control import Deskbound
+from tests.toolsets.pipeline.test_pipeline_control import Deskbound
+from tests.toolsets.plan.correspondents import PERSON
 
 
-def bars_of(found: Timeline, task_id: str) -> list[tuple[Any, ...]]:
+def bars_of(found: WorkflowTimeline, task_id: str) -> list[tuple[Any, ...]]:
     """Kind, minutes from the beginning of the workflow to its own and to its end, attempt, how it ended."""
     begin = found.since
     return [
@@ -33,8 +33,8 @@ def bars_of(found: Timeline, task_id: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def at(run: Deskbound) -> Timeline:
-    def work(unit: UnitOfWork) -> Timeline:
+def at(run: Deskbound) -> WorkflowTimeline:
+    def work(unit: UnitOfWork) -> WorkflowTimeline:
         workflow = unit.get(Workflow, run.workflow)
         assert workflow is not None
         return timeline(unit, workflow)

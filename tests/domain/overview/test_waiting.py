@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from handrail.domain.claims.claiming import claim
+from handrail.domain.claims.claim import claim
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import CrewRules
 from handrail.domain.crew.presence import present
 from handrail.store.unit import Unit
-from tests.domain.overview.test_explaining import ACTOR, MINUTE, Plan, _task, chain, draft
+from tests.domain.overview.test_explanations import ACTOR, MINUTE, Plan, _task, chain, draft
 
 RULES = CrewRules()
 

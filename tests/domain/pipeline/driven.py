@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from handrail.domain.pipeline.asking import Flags
-from handrail.domain.pipeline.beginning import Request, begin
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.flow import Flow
-from handrail.domain.pipeline.gatekeeping import Answer
-from handrail.domain.pipeline.learning import Lessons
+from handrail.domain.pipeline.lessons import Lessons
+from handrail.domain.pipeline.request import Flags
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import Previous, Rules, Turn, take_turn
+from handrail.domain.pipeline.run_gates import GateAnswer
+from handrail.domain.pipeline.start import RunRequest, begin
 from handrail.domain.pipeline.state import RunState
+from handrail.domain.pipeline.turns import Previous, RunRules, Turn, take_turn
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
@@ -45,7 +45,7 @@ class Driven:
         self,
         flow: Flow | None = None,
         *,
-        rules: Rules | None = None,
+        rules: RunRules | None = None,
         limits: Mapping[str, float] | None = None,
         flags: Flags | None = None,
         state: RunState | None = None,
@@ -53,14 +53,14 @@ class Driven:
     ) -> None:
         self.clock = FixedClock()
         self.store = Store(MemoryEngine(), clock=self.clock, ids=CountingIds())
-        self.rules = rules or Rules()
+        self.rules = rules or RunRules()
         self.files: dict[str, str] = {"request.md": "Fix the auth timeout"}
         self.run_id = ""
         self.version = 0
         self.seen: list[Action] = []
         self.answers: dict[str, list[str]] = {}
         if begun:
-            request = Request(
+            request = RunRequest(
                 REPOSITORY,
                 WORKSPACE,
                 "fix-auth",
@@ -93,7 +93,7 @@ class Driven:
         return found.status
 
     def turn(self, *, answer: str | None = None, **previous: Any) -> Turn:
-        given = Answer(answer) if answer is not None else None
+        given = GateAnswer(answer) if answer is not None else None
         done = self.work(
             lambda unit: take_turn(
                 unit, self._here(unit), self.files, Previous(**previous), answer=given, rules=self.rules

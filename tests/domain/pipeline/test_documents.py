@@ -13,8 +13,8 @@ from handrail.domain.pipeline.documents import (
     MOST_TASKS,
     PATH,
     TITLE,
-    Finding,
     Judgement,
+    ReviewFinding,
     findings_in,
     judgement_in,
     tasks_in,
@@ -277,16 +277,16 @@ def test_findings_have_a_severity_and_a_text() -> None:
         "**[TRIVIAL] no**\n[MINOR] no\n```\n**[MINOR] an example**\n```\n"
     )
     assert findings_in(text) == [
-        Finding("CRITICAL", "Errors are swallowed"),
-        Finding("MINOR", "Name it"),
-        Finding("MAJOR", "No test"),
+        ReviewFinding("CRITICAL", "Errors are swallowed"),
+        ReviewFinding("MINOR", "Name it"),
+        ReviewFinding("MAJOR", "No test"),
     ]
     assert len(findings_in("**[MINOR] x**\n" * 1000)) == MOST_FINDINGS
 
 
 def test_findings_are_the_reviews_own_and_can_be_kept() -> None:
     assert findings_in("> **[CRITICAL] what the last one found**\n**[MINOR] a\0b\x1b[2J**") == [
-        Finding("MINOR", "a b [2J")
+        ReviewFinding("MINOR", "a b [2J")
     ]
 
 

@@ -13,11 +13,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.pipeline.answering import answered
+from handrail.domain.pipeline.answers import answered
+from handrail.domain.pipeline.dispatch import handed_out
 from handrail.domain.pipeline.engine import BUDGET, PAUSED, UNTAKEN_TRIES, UNTIL, Action, decide
 from handrail.domain.pipeline.flow import Flow, Phase, read_flow
-from handrail.domain.pipeline.handing_out import handed_out
-from handrail.domain.pipeline.reporting import fail, refused, report
+from handrail.domain.pipeline.results import fail, refused, report
 from handrail.domain.pipeline.state import Facts, RunState, is_left_out
 from handrail.kernel.errors import ArtefactMissing
 

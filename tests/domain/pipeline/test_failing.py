@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.domain.pipeline.answering import meanings
+from handrail.domain.pipeline.answers import meanings
 from handrail.domain.pipeline.engine import Action
-from handrail.domain.pipeline.gatekeeping import Answer
-from handrail.domain.pipeline.running import Previous, Turn, action_id, take_turn
+from handrail.domain.pipeline.run_gates import GateAnswer
 from handrail.domain.pipeline.state import RunState
+from handrail.domain.pipeline.turns import Previous, Turn, action_id, take_turn
 from handrail.kernel.errors import IllegalTransition
 from tests.domain.pipeline.bundled import bundled
 from tests.domain.pipeline.driven import Driven
@@ -26,7 +26,7 @@ def at_push() -> Driven:
 
 
 def answer(run: Driven, text: str, gate_id: str | None) -> Turn:
-    given = Answer(text, gate_id)
+    given = GateAnswer(text, gate_id)
     return run.work(lambda unit: take_turn(unit, run.run, run.files, Previous(), answer=given, rules=run.rules))
 
 

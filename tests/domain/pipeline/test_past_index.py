@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.pipeline import past_index
-from handrail.domain.pipeline.learning import friction_in
+from handrail.domain.pipeline.lessons import friction_in
 from handrail.domain.pipeline.past_index import (
     INDEX_BYTES,
     NOTE_CHARACTERS,

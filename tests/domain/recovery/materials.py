@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from handrail.domain.recovery.material import Decision, Issue, Material, Sibling
+from handrail.domain.recovery.material import KnownDecision, OpenIssue, RecoveryMaterial, Sibling
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES, Checkpoint
 from handrail.domain.work.tally import empty_tally
 from handrail.domain.work.task import TASK_MACHINE, Task
@@ -96,7 +96,7 @@ def _id(prefix: str, number: int) -> str:
     return id_text(prefix, 1_767_600_000_000 + number, number * 0x9E3779B97F4A7C15F39CC060)
 
 
-def made_up(seed: int) -> Material:
+def made_up(seed: int) -> RecoveryMaterial:
     """Any material; what belongs together refers to each other as it does when it is gathered."""
     dice = _Dice(seed)
     count = dice.count(0, 9)
@@ -112,7 +112,7 @@ def made_up(seed: int) -> Material:
     around = [dice.task(number) for number in range(2, 2 + dice.pick((0, 3, 6, 40)))]
     elsewhere = [dice.checkpoint(100 + number, other.id) for number, other in enumerate(around[:12])]
     split = min(dice.count(0, 5), len(around))
-    return Material(
+    return RecoveryMaterial(
         workflow=workflow(
             _id("wf", 1), name=dice.name(), source_content=dice.text(), plan=dice.plan(), status="in_progress"
         ),
@@ -120,12 +120,12 @@ def made_up(seed: int) -> Material:
         tally=empty_tally(_id("wf", 1)),
         checkpoints=own,
         shown=dice.count(0, len(own)),
-        decisions=[Decision(cp, dice.name()) for cp in (*elsewhere, *own) if cp.type == "decision"],
+        decisions=[KnownDecision(cp, dice.name()) for cp in (*elsewhere, *own) if cp.type == "decision"],
         replaced=frozenset(),
         more_decisions=dice.chance(),
         issues=[
-            *(Issue(current, cp.summary, cp) for cp in own if cp.type == "error"),
-            *(Issue(other, other.error, None) for other in around if other.error),
+            *(OpenIssue(current, cp.summary, cp) for cp in own if cp.type == "error"),
+            *(OpenIssue(other, other.error, None) for other in around if other.error),
         ],
         replans=[cp for cp in own if cp.type == "replan"],
         needs=around[:split],
@@ -137,5 +137,5 @@ def made_up(seed: int) -> Material:
     )
 
 
-def materials() -> st.SearchStrategy[Material]:
+def materials() -> st.SearchStrategy[RecoveryMaterial]:
     return st.integers(0, 2**32).map(made_up)

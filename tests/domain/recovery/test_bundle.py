@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.recovery.asking import LEAST_TOKENS, MOST_TOKENS, Asked, Include
 from handrail.domain.recovery.bundle import context_bundle
-from handrail.domain.recovery.material import Decision, Material
+from handrail.domain.recovery.material import KnownDecision, RecoveryMaterial
+from handrail.domain.recovery.options import LEAST_TOKENS, MOST_TOKENS, Include, RecoveryOptions
 from handrail.domain.work.tally import empty_tally
 from handrail.kernel.tokens import estimate_tokens
 from tests.domain.recovery.materials import materials
@@ -20,8 +20,8 @@ BUDGETS = st.one_of(st.integers(LEAST_TOKENS, 2000), st.integers(LEAST_TOKENS, M
 TOOLS = {name: name for name in ("task_load_context", "workflow_get", "task_update_status", "checkpoint_add")}
 
 
-def bundle_of(material: Material, max_tokens: int = 8000, tools: Any = TOOLS, **include: Any) -> dict[str, Any]:
-    asked = Asked(include=Include(**include), max_tokens=max_tokens, task_id=None)
+def bundle_of(material: RecoveryMaterial, max_tokens: int = 8000, tools: Any = TOOLS, **include: Any) -> dict[str, Any]:
+    asked = RecoveryOptions(include=Include(**include), max_tokens=max_tokens, task_id=None)
     return context_bundle(material, asked, tools)
 
 
@@ -29,7 +29,7 @@ def cost_of(bundle: dict[str, Any]) -> int:
     return estimate_tokens(msgspec.json.encode(bundle).decode())
 
 
-def a_material(**given: Any) -> Material:
+def a_material(**given: Any) -> RecoveryMaterial:
     plain: dict[str, Any] = {
         "workflow": workflow(status="in_progress"),
         "task": task(status="in_progress"),
@@ -48,20 +48,22 @@ def a_material(**given: Any) -> Material:
         "parts": [],
         "files": [],
     }
-    return Material(**{**plain, **given})
+    return RecoveryMaterial(**{**plain, **given})
 
 
 # -- for every material ------------------------------------------------------------------------------------------------
 
 
 @given(materials(), BUDGETS)
-def test_a_bundle_never_costs_more_than_asked_and_says_what_it_costs(material: Material, max_tokens: int) -> None:
+def test_a_bundle_never_costs_more_than_asked_and_says_what_it_costs(
+    material: RecoveryMaterial, max_tokens: int
+) -> None:
     bundle = bundle_of(material, max_tokens)
     assert bundle["token_estimate"] == cost_of(bundle) <= max_tokens
 
 
 @given(materials(), BUDGETS)
-def test_the_members_of_the_contract_are_always_there(material: Material, max_tokens: int) -> None:
+def test_the_members_of_the_contract_are_always_there(material: RecoveryMaterial, max_tokens: int) -> None:
     bundle = bundle_of(material, max_tokens)
     assert bundle["workflow"].keys() >= {
         "id", "name", "source_type", "source_summary", "plan_summary", "status", "max_parallel_tasks"
@@ -78,7 +80,7 @@ def test_the_members_of_the_contract_are_always_there(material: Material, max_to
 
 
 @given(materials(), BUDGETS)
-def test_nothing_is_told_twice(material: Material, max_tokens: int) -> None:
+def test_nothing_is_told_twice(material: RecoveryMaterial, max_tokens: int) -> None:
     bundle = bundle_of(material, max_tokens)
     told = [
         *(entry["task_id"] for entry in bundle.get("dependency_outcomes", ())),
@@ -94,7 +96,7 @@ def test_nothing_is_told_twice(material: Material, max_tokens: int) -> None:
 
 
 @given(materials(), BUDGETS)
-def test_what_is_left_out_is_counted(material: Material, max_tokens: int) -> None:
+def test_what_is_left_out_is_counted(material: RecoveryMaterial, max_tokens: int) -> None:
     bundle = bundle_of(material, max_tokens)
     (entry, *_) = bundle.get("omitted", [{"sections": {}}])
     if "all" not in entry["sections"]:
@@ -105,7 +107,7 @@ def test_what_is_left_out_is_counted(material: Material, max_tokens: int) -> Non
 
 
 @given(materials(), BUDGETS)
-def test_asking_again_as_the_handle_says_leaves_nothing_of_it_out(material: Material, max_tokens: int) -> None:
+def test_asking_again_as_the_handle_says_leaves_nothing_of_it_out(material: RecoveryMaterial, max_tokens: int) -> None:
     bundle = bundle_of(material, max_tokens)
     entries = [entry for entry in bundle.get("omitted", ()) if entry.get("tool") == "task_load_context"]
     if entries and entries[0]["arguments"]["max_tokens"] < MOST_TOKENS:
@@ -153,7 +155,7 @@ def test_with_room_a_checkpoint_has_the_form_of_the_contract() -> None:
 
 def test_a_decision_among_the_checkpoints_is_told_there_and_only_there() -> None:
     made = checkpoint(type="decision", summary="five tries")
-    decisions = [Decision(made, "wrap")]
+    decisions = [KnownDecision(made, "wrap")]
     given = {"checkpoints": [made], "decisions": decisions, "task": task(status="in_progress", checkpoints=1)}
     assert "decisions" not in bundle_of(a_material(**given, shown=1))
     assert [entry["summary"] for entry in bundle_of(a_material(**given, shown=0))["decisions"]] == ["five tries"]
@@ -177,7 +179,7 @@ def test_older_checkpoints_are_named_with_the_call_that_shows_them() -> None:
 
 def test_the_handle_repeats_what_was_asked() -> None:
     material = a_material(task=task(status="in_progress", description="word " * 2000))
-    asked = Asked(include=Include(prior_task_full=True), max_tokens=300, task_id="task_1")
+    asked = RecoveryOptions(include=Include(prior_task_full=True), max_tokens=300, task_id="task_1")
     (entry,) = context_bundle(material, asked, {"task_load_context": "load"})["omitted"]
     assert entry["tool"] == "load"
     assert entry["arguments"]["task_id"] == "task_1"

@@ -9,8 +9,8 @@ from typing import Any
 import apsw
 import pytest
 
-from handrail.domain.recovery.asking import Include
-from handrail.domain.recovery.material import PRIOR, Material, gather, open_issues
+from handrail.domain.recovery.material import PRIOR, RecoveryMaterial, gather, open_issues
+from handrail.domain.recovery.options import Include
 from handrail.domain.recovery.summary import summarize
 from handrail.domain.work.dependency import dependency
 from handrail.domain.work.tally import empty_tally
@@ -30,8 +30,8 @@ def store() -> Iterator[Store]:
     ground.close()
 
 
-def gathered(store: Store, key: str = "task_1", **include: Any) -> Material:
-    def work(unit: Any) -> Material:
+def gathered(store: Store, key: str = "task_1", **include: Any) -> RecoveryMaterial:
+    def work(unit: Any) -> RecoveryMaterial:
         found = unit.get(Task, key)
         return gather(unit, found, Include(**include))
 

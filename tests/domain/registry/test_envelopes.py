@@ -28,7 +28,7 @@ from handrail.domain.registry.envelopes import (
 )
 from handrail.domain.registry.event_kinds import KINDS
 from handrail.kernel.ledger import Change, Event
-from tests.toolsets.planned import Desk
+from tests.toolsets.plan.planned import Desk
 
 
 def event(kind: str, *changes: Change, stream: str = "wf_1", actor: str = "anna", **data: Any) -> Event:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 import pytest
 
-from handrail.domain.graphs.past import history, version_step
+from handrail.domain.graphs.history import history, version_step
 from handrail.domain.graphs.plan_graph import versions_of
 from handrail.domain.registry.graphs import at_version, changes_graph, latest, snapshot_of, version_of_tx
 from handrail.domain.work.dependency import dependency

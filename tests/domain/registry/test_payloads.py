@@ -11,8 +11,8 @@ from hypothesis import given
 from msgspec import UNSET
 
 from handrail.domain.registry import payloads
-from handrail.domain.registry.looking import touched
 from handrail.domain.registry.payloads import log_entry, run_event
+from handrail.domain.registry.reader import touched
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor, Change, Event

@@ -7,16 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.search.documents import KINDS, SOURCES, Document, row_after, texts_in
+from handrail.domain.search.documents import KINDS, SOURCES, SearchDocument, row_after, texts_in
 from handrail.store.tables import BY_NAME
 from tests.store.records import checkpoint, task, workflow
 
 
-def documents(source: str, **row: Any) -> list[Document]:
+def documents(source: str, **row: Any) -> list[SearchDocument]:
     return SOURCES[source].documents("key_1", row)
 
 
-def only(source: str, **row: Any) -> Document:
+def only(source: str, **row: Any) -> SearchDocument:
     (found,) = documents(source, **row)
     return found
 
@@ -38,7 +38,7 @@ def test_a_row_as_the_ledger_has_it_can_be_read(record: Any) -> None:
 
 def test_a_task_is_found_by_what_came_of_it() -> None:
     found = only("task", name="Build", description="a queue", outcome="works", error=None, workflow_id="wf_1")
-    assert found == Document("task", "Build", "a queue\nworks", "wf_1", "key_1")
+    assert found == SearchDocument("task", "Build", "a queue\nworks", "wf_1", "key_1")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.search.question import Question, Term, understood
+from handrail.domain.search.question import SearchTerms, Term, understood
 from handrail.kernel.errors import InvalidParams
 
 
@@ -39,7 +39,7 @@ def word(*forms: str, whole: str = "", begins: bool = False) -> Term:
     ],
 )
 def test_what_is_typed_means_this(typed: str, wanted: tuple[Term, ...], unwanted: tuple[Term, ...]) -> None:
-    assert understood(typed) == Question(wanted, unwanted)
+    assert understood(typed) == SearchTerms(wanted, unwanted)
 
 
 @pytest.mark.parametrize("typed", ["", "   ", "***", '""', "-", "☃"])

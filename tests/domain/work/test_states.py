@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handrail.domain.work.task import FINISHED, TASK_MACHINE
 from handrail.domain.work.workflow import CLOSED, WORKFLOW_MACHINE
-from tests.toolsets.plan_model import DONE, LEGAL
+from tests.toolsets.plan.plan_model import DONE, LEGAL
 
 WORKFLOWS = {
     "planning": {"ready", "abandoned"},

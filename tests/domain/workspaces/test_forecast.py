@@ -14,8 +14,8 @@ from handrail.domain.journal.scope import overlap
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.domain.workspaces.forecast import MOST_READY, MOST_RUNNING, Forecast, forecast
-from handrail.domain.workspaces.reserving import TTL_MS
-from tests.domain.workspaces.test_reserving import REPOSITORY, RULES, TESTER, Ground, granted
+from handrail.domain.workspaces.reservations import TTL_MS
+from tests.domain.workspaces.test_reservations import REPOSITORY, RULES, TESTER, Ground, granted
 
 WORKFLOW = Workflow(
     id="wf_1",

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from handrail.kernel.errors import StoreUnusable
-from handrail.store.rebuilding import rebuild_file
+from handrail.store.rebuild import rebuild_file
 from tests.hostile.bit_flips.full_store import full_ground
 from tests.hostile.bit_flips.live_bytes import live_spans
 from tests.hostile.program import handrail

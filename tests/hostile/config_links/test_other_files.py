@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from handrail.outside.written_files import bundled_folder
+from handrail.outside.user_files import bundled_folder
 from tests.hostile.config_links.tricks import TRICKS, Ended, Ground, check_bounds, put
 
 ROLE = "situation-analyst-investigator"

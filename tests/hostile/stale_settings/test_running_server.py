@@ -14,7 +14,7 @@ from tests.process.http_peer import Peer, handrail_http
 from tests.process.page_peer import Browser, up_on_a_terminal
 from tests.process.peer import ServerProcess, handrail_serve
 from tests.process.test_elicitation import NEXT, TOOLSETS, Scripted, accepts
-from tests.toolsets.orchestrator import Orchestrator
+from tests.toolsets.pipeline.orchestrator import Orchestrator
 
 AGENT, HUMAN = 'approvals = "agent"\n', 'approvals = "human"\n'
 

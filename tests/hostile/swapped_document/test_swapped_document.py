@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.process.peer import ServerProcess, handrail_serve
-from tests.toolsets.orchestrator import TASKS, Orchestrator
+from tests.toolsets.pipeline.orchestrator import TASKS, Orchestrator
 
 Action = dict[str, Any]
 DESIGN = b"# Design\n\n## Part\n\nkey = %s\n"

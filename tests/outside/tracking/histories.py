@@ -19,7 +19,7 @@ from pathlib import Path
 from handrail.domain.journal.changes import Changes
 from handrail.domain.journal.paths import path_bytes
 from handrail.outside.tracking.git_tracker import GitTracker
-from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.large_files import Limits
 from handrail.outside.world import RandomIds, SystemClock
 from tests.outside.tracking.history_steps import TASK_STEPS, Step, Work
 from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, at_home, written_config

@@ -16,25 +16,25 @@ import pytest
 
 from handrail.domain.journal.changes import Changes, ExternalChange, FileChange, Rename
 from handrail.domain.journal.paths import path_text
-from handrail.domain.journal.tracking import OtherTask, Snapshot, Tracker
+from handrail.domain.journal.ports import OtherTask, Snapshot, Tracker
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.ids import CountingIds, Ids
 from handrail.outside.tracking.directory import DirectoryTracker
-from handrail.outside.tracking.manifest import Bounds
+from handrail.outside.tracking.manifest import ManifestBounds
 
 
 class Watched:
     """A directory, and the tracker that looks at it before and after something is done."""
 
-    def __init__(self, root: Path, bounds: Bounds | None = None, ids: Ids | None = None) -> None:
+    def __init__(self, root: Path, bounds: ManifestBounds | None = None, ids: Ids | None = None) -> None:
         self.root = root
         self.state = root / ".handrail" / "snapshots"
         self.clock = FixedClock()
         self.ids = ids or CountingIds()
         self.tracker = DirectoryTracker(self.state, clock=self.clock, ids=self.ids, bounds=bounds)
 
-    def with_bounds(self, bounds: Bounds) -> Watched:
+    def with_bounds(self, bounds: ManifestBounds) -> Watched:
         return Watched(self.root, bounds, self.ids)
 
     def write(self, path: str, content: str | bytes = "text\n") -> Path:
@@ -242,7 +242,7 @@ def wait_for_the_next_tick(file: Path) -> None:
 
 
 def test_a_settled_file_is_not_read_again_and_a_touched_one_is(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, Bounds(time.monotonic, quiet_ns=0))
+    watched = Watched(tmp_path, ManifestBounds(time.monotonic, quiet_ns=0))
     for number in range(5):
         last = watched.write(f"{number}.txt", str(number))
     wait_for_the_next_tick(last)
@@ -258,7 +258,7 @@ def test_a_file_touched_just_now_is_read_again(watched: Watched) -> None:
 
 
 def test_unchanged_snapshots_share_one_file_on_disk(tmp_path: Path) -> None:
-    watched = Watched(tmp_path / "p", Bounds(time.monotonic, quiet_ns=0))
+    watched = Watched(tmp_path / "p", ManifestBounds(time.monotonic, quiet_ns=0))
     for number in range(50):
         last = watched.write(f"{number}.txt", str(number))
     wait_for_the_next_tick(last)
@@ -397,7 +397,7 @@ class Stopwatch:
 
 
 def test_what_there_is_no_time_to_read_is_judged_by_size_and_times(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, Bounds(Stopwatch(), budget_s=6))
+    watched = Watched(tmp_path, ManifestBounds(Stopwatch(), budget_s=6))
     for number in range(9):
         watched.write(f"{number}.txt", "one")
     before = watched.snapshot()
@@ -417,7 +417,7 @@ def test_directories_there_is_no_time_for_are_named_and_nothing_is_claimed_about
     before = watched.snapshot()
     for folder in "af":
         (tmp_path / folder / "x.txt").unlink()
-    hurried = watched.with_bounds(Bounds(Stopwatch(), budget_s=4)).snapshot()
+    hurried = watched.with_bounds(ManifestBounds(Stopwatch(), budget_s=4)).snapshot()
     assert (hurried.flags, hurried.tree, hurried.shown_id) == (["degraded"], None, hurried.id)
     found = watched.tracker.changes(before, hurried)
     assert told(found) == {"a/x.txt": "deleted"}
@@ -426,7 +426,7 @@ def test_directories_there_is_no_time_for_are_named_and_nothing_is_claimed_about
 
 
 def test_past_the_limit_of_files_directories_are_left_out_whole(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, Bounds(time.monotonic, most_files=10))
+    watched = Watched(tmp_path, ManifestBounds(time.monotonic, most_files=10))
     for folder in "abc":
         for number in range(4):
             watched.write(f"{folder}/{number}.txt")

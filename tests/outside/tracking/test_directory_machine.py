@@ -18,11 +18,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from handrail.domain.journal.changes import Changes
 from handrail.domain.journal.paths import path_text
-from handrail.domain.journal.tracking import Snapshot
+from handrail.domain.journal.ports import Snapshot
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.outside.tracking.directory import DirectoryTracker
-from handrail.outside.tracking.manifest import Bounds
+from handrail.outside.tracking.manifest import ManifestBounds
 
 FOLDERS = ("", "a/", "a/b/", "c\n/")
 PATHS = st.builds(str.__add__, st.sampled_from(FOLDERS), st.sampled_from(("x", "y.txt", os.fsdecode(b"\xff"))))
@@ -40,7 +40,10 @@ class Directory(RuleBasedStateMachine):
         self.root.mkdir()
         self.trackers = [
             DirectoryTracker(self.place / name, clock=FixedClock(), ids=CountingIds(), bounds=bounds)
-            for name, bounds in (("careful", Bounds(time.monotonic)), ("trusting", Bounds(time.monotonic, quiet_ns=0)))
+            for name, bounds in (
+                ("careful", ManifestBounds(time.monotonic)),
+                ("trusting", ManifestBounds(time.monotonic, quiet_ns=0)),
+            )
         ]
         self.first = self.last = self.look()
 

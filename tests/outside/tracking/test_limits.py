@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from handrail.domain.journal.tracking import OtherTask, Snapshot
+from handrail.domain.journal.ports import OtherTask, Snapshot
 from handrail.outside.tracking import git_process
 from handrail.outside.tracking.git_process import Deadline, GitCall, GitTimedOut
 from handrail.outside.tracking.git_tracker import GitTracker
-from handrail.outside.tracking.large import LargeFiles, Limits
+from handrail.outside.tracking.large_files import LargeFiles, Limits
 from handrail.outside.world import RandomIds, SystemClock
 from tests.outside.tracking.playground import Playground
 

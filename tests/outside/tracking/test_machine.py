@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from handrail.domain.journal.paths import path_bytes
-from handrail.domain.journal.tracking import Snapshot
+from handrail.domain.journal.ports import Snapshot
 from handrail.outside.tracking.git_tracker import GitTracker
-from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.large_files import Limits
 from handrail.outside.world import RandomIds, SystemClock
 from tests.outside.tracking.playground import File, in_sight, make_base, net_change, write_global_config
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from handrail.domain.journal.tracking import Snapshot
+from handrail.domain.journal.ports import Snapshot
 from handrail.kernel.clock import DAY_MS, FixedClock
 from handrail.outside.tracking import git_process, tracker_at
 from handrail.outside.tracking.working_copies import WorkingCopies

@@ -20,7 +20,7 @@ from typing import Any
 
 from handrail.kernel.errors import Refusal
 from handrail.outside.tracking.git_process import GitCall
-from handrail.outside.worktrees import worktrees_at, writing_git
+from handrail.outside.worktrees import git, worktrees_at
 
 REFUSED = 3
 
@@ -51,7 +51,7 @@ class Crash:
                             os.killpg(self._process.pid, signal.SIGKILL)
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        setattr(writing_git, "GitCall", DyingCall)  # noqa: B010 - a type is not assigned to
+        setattr(git, "GitCall", DyingCall)  # noqa: B010 - a type is not assigned to
 
     def _counted(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **named: Any) -> Any:

@@ -9,7 +9,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from handrail.domain.workspaces.worktrees import Made, MergeDone, Removal
+from handrail.domain.workspaces.worktrees import MadeWorktree, MergeDone, Removal
 from handrail.outside.worktrees import worktrees_at
 from handrail.outside.worktrees.git_worktrees import GitWorktrees
 from tests.outside.tracking.playground import Playground, environment
@@ -33,7 +33,7 @@ class Grove:
         made = self.trees.make(path or self.path(name), f"work/{name}", base)
         return Playground(Path(made.path))
 
-    def made(self, name: str, *, base: str | None = "main") -> Made:
+    def made(self, name: str, *, base: str | None = "main") -> MadeWorktree:
         return self.trees.make(self.path(name), f"work/{name}", base)
 
     def merge(self, name: str, base: str = "main") -> MergeDone:

@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from handrail.protocol.http.connections import DESCRIPTORS, HEADS_BYTES, RESERVED, Connections, State, welcome
+from handrail.protocol.http.connections import DESCRIPTORS, HEADS_BYTES, RESERVED, HttpConnections, State, welcome
 
 
 class Line:
     """A connection that knows whether it was cut."""
 
-    def __init__(self, among: Connections) -> None:
+    def __init__(self, among: HttpConnections) -> None:
         self.is_cut = False
         among.open(self)
 
@@ -22,7 +22,7 @@ class Line:
         self.is_cut = True
 
 
-def asking(among: Connections) -> Line:
+def asking(among: HttpConnections) -> Line:
     """Somebody known who is being answered."""
     line = Line(among)
     among.ask(line)
@@ -30,13 +30,13 @@ def asking(among: Connections) -> Line:
     return line
 
 
-def idle(among: Connections) -> Line:
+def idle(among: HttpConnections) -> Line:
     line = asking(among)
     among.rest(line)
     return line
 
 
-def stranger(among: Connections) -> Line:
+def stranger(among: HttpConnections) -> Line:
     """Somebody who was answered, and has not shown who they are."""
     line = Line(among)
     among.ask(line)
@@ -45,20 +45,20 @@ def stranger(among: Connections) -> Line:
 
 
 def test_the_longest_silent_stranger_makes_room() -> None:
-    among = Connections(10, 3)
+    among = HttpConnections(10, 3)
     first, second, third, fourth = (Line(among) for _ in range(4))
     assert [line.is_cut for line in (first, second, third, fourth)] == [True, False, False, False]
 
 
 def test_a_stranger_who_was_refused_makes_room_for_one_who_has_said_nothing_yet() -> None:
-    among = Connections(10, 3)
+    among = HttpConnections(10, 3)
     refused = [stranger(among) for _ in range(3)]
     new = Line(among)
     assert (refused[0].is_cut, new.is_cut) == (True, False)
 
 
 def test_strangers_take_only_each_others_places() -> None:
-    among = Connections(10, 3)
+    among = HttpConnections(10, 3)
     known = [idle(among) for _ in range(5)]
     for _ in range(50):
         stranger(among)
@@ -67,7 +67,7 @@ def test_strangers_take_only_each_others_places() -> None:
 
 
 def test_a_full_house_takes_from_the_known_who_are_idle_and_never_from_those_being_answered() -> None:
-    among = Connections(6, 3)
+    among = HttpConnections(6, 3)
     answered = [asking(among) for _ in range(3)]
     resting = [idle(among) for _ in range(3)]
     newer = asking(among)
@@ -81,7 +81,7 @@ def test_a_full_house_takes_from_the_known_who_are_idle_and_never_from_those_bei
 
 
 def test_who_is_known_stays_known_between_requests() -> None:
-    among = Connections(10)
+    among = HttpConnections(10)
     line = idle(among)
     among.ask(line)
     assert among.count(State.ASKING) == 1
@@ -91,7 +91,7 @@ def test_who_is_known_stays_known_between_requests() -> None:
 
 
 def test_half_sent_heads_are_bounded_together() -> None:
-    among = Connections(100, 50)
+    among = HttpConnections(100, 50)
     lines = [Line(among) for _ in range(40)]
     small = Line(among)
     among.add_to_head(small, 10)
@@ -109,7 +109,7 @@ def test_half_sent_heads_are_bounded_together() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_happens_the_numbers_hold(seed: int) -> None:
     rolled = random.Random(seed)
-    among = Connections(12, 5)
+    among = HttpConnections(12, 5)
     lines: list[Line] = []
     for _ in range(400):
         lines = [line for line in lines if not line.is_cut]

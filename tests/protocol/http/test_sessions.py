@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from handrail.protocol.http.sessions import KEPT_STREAMS, STANDING, Session, Sessions
+from handrail.protocol.http.sessions import KEPT_STREAMS, STANDING, HttpSession, Sessions
 from handrail.protocol.server import Server
 from handrail.protocol.wire import Request
 from tests.protocol.http.wire import Clock
@@ -31,7 +31,7 @@ def sessions(clock: Clock) -> Sessions:
     return Sessions(most=3, idle_s=IDLE_S, new_id=lambda: next(ids), now_s=clock)
 
 
-def kept(sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop) -> Session:
+def kept(sessions: Sessions, server: Server, loop: asyncio.AbstractEventLoop) -> HttpSession:
     session = sessions.open(server, loop)
     assert session is not None
     sessions.keep(session)

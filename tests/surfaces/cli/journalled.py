@@ -9,14 +9,14 @@ import click.testing
 import msgspec
 
 from handrail.catalog import operation_named
-from handrail.domain.journal.tracking import Tracker
+from handrail.domain.journal.ports import Tracker
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
 from handrail.store.store import Store
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.invocation import invoke
-from handrail.wiring import LazyLedger, Place, assemble, settings_at
+from handrail.wiring import LazyLedger, WorkPlace, assemble, settings_at
 from tests.outside.tracking.playground import Playground, write_global_config
 from tests.own_store import own_store
 
@@ -38,7 +38,7 @@ class Project(Playground):
             self.commit("first")
         self.clock = FixedClock(now_ms)
         self._ids = CountingIds()
-        place = Place(project=top, home=top.parent / "home", environ={})
+        place = WorkPlace(project=top, home=top.parent / "home", environ={})
         settings = settings_at(place, {"profile": "all", "db": db})
         self.ledger = LazyLedger(self._open)
         self._call = assemble(place, settings, ledger=self.ledger).call

@@ -9,13 +9,13 @@ import click.testing
 import msgspec
 import pytest
 
-from handrail.domain.board.board import Board, Wanted
+from handrail.domain.board.board import Board, EntryUpdate
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
 from handrail.outside.world import SystemClock
 from handrail.store.store import Store
-from handrail.surfaces.cli.board import board
+from handrail.surfaces.cli.together.board import board
 from tests.own_store import own_store
 
 MINUTE = 60_000
@@ -31,7 +31,7 @@ class Hall:
 
     def put(self, key: str, value: Any, **more: Any) -> None:
         store = self.store()
-        wanted = Wanted(key, value, **more)
+        wanted = EntryUpdate(key, value, **more)
         store.run(Actor("ada", "mcp"), lambda unit: Board(unit, key.partition(":")[0]).put(wanted))
         store.engine.close()
 

@@ -17,7 +17,7 @@ import pytest
 
 from handrail.outside.config_file import with_db, without_db
 from handrail.store.migrations import LATEST
-from handrail.store.opening import holds_password, shown_address
+from handrail.store.open_engine import holds_password, shown_address
 from handrail.surfaces.cli.main import cli
 from tests.store.ground import older
 from tests.store.server import running, schema_of_its_own

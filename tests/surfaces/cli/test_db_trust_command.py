@@ -9,8 +9,8 @@ import click.testing
 import pytest
 
 from handrail.kernel.errors import StoreNotTrusted
-from handrail.surfaces.cli.hook import answer_to
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.cli.together.hook import answer_to
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_a_run_is_shown_phase_by_phase_and_given_up(project: Path) -> None:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.surfaces.cli.deciding.sits_at_terminal", lambda: True)
+    monkeypatch.setattr("handrail.surfaces.cli.decide.approve.sits_at_terminal", lambda: True)
 
 
 def edit(project: Path, workspace: str, text: str, name: str = "design.md") -> None:

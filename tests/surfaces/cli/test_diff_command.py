@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.large_files import Limits
 from handrail.outside.world import SystemClock
-from handrail.surfaces.cli.diff import Counted, terminal_lines
+from handrail.surfaces.cli.see.diff import Counted, terminal_lines
 from tests.surfaces.cli.journalled import Project
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from handrail.outside import plan_files
-from handrail.surfaces.cli import export as export_command
+from handrail.surfaces.cli.keep import export as export_command
 from tests.surfaces.cli.test_import_export import GUIDE, LIST, imported, project, refused, run, run_json, shown
 
 __all__ = ["project"]

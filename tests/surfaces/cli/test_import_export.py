@@ -9,13 +9,13 @@ import click.testing
 import msgspec
 import pytest
 
-from handrail.domain.exchange import laying_in
+from handrail.domain.exchange import importer
 from handrail.outside import plan_files
 from handrail.store.sqlite import SqliteEngine
 from handrail.surfaces.cli.main import cli
 from tests.domain.exchange.samples import SAMPLES, write_all
 from tests.domain.exchange.test_every_field import NOT_TAKEN, rows_of, travelling
-from tests.domain.exchange.test_laying_in import new_store
+from tests.domain.exchange.test_importer import new_store
 from tests.page import rich
 
 LIST = """\
@@ -229,9 +229,9 @@ def test_a_huge_plan_is_laid_in_pieces_and_finished_after_an_interruption(
 ) -> None:
     lines = "".join(f"- [ ] t{number} (needs: t{number + 1})\n" for number in range(24)) + "- [ ] t24\n"
     (project / "todo.md").write_text(lines)
-    monkeypatch.setattr(laying_in.lay_new, "__defaults__", (10,))
-    monkeypatch.setattr(laying_in.lay_into, "__defaults__", (10,))
-    real, calls = laying_in._lay, []
+    monkeypatch.setattr(importer.lay_new, "__defaults__", (10,))
+    monkeypatch.setattr(importer.lay_into, "__defaults__", (10,))
+    real, calls = importer._lay, []
 
     def interrupted(*args: Any) -> Any:
         calls.append(1)
@@ -240,7 +240,7 @@ def test_a_huge_plan_is_laid_in_pieces_and_finished_after_an_interruption(
         return real(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(laying_in, "_lay", interrupted)
+        patch.setattr(importer, "_lay", interrupted)
         stopped = run(project, "import", str(project / "todo.md"))
     assert stopped.exit_code != 0
     assert "20 tasks are there, 5 are not" in stopped.stderr

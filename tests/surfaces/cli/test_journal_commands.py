@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.journal.timeline import Moment
+from handrail.domain.journal.timeline import TimelineMoment
 from handrail.surfaces.cli.columns import width
-from handrail.surfaces.cli.journal_lines import _text
+from handrail.surfaces.cli.see.journal_lines import _text
 from tests.surfaces.cli.journalled import Project
 
 ROOT = Path(__file__).parents[3]
@@ -207,9 +207,9 @@ def test_files_outside_the_areas_that_are_not_listed_are_counted(project: Projec
 
 
 def test_where_nothing_was_asked_for_nothing_is_promised() -> None:
-    assert _text(Moment(at=0, kind="created", text="")) == "the workflow was made"
-    assert _text(Moment(at=0, kind="began", text="")) == "began"
-    assert _text(Moment(at=0, kind="created", text="More speed")) == "asked for: More speed"
+    assert _text(TimelineMoment(at=0, kind="created", text="")) == "the workflow was made"
+    assert _text(TimelineMoment(at=0, kind="began", text="")) == "began"
+    assert _text(TimelineMoment(at=0, kind="created", text="More speed")) == "asked for: More speed"
 
 
 # -- report -----------------------------------------------------------------------------------------------------------

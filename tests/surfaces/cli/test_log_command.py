@@ -15,8 +15,8 @@ from handrail.kernel.errors import NothingToUndo
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
-from handrail.surfaces.cli.log import undo_refusal_in_words
 from handrail.surfaces.cli.main import cli
+from handrail.surfaces.cli.see.log import undo_refusal_in_words
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.surfaces.cli import options, run_lines
+from handrail.surfaces.cli import options
+from handrail.surfaces.cli.plans import run_lines
 from tests.surfaces.cli.test_deciding_command import call, run, waiting
 
 HUMAN = 'approvals = "human"\n'
@@ -226,7 +227,7 @@ def test_where_people_decide_a_person_does(project: Path, tmp_path: Path, monkey
     other, workspace = copied(project, tmp_path)
     for folder in (project, other):
         config(folder, HUMAN)
-    monkeypatch.setattr("handrail.surfaces.cli.deciding.sits_at_terminal", lambda: True)
+    monkeypatch.setattr("handrail.surfaces.cli.decide.approve.sits_at_terminal", lambda: True)
     said(other, "import", workspace)
     said(project, "pause", workspace)
     said(project, "resume", workspace)
@@ -246,7 +247,7 @@ def test_where_people_decide_no_flow_that_asks_less_is_taken_over(
     document = msgspec.json.decode(state.read_bytes())
     document["flow"]["skip"].append("checkpoint-a")
     state.write_bytes(msgspec.json.encode(document))
-    monkeypatch.setattr("handrail.surfaces.cli.deciding.sits_at_terminal", lambda: True)
+    monkeypatch.setattr("handrail.surfaces.cli.decide.approve.sits_at_terminal", lambda: True)
     assert "checkpoint-a (Human Reviews Design) is left out" in refused(other, "pipeline", "import", workspace)
     assert said(other, "list") == []
     config(other, f'{HUMAN}own_flows = ["light"]\n')

@@ -14,7 +14,7 @@ from handrail.domain.gates.gate import Gate
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
-from handrail.store.opening import open_engine
+from handrail.store.open_engine import open_engine
 from handrail.store.store import Store
 from handrail.surfaces.cli.columns import width
 from handrail.surfaces.cli.main import cli

@@ -16,9 +16,9 @@ import msgspec
 import pytest
 
 from handrail.kernel.errors import InvalidParams
-from handrail.store.moving import found_at
+from handrail.store.store_move import found_at
 from handrail.surfaces.cli.main import cli
-from handrail.surfaces.cli.search import since_ms
+from handrail.surfaces.cli.see.search import since_ms
 from tests.store.server import running, schema_of_its_own
 
 TOOLSETS = "workflow,task,checkpoint,agent,message"

@@ -90,7 +90,7 @@ PAST = re.compile(
 MAY = {
     "hooks/__main__.py": "it checks for itself: it has the standard library alone",
     "surfaces/cli/terminal.py": "it is the way",
-    "surfaces/cli/watch.py": "the screen checks each line",
+    "surfaces/cli/see/watch.py": "the screen checks each line",
     "surfaces/cli/progress.py": "it empties its line",
 }
 
@@ -106,4 +106,4 @@ def test_bytes_are_printed_only_where_there_is_no_terminal() -> None:
     """Click writes bytes past a text stream."""
     printed = re.compile(r"click\.echo\((?:chunk|[^\n]*\.encode\([^()\n]*\)\)$)", re.MULTILINE)
     found = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if printed.search(file.read_text())}
-    assert found == {"surfaces/cli/diff.py"}
+    assert found == {"surfaces/cli/see/diff.py"}

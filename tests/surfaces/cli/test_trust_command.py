@@ -9,7 +9,7 @@ import click.testing
 import msgspec
 import pytest
 
-from handrail.surfaces.cli import trust as command
+from handrail.surfaces.cli.begin import trust as command
 from handrail.surfaces.cli.main import cli
 
 CONFIG = (

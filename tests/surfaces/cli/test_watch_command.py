@@ -11,24 +11,24 @@ import click.testing
 import msgspec
 import pytest
 
-from handrail.domain.journal.keeping import LOOKING
+from handrail.domain.journal.journal import LOOKING
 from handrail.kernel.errors import StoreAway
-from handrail.surfaces.cli import watch
+from handrail.surfaces.cli.chosen import looking_call
 from handrail.surfaces.cli.columns import width
 from handrail.surfaces.cli.main import cli
-from handrail.surfaces.cli.plan import looking_call
-from handrail.surfaces.cli.screen import Screen
-from handrail.surfaces.cli.status import Status
-from handrail.surfaces.cli.watch import looked
-from handrail.surfaces.cli.watch_frame import Happened, Look, Size, Watcher, frame, look
-from handrail.wiring import Place
+from handrail.surfaces.cli.see import watch
+from handrail.surfaces.cli.see.screen import Screen
+from handrail.surfaces.cli.see.status import OpenWork
+from handrail.surfaces.cli.see.watch import looked
+from handrail.surfaces.cli.see.watch_frame import FrameSize, Happened, Watcher, WatchReading, frame, read_frame
+from handrail.wiring import WorkPlace
 from tests.page.rich import Facts, build
 from tests.page.rich_stage import Stage
-from tests.toolsets.orchestrator import Orchestrator
-from tests.toolsets.planned import Desk
+from tests.toolsets.pipeline.orchestrator import Orchestrator
+from tests.toolsets.plan.planned import Desk
 
 NOW = 1_700_000_000_000
-NOTHING = Status(workflows=(), questions=(), more_workflows=0, elsewhere=0)
+NOTHING = OpenWork(workflows=(), questions=(), more_workflows=0, elsewhere=0)
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,10 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Facts:
 
 
 @pytest.fixture(scope="module")
-def found(rich: Facts) -> Look:
+def found(rich: Facts) -> WatchReading:
     stage = Stage(rich.project, rich.home, minutes=0)
     call = stage.handrail.call
-    made = call.ledger.run(LOOKING, lambda unit: look(msgspec.structs.replace(call, unit=unit), None, "notes"))
+    made = call.ledger.run(LOOKING, lambda unit: read_frame(msgspec.structs.replace(call, unit=unit), None, "notes"))
     stage.close()
     return made
 
@@ -50,17 +50,17 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
 
-def test_a_frame_fits_every_terminal_and_nothing_commands_it(found: Look) -> None:
+def test_a_frame_fits_every_terminal_and_nothing_commands_it(found: WatchReading) -> None:
     for columns in (20, 39, 80, 120):
         for rows in (2, 5, 10, 24, 60, 200):
-            lines = frame(found, Size(columns, rows), UTC)
+            lines = frame(found, FrameSize(columns, rows), UTC)
             assert len(lines) <= rows, (columns, rows)
             assert max(map(width, lines)) <= columns, (columns, rows)
             assert all(line.isprintable() for line in lines), (columns, rows)
 
 
-def test_a_tall_terminal_shows_all_of_it(found: Look) -> None:
-    lines = frame(found, Size(110, 200), UTC)
+def test_a_tall_terminal_shows_all_of_it(found: WatchReading) -> None:
+    lines = frame(found, FrameSize(110, 200), UTC)
     assert [line for line in lines if line and not line.startswith(" ")][1:] == [
         "Waiting for you",
         "Workflows",
@@ -83,8 +83,8 @@ def test_a_tall_terminal_shows_all_of_it(found: Look) -> None:
     assert "more" not in text
 
 
-def test_what_has_no_room_is_counted(found: Look) -> None:
-    lines = frame(found, Size(80, 24), UTC)
+def test_what_has_no_room_is_counted(found: WatchReading) -> None:
+    lines = frame(found, FrameSize(80, 24), UTC)
     assert "Waiting for you" in lines
     cut = [line for line in lines if line.startswith("  and ")]
     assert cut, "a terminal of 24 rows has no room for all of it"
@@ -92,8 +92,8 @@ def test_what_has_no_room_is_counted(found: Look) -> None:
         assert int(line.split()[1]) > 0
 
 
-def test_a_small_terminal_keeps_what_waits_for_you(found: Look) -> None:
-    lines = frame(found, Size(80, 7), UTC)
+def test_a_small_terminal_keeps_what_waits_for_you(found: WatchReading) -> None:
+    lines = frame(found, FrameSize(80, 7), UTC)
     assert lines[2] == "Waiting for you"
     assert "Newest" not in lines
 
@@ -104,8 +104,8 @@ def test_late_and_lost_are_told_in_words_too() -> None:
         for tier in ("ok", "late", "lost")
     )
     events = (Happened(at=NOW, who="a\x1b[2J", kind="task.completed", about="b", words="completed “b\u202ec”"),)
-    made = Look(title="here", now=NOW, status=NOTHING, agents=agents, agents_in_all=5, events=events)
-    lines = frame(made, Size(80, 24), UTC)
+    made = WatchReading(title="here", now=NOW, status=NOTHING, agents=agents, agents_in_all=5, events=events)
+    lines = frame(made, FrameSize(80, 24), UTC)
     assert lines[0] == f"Handrail here{' ' * 59}22:13:20"
     assert "No workflow is open here." in lines[2]
     assert lines[4:9] == [
@@ -123,16 +123,16 @@ def test_turns_of_a_run_are_folded_and_the_phase_is_said(tmp_path: Path) -> None
     run = Orchestrator(desk.call, tmp_path / "project")
     run.run(lambda action: action["type"] == "checkpoint")
     call = desk._handrail.call
-    seen = desk.store.run(LOOKING, lambda unit: look(msgspec.structs.replace(call, unit=unit), None, "here"))
+    seen = desk.store.run(LOOKING, lambda unit: read_frame(msgspec.structs.replace(call, unit=unit), None, "here"))
     turns = [event for event in seen.events if event.kind == "pipeline.moved"]
     assert [event.times for event in turns] == [1, 4], "the question in between keeps its place"
     assert turns[0].about.endswith(", at checkpoint-a")
-    drawn = "\n".join(frame(seen, Size(110, 60), UTC))
+    drawn = "\n".join(frame(seen, FrameSize(110, 60), UTC))
     assert re.search(r"advanced “.*”, now at phase-.* ×4\n", drawn)
 
 
 def test_live_it_makes_no_store_where_there_is_none(tmp_path: Path) -> None:
-    call = looking_call(Place(project=tmp_path, home=tmp_path, environ={}), {})
+    call = looking_call(WorkPlace(project=tmp_path, home=tmp_path, environ={}), {})
     assert looked(call, None, "here").position == 0
     assert not call.ledger.wait(0, 0.0, lambda: False)
     assert not (tmp_path / ".handrail").exists()
@@ -164,13 +164,15 @@ def test_looking_makes_no_store(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_that_is_away_for_a_while_ends_no_watching(found: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_for_a_while_ends_no_watching(
+    found: WatchReading, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was seen last stays on the screen, under a line that says so."""
     drawn: list[str] = []
     screen = Screen(drawn.append)
     looks = iter([found, None, found])
 
-    def look_once(*_: object) -> Look:
+    def look_once(*_: object) -> WatchReading:
         now = next(looks)
         if now is None:
             raise StoreAway("the server does not answer")
@@ -181,7 +183,12 @@ def test_a_store_that_is_away_for_a_while_ends_no_watching(found: Look, monkeypa
             screen.leave()
         return True
 
-    for name, value in {"looked": look_once, "_size": lambda: Size(80, 20), "BETWEEN_S": 0, "LOOK_AGAIN_S": 0}.items():
+    for name, value in {
+        "looked": look_once,
+        "_size": lambda: FrameSize(80, 20),
+        "BETWEEN_S": 0,
+        "LOOK_AGAIN_S": 0,
+    }.items():
         monkeypatch.setattr(watch, name, value)
     watch._follow(SimpleNamespace(ledger=SimpleNamespace(wait=wait)), screen, None, "notes")  # type: ignore[arg-type]
     assert len(drawn) == 3

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.domain.registry.cancelling import find_call
-from handrail.domain.registry.running import RunningCall
+from handrail.domain.registry.cancellation import find_call
+from handrail.domain.registry.operation import RunningCall
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.surfaces.mcp.tools import CatalogTools
 from tests.protocol.test_tasks import TaskClient
-from tests.toolsets.planned import TESTER
-from tests.toolsets.registry_desk import RegistryDesk
+from tests.toolsets.plan.planned import TESTER
+from tests.toolsets.registry.registry_desk import RegistryDesk
 
 
 class Detaching(CatalogTools):

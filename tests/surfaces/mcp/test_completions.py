@@ -9,7 +9,7 @@ import pytest
 
 from handrail.kernel.errors import StoreUnusable
 from handrail.wiring import LazyLedger
-from tests.surfaces.mcp.test_registered import TOOLSETS, plan
+from tests.surfaces.mcp.test_registry_resources import TOOLSETS, plan
 from tests.surfaces.mcp.test_resources import META, Agent
 from tests.world import World
 

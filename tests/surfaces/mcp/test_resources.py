@@ -15,11 +15,11 @@ from handrail.kernel.errors import StoreUnusable
 from handrail.kernel.ledger import Event
 from handrail.protocol.exchange import Connection
 from handrail.protocol.revisions import META_CAPABILITIES, META_SUBSCRIPTION, META_VERSION, NEWEST
-from handrail.protocol.server import Held, Server
+from handrail.protocol.server import HeldStream, Server
 from handrail.protocol.wire import Request, RpcError
-from handrail.surfaces.mcp import inboxes, watching
+from handrail.surfaces.mcp import inboxes, resource_updates
+from handrail.surfaces.mcp.resource_updates import Follower
 from handrail.surfaces.mcp.resources import inbox_uri, touched
-from handrail.surfaces.mcp.watching import Follower
 from handrail.wiring import LazyLedger, assemble, build_server, settings_at
 from tests.world import World
 
@@ -68,7 +68,7 @@ class Agent:
     def listen(self, *uris: str, stream: str = "L") -> list[str]:
         """Opens a listening stream; what it will carry."""
         asked = {"notifications": {"resourceSubscriptions": list(uris)}, **META}
-        assert self.ask("subscriptions/listen", asked, stream) is Held.OPEN
+        assert self.ask("subscriptions/listen", asked, stream) is HeldStream.OPEN
         first = self.hears()
         assert first["method"] == ACKNOWLEDGED
         return list(first["params"]["notifications"].get("resourceSubscriptions", []))
@@ -244,7 +244,7 @@ class FailingLedger(LazyLedger):
 
 
 def test_a_store_that_is_away_for_a_while_costs_no_update(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.surfaces.mcp.watching.AGAIN_S", 0.01)
+    monkeypatch.setattr("handrail.surfaces.mcp.resource_updates.AGAIN_S", 0.01)
     world._ledger = ledger = FailingLedger(world._open)
     ada = Agent(world.server())
     first = ada.register("ada")
@@ -284,7 +284,7 @@ def test_a_follower_that_nobody_listens_to_says_so(world: World) -> None:
 def test_an_event_that_cannot_be_told_ends_no_subscription(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(watching, "AGAIN_S", 0.0)
+    monkeypatch.setattr(resource_updates, "AGAIN_S", 0.0)
     looks = threading.Semaphore(0)
 
     def broken(_: int) -> Sequence[Event]:

@@ -28,12 +28,12 @@ from handrail.kernel.ledger import Actor
 from handrail.operation import Call, HttpAddress
 from handrail.page_wiring import Deciders
 from handrail.surfaces.web import app as module
-from handrail.surfaces.web.answering import GZIP_BYTES, Download, answer_of, refused, takes_gzip
-from handrail.surfaces.web.app import OWN_PATHS, PROOF, Page, PageApp, PageFacts
-from handrail.surfaces.web.door import Door
-from handrail.surfaces.web.feed import Feed
-from handrail.surfaces.web.route import Asked, Route, read, write
-from handrail.surfaces.web.routes import Table
+from handrail.surfaces.web.app import OWN_PATHS, PROOF, PageApp, PageFacts, PageParts
+from handrail.surfaces.web.feed import PageFeed
+from handrail.surfaces.web.request_guard import Door
+from handrail.surfaces.web.responses import GZIP_BYTES, Download, answer_of, refused, takes_gzip
+from handrail.surfaces.web.route import PageRequest, PageRoute, read, write
+from handrail.surfaces.web.routes import RouteTable
 from handrail.surfaces.web.sign_in import START_CODE_S, SignIn
 from handrail.surfaces.web.static_files import StaticFiles
 from handrail.wiring import LookingLedger, has_store
@@ -64,7 +64,7 @@ class Said(NamedTuple):
 class Site:
     """A page with routes of the test's own, over a project on disk."""
 
-    def __init__(self, folder: Path, *routes: Route) -> None:
+    def __init__(self, folder: Path, *routes: PageRoute) -> None:
         self.world = World(folder)
         handrail = self.world.handrail()
         settings, place = handrail.settings, self.world.place
@@ -73,11 +73,11 @@ class Site:
         static = folder / "static"
         static.mkdir()
         (static / "index.html").write_text("<!doctype html>", encoding="utf-8")
-        page = Page(
+        page = PageParts(
             door=Door(port=PORT),
             sign_in=self.sign_in,
-            feed=Feed(self.looking, lambda unit, events: {"position": events[-1].position}),
-            table=Table(routes, OWN_PATHS),
+            feed=PageFeed(self.looking, lambda unit, events: {"position": events[-1].position}),
+            table=RouteTable(routes, OWN_PATHS),
             reading=msgspec.structs.replace(handrail.call, ledger=self.looking),
             look=self.looking.look,
             writing=handrail.call,
@@ -140,7 +140,7 @@ class Site:
         return Said(sent[0]["status"], found, b"".join(part.get("body", b"") for part in sent[1:]))
 
 
-def echo(_: Call, asked: Asked) -> Any:
+def echo(_: Call, asked: PageRequest) -> Any:
     return {"path": dict(asked.path), "query": dict(asked.query), "body": asked.body, "who": asked.visitor.name}
 
 
@@ -170,7 +170,7 @@ def test_a_handler_gets_the_parts_of_the_address_the_query_and_who_asks(tmp_path
 
 
 def test_what_is_written_out_goes_before_what_is_named() -> None:
-    table = Table([read("/api/a/{x}", echo), read("/api/a/b", echo), write("/api/a/{x}", echo)])
+    table = RouteTable([read("/api/a/{x}", echo), read("/api/a/b", echo), write("/api/a/{x}", echo)])
     found = table.find("GET", "/api/a/b")
     assert found is not None
     assert found[0].pattern == "/api/a/b"
@@ -181,10 +181,10 @@ def test_what_is_written_out_goes_before_what_is_named() -> None:
 
 
 def test_looking_makes_no_store_and_a_change_does_in_the_visitors_name(tmp_path: Path) -> None:
-    def names(call: Call, _: Asked) -> Any:
+    def names(call: Call, _: PageRequest) -> Any:
         return [token.name for token in listed(call.work)]
 
-    def make(call: Call, asked: Asked) -> Any:
+    def make(call: Call, asked: PageRequest) -> Any:
         return issue(call.work, asked.body["name"], ("read",), "s").token.id
 
     site = Site(tmp_path, read("/api/names", names), write("/api/names", make))
@@ -203,7 +203,7 @@ def test_looking_makes_no_store_and_a_change_does_in_the_visitors_name(tmp_path:
 
 
 def test_a_handler_without_a_unit_opens_its_own(tmp_path: Path) -> None:
-    def look(call: Call, _: Asked) -> Any:
+    def look(call: Call, _: PageRequest) -> Any:
         return call.unit is None
 
     assert Site(tmp_path, read("/api/look", look, stored=False)).ask("GET", "/api/look").json is True
@@ -249,7 +249,7 @@ def test_a_refusal_is_told_with_its_code_and_hint(refusal: Refusal, status: int)
 def test_a_mistake_of_ours_is_told_to_the_terminal_and_not_to_the_visitor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], stored: bool
 ) -> None:
-    def stumble(_: Call, __: Asked) -> Any:
+    def stumble(_: Call, __: PageRequest) -> Any:
         raise ValueError("secret details")
 
     said = Site(tmp_path, read("/api/x", stumble, stored=stored)).ask("GET", "/api/x")
@@ -323,7 +323,7 @@ def test_more_than_can_be_worked_at_is_sent_away_and_a_stuck_handler_is_known(
     monkeypatch.setattr(module, "AT_ONCE", 1)
     begun, go_on = threading.Event(), threading.Event()
 
-    def wait(_: Call, __: Asked) -> Any:
+    def wait(_: Call, __: PageRequest) -> Any:
         begun.set()
         return go_on.wait(DEADLINE_S)
 
@@ -347,7 +347,7 @@ def test_more_than_can_be_worked_at_is_sent_away_and_a_stuck_handler_is_known(
 
 
 def test_a_bearer_reads_under_its_own_name_and_never_decides(tmp_path: Path) -> None:
-    def who(_: Call, asked: Asked) -> Any:
+    def who(_: Call, asked: PageRequest) -> Any:
         return [asked.visitor.name, asked.visitor.decides]
 
     site = Site(tmp_path, read("/api/who", who), write("/api/who", who))

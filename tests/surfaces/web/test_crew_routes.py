@@ -22,14 +22,14 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.ledger import Actor
 from handrail.surfaces.web.crew_routes import CREW_ROUTES
-from handrail.surfaces.web.route import CHANNEL, Asked, Visitor
-from handrail.surfaces.web.routes import Table
+from handrail.surfaces.web.route import CHANNEL, PageRequest, Visitor
+from handrail.surfaces.web.routes import RouteTable
 from tests.domain.overview.crewed import Crewed
-from tests.toolsets.orchestrator import Orchestrator
+from tests.toolsets.pipeline.orchestrator import Orchestrator
 
 ANN = Visitor(name="ann", decides=True)
 BEARER = Visitor(name="script", decides=False)
-TABLE = Table(CREW_ROUTES)
+TABLE = RouteTable(CREW_ROUTES)
 
 
 class Page(Crewed):
@@ -41,7 +41,7 @@ class Page(Crewed):
         assert found is not None, address
         route, named = found
         given = dict(part.split("=", 1) for part in query.split("&") if part)
-        asked = Asked(visitor=visitor, path=named, query=given, body=body)
+        asked = PageRequest(visitor=visitor, path=named, query=given, body=body)
         call = self._handrail.call
         if not route.stored:
             answer = route.handler(call, asked)

@@ -22,7 +22,7 @@ from handrail.store.memory import MemoryEngine
 from handrail.store.sqlite import SqliteEngine
 from handrail.store.store import Store
 from handrail.surfaces.web import feed as module
-from handrail.surfaces.web.feed import STREAMS, Feed, Listener, pump
+from handrail.surfaces.web.feed import STREAMS, FeedListener, PageFeed, pump
 
 DEADLINE_S = 10.0
 ANN = Actor("ann", "test")
@@ -63,7 +63,7 @@ class Studio:
         self, news: Callable[[UnitOfWork, Sequence[Event]], Any] = told, engine: SqliteEngine | None = None
     ) -> None:
         self.store = Ledger(engine or MemoryEngine(), clock=FixedClock(1), ids=CountingIds())
-        self.feed = Feed(self.store, news)
+        self.feed = PageFeed(self.store, news)
         self._count = 0
 
     def write(self, times: int = 1) -> int:
@@ -89,7 +89,7 @@ class Visitor:
 
     def __init__(self, studio: Studio, after: int | None = None, most: int = STREAMS) -> None:
         self._studio = studio
-        self.listener = Listener(asyncio.get_running_loop())
+        self.listener = FeedListener(asyncio.get_running_loop())
         self.joined = studio.feed.join(self.listener, after, most)
         self.welcome = True
         self._sent: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()

@@ -16,10 +16,10 @@ from handrail.surfaces.web.sign_in import (
     START_CODE_S,
     WRONG_TRIES,
     WRONG_TRIES_S,
-    Failed,
-    Person,
-    Session,
+    PageSession,
+    SignedInPerson,
     SignIn,
+    SignInFailed,
 )
 from tests.protocol.http.wire import Clock
 
@@ -28,7 +28,10 @@ class Book:
     """People and their tokens."""
 
     def __init__(self) -> None:
-        self.tokens = {"hr_bea": (Person("Bea", "tok_1"), True), "hr_cy": (Person("Cy", "tok_2"), False)}
+        self.tokens = {
+            "hr_bea": (SignedInPerson("Bea", "tok_1"), True),
+            "hr_cy": (SignedInPerson("Cy", "tok_2"), False),
+        }
         self.revoked: set[str] = set()
         self.marked = 0
         self.asked = 0
@@ -38,7 +41,7 @@ class Book:
     def has_form(self, text: str) -> bool:
         return text.startswith("hr_")
 
-    def find(self, text: str) -> tuple[Person, bool] | None:
+    def find(self, text: str) -> tuple[SignedInPerson, bool] | None:
         found = self.tokens.get(text)
         return None if found is None or found[0].token_id in self.revoked else found
 
@@ -56,14 +59,14 @@ class Desk:
         self.clock, self.book = Clock(), Book()
         self.sign_in = SignIn(self.book, owner="ann", now_s=self.clock)
 
-    def open(self, text: str) -> tuple[str, Session]:
+    def open(self, text: str) -> tuple[str, PageSession]:
         opened = self.sign_in.by_text(text)
-        assert not isinstance(opened, Failed), opened
+        assert not isinstance(opened, SignInFailed), opened
         return opened.cookie, opened.session
 
     def refused(self, text: str) -> str:
         opened = self.sign_in.by_text(text)
-        assert isinstance(opened, Failed)
+        assert isinstance(opened, SignInFailed)
         return opened.code
 
 
@@ -75,17 +78,17 @@ def desk() -> Desk:
 def test_a_code_signs_its_owner_in_once(desk: Desk) -> None:
     code = desk.sign_in.new_code(START_CODE_S)
     cookie, session = desk.open(code)
-    assert session.person == Person("ann")
+    assert session.person == SignedInPerson("ann")
     assert desk.sign_in.session(cookie) == session
     assert desk.refused(code) == "SIGN_IN_REFUSED"
-    assert isinstance(desk.sign_in.by_code(code), Failed)
+    assert isinstance(desk.sign_in.by_code(code), SignInFailed)
 
 
 def test_of_many_who_use_one_code_at_once_one_gets_in(desk: Desk) -> None:
     code = desk.sign_in.new_code(START_CODE_S)
     got: list[bool] = []
     threads = [
-        threading.Thread(target=lambda: got.append(not isinstance(desk.sign_in.by_code(code), Failed)))
+        threading.Thread(target=lambda: got.append(not isinstance(desk.sign_in.by_code(code), SignInFailed)))
         for _ in range(WRONG_TRIES // 2)
     ]
     for thread in threads:
@@ -169,13 +172,13 @@ def test_right_codes_do_not_count_as_tries(desk: Desk) -> None:
 def test_a_token_that_may_decide_signs_its_person_in_as_often_as_they_like(desk: Desk) -> None:
     for _ in range(2):
         _, session = desk.open("hr_bea")
-        assert session.person == Person("Bea", "tok_1")
+        assert session.person == SignedInPerson("Bea", "tok_1")
     assert desk.refused("hr_cy") == "SIGN_IN_REFUSED"
     assert desk.refused("hr_nobody") == "SIGN_IN_REFUSED"
 
 
 def test_a_token_is_never_taken_from_an_address(desk: Desk) -> None:
-    assert isinstance(desk.sign_in.by_code("hr_bea"), Failed)
+    assert isinstance(desk.sign_in.by_code("hr_bea"), SignInFailed)
 
 
 def test_a_session_by_token_is_looked_at_again_before_long_and_ends_with_its_token(desk: Desk) -> None:
@@ -228,8 +231,8 @@ def test_codes_and_sessions_do_not_grow_without_end(desk: Desk) -> None:
 
 def test_a_session_is_proven_by_what_only_its_own_page_was_told(desk: Desk) -> None:
     one, other = (desk.sign_in.by_code(desk.sign_in.new_code(LINK_CODE_S)) for _ in range(2))
-    assert not isinstance(one, Failed)
-    assert not isinstance(other, Failed)
+    assert not isinstance(one, SignInFailed)
+    assert not isinstance(other, SignInFailed)
     assert desk.sign_in.proves(one.session, one.proof)
     for wrong in ("", other.proof, one.cookie):
         assert not desk.sign_in.proves(one.session, wrong)

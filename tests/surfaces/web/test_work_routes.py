@@ -13,8 +13,8 @@ from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed,
 from handrail.kernel.query import where
 from tests.domain.overview.looking import asked_to_review
 from tests.surfaces.web.visiting import READER, Page, page_of
-from tests.toolsets.orchestrator import Orchestrator
-from tests.toolsets.planned import TESTER, Desk
+from tests.toolsets.pipeline.orchestrator import Orchestrator
+from tests.toolsets.plan.planned import TESTER, Desk
 
 HOSTILE = "<script>alert(1)</script> \u2028 <b onclick=x>"
 

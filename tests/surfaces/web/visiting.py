@@ -9,14 +9,14 @@ import msgspec
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
-from handrail.surfaces.web.route import CHANNEL, Asked, Visitor
-from handrail.surfaces.web.routes import Table
+from handrail.surfaces.web.route import CHANNEL, PageRequest, Visitor
+from handrail.surfaces.web.routes import RouteTable
 from handrail.surfaces.web.work_routes import WORK_ROUTES
-from tests.toolsets.planned import Desk
+from tests.toolsets.plan.planned import Desk
 
 PERSON = Visitor(name="maria", decides=True)
 READER = Visitor(name="token", decides=False)
-ROUTES = Table(WORK_ROUTES)
+ROUTES = RouteTable(WORK_ROUTES)
 
 
 class Page:
@@ -27,10 +27,10 @@ class Page:
         self.visitor = visitor
 
     def get(self, path: str, **query: str) -> Any:
-        return self._ask("GET", path, Asked(visitor=self.visitor, query=query))
+        return self._ask("GET", path, PageRequest(visitor=self.visitor, query=query))
 
     def post(self, path: str, **body: Any) -> Any:
-        return self._ask("POST", path, Asked(visitor=self.visitor, body=body))
+        return self._ask("POST", path, PageRequest(visitor=self.visitor, body=body))
 
     def refused(self, path: str, **body: Any) -> Refusal:
         """The refusal that a post must end in."""
@@ -40,7 +40,7 @@ class Page:
             return refusal
         raise AssertionError(f"{path} was not refused: {answer}")
 
-    def _ask(self, method: str, path: str, asked: Asked) -> Any:
+    def _ask(self, method: str, path: str, asked: PageRequest) -> Any:
         found = ROUTES.find(method, path)
         assert found is not None, path
         route, named = found

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.board.entry import BoardEntry, board_stream
+from handrail.domain.board.entry import BoardEntry, board_stream, brief
 from handrail.domain.board.keys import Key, key_of, tags_of
-from handrail.domain.board.snapshot import brief
 from handrail.kernel.errors import BoardConflict, InvalidParams, Refusal
 from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.query import Query
@@ -33,7 +32,7 @@ SAME = "same"
 """The member of an event's data that keeps what it did not change, so that the event alone gives the whole entry."""
 
 
-class Wanted(NamedTuple):
+class EntryUpdate(NamedTuple):
     """What an entry should become. It replaces everything that was under its key."""
 
     key: str
@@ -46,7 +45,7 @@ class Wanted(NamedTuple):
     """The board to use for a key that names none."""
 
 
-class Failed(NamedTuple):
+class EntryRefused(NamedTuple):
     """Why one of several entries cannot be set."""
 
     at: int
@@ -66,7 +65,7 @@ class Board:
         """The number of its newest event, including those of this unit."""
         return self._unit.head_seq(board_stream(self.name))
 
-    def put(self, wanted: Wanted) -> BoardEntry:
+    def put(self, wanted: EntryUpdate) -> BoardEntry:
         """Sets an entry; refused if the current version is not the one the caller expects."""
         key, tags = _checked_key_and_tags(wanted)
         self.sweep()
@@ -115,16 +114,16 @@ class Board:
         return found
 
 
-def set_many(unit: UnitOfWork, wanted: Sequence[Wanted]) -> tuple[list[BoardEntry], list[Failed]]:
+def set_many(unit: UnitOfWork, wanted: Sequence[EntryUpdate]) -> tuple[list[BoardEntry], list[EntryRefused]]:
     """Sets entries on any boards one after the other, and returns which failed. If any did, the caller must refuse the
     whole: only a refusal keeps a unit from being written."""
     entries: list[BoardEntry] = []
-    failures: list[Failed] = []
+    failures: list[EntryRefused] = []
     for place, one in enumerate(wanted):
         try:
             entries.append(Board(unit, key_of(one.key, one.board).board).put(one))
         except Refusal as refusal:
-            failures.append(Failed(place, refusal))
+            failures.append(EntryRefused(place, refusal))
     return entries, failures
 
 
@@ -138,7 +137,7 @@ def _has_run_out(entry: BoardEntry, now_ms: int) -> bool:
     return entry.expires_at is not None and entry.expires_at <= now_ms
 
 
-def _checked_key_and_tags(wanted: Wanted) -> tuple[Key, list[str]]:
+def _checked_key_and_tags(wanted: EntryUpdate) -> tuple[Key, list[str]]:
     key, tags = key_of(wanted.key, wanted.board), tags_of(wanted.tags)
     if len(tags) > TAGS:
         raise InvalidParams(f"there are {len(tags)} tags, and {TAGS} is the most", hint="put the rest into the value")

@@ -1,5 +1,5 @@
-"""A message from one agent (or a person) to another. How it is addressed and sent is in `addressing.py` and
-`posting.py`."""
+"""A message from one agent (or a person) to another. How it is addressed and sent is in `recipients.py` and
+`outbox.py`."""
 
 from __future__ import annotations
 

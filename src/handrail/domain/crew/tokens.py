@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.domain.crew.posting import HUMAN, SYSTEM
+from handrail.domain.crew.outbox import HUMAN, SYSTEM
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.crew.token import RIGHTS, Token
 from handrail.domain.crew.verifiers import about_token, fits, is_vouched, secret_hash, vouched

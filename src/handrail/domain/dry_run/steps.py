@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handrail.domain.dry_run.foreseeing import Step
+from handrail.domain.dry_run.forecast import ForecastStep
 from handrail.domain.graphs.graph import PART_OF
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph
-from handrail.domain.pipeline.estimating import percentile
+from handrail.domain.pipeline.budget import percentile
 from handrail.domain.work.dependency import dependencies_of
-from handrail.domain.work.planning import PlanTask, waits
+from handrail.domain.work.plan import PlanTask, waits
 from handrail.domain.work.task import AT_WORK, RUNNING, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.domain.workspaces.forecast import Comparing, Declared, Footprint, OutOfTime, footprints
-from handrail.domain.workspaces.meeting import Reach
+from handrail.domain.workspaces.forecast import Comparing, DeclaredFiles, Footprint, OutOfTime, footprints
+from handrail.domain.workspaces.scope_overlap import Reach
 from handrail.kernel.query import CHUNK, where
 from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shortening import on_one_line, shortened
+from handrail.kernel.shorten import on_one_line, shortened
 
 MINUTE_MS = 60_000
 ASSUMED = {"low": 15 * MINUTE_MS, "medium": 45 * MINUTE_MS, "high": 120 * MINUTE_MS}
@@ -51,10 +51,10 @@ class Pace(NamedTuple):
         ]
 
 
-class Plan(NamedTuple):
+class DryRunPlan(NamedTuple):
     """The input of a dry run."""
 
-    steps: list[Step]
+    steps: list[ForecastStep]
     prints: Mapping[str, Footprint]
     pace: Pace
     finished: int = 0
@@ -73,7 +73,7 @@ def pace_of(tasks: Sequence[Task]) -> Pace:
 # -- a workflow -------------------------------------------------------------------------------------------------------
 
 
-def steps_of_workflow(unit: UnitOfWork, workflow: Workflow, *, retry_failed: bool) -> Plan:
+def steps_of_workflow(unit: UnitOfWork, workflow: Workflow, *, retry_failed: bool) -> DryRunPlan:
     """What is left of a workflow's plan. A failed task is held unless it is to be retried."""
     tasks = unit.select(Task, where(workflow_id=workflow.id))
     left = [task for task in tasks if not task.is_finished]
@@ -83,7 +83,7 @@ def steps_of_workflow(unit: UnitOfWork, workflow: Workflow, *, retry_failed: boo
     prints: dict[str, Footprint] = {}
     for start in range(0, len(left), CHUNK):
         prints |= footprints(unit, left[start : start + CHUNK], ())
-    return Plan(steps, prints, pace, len(tasks) - len(left))
+    return DryRunPlan(steps, prints, pace, len(tasks) - len(left))
 
 
 def _needs(unit: UnitOfWork, left: Sequence[Task]) -> dict[str, list[str]]:
@@ -98,7 +98,9 @@ def _needs(unit: UnitOfWork, left: Sequence[Task]) -> dict[str, list[str]]:
     return needs
 
 
-def _step(task: Task, needs: Sequence[str], pace: Pace, now: int, workflow: Workflow, *, retry_failed: bool) -> Step:
+def _step(
+    task: Task, needs: Sequence[str], pace: Pace, now: int, workflow: Workflow, *, retry_failed: bool
+) -> ForecastStep:
     work = 0 if task.open_children else pace.of(task.estimated_complexity)
     if task.status in RUNNING and task.started_at is not None:
         work = max(0, work - (now - task.started_at))
@@ -107,7 +109,7 @@ def _step(task: Task, needs: Sequence[str], pace: Pace, now: int, workflow: Work
         held = f"its workflow is {workflow.status}"
     elif task.status == "failed" and not retry_failed:
         held = f"it failed{_quoted(task.error)}; somebody must take it up again or skip it"
-    return Step(
+    return ForecastStep(
         id=task.id,
         name=task.name,
         needs=tuple(dict.fromkeys(needs)),
@@ -127,7 +129,7 @@ def _quoted(text: str | None) -> str:
 # -- a plan that is only proposed -------------------------------------------------------------------------------------
 
 
-def steps_of_tasks(tasks: Sequence[PlanTask]) -> Plan:
+def steps_of_tasks(tasks: Sequence[PlanTask]) -> DryRunPlan:
     """A plan as `workflow_set_plan` would take it. A task that names one missing from the plan is held."""
     names = {task.name for task in tasks}
     edges = waits(tasks)
@@ -139,7 +141,7 @@ def steps_of_tasks(tasks: Sequence[PlanTask]) -> Plan:
         if unknown is None and task.parent is not None and task.parent not in names:
             unknown = task.parent
         steps.append(
-            Step(
+            ForecastStep(
                 id=task.name,
                 name=task.name,
                 needs=tuple(dict.fromkeys(need for need in edges[task.name] if need in names)),
@@ -149,13 +151,13 @@ def steps_of_tasks(tasks: Sequence[PlanTask]) -> Plan:
             )
         )
     prints = {task.name: _footprint(task.name, task.name, task.files_likely_affected) for task in tasks}
-    return Plan(steps, prints, pace)
+    return DryRunPlan(steps, prints, pace)
 
 
 # -- a graph ----------------------------------------------------------------------------------------------------------
 
 
-def steps_of_graph(unit: UnitOfWork, graph: SharedGraph) -> Plan:
+def steps_of_graph(unit: UnitOfWork, graph: SharedGraph) -> DryRunPlan:
     """A graph read as a plan: an edge points to the node that waits; one labelled `part_of` points to a part.
     Attributes used: `complexity`, `duration_ms`, `priority`, `sequence`, `status` and `files` (comma-separated)."""
     nodes = {node.key: node for node in unit.select(GraphNode, where(graph_id=graph.id))}
@@ -169,7 +171,7 @@ def steps_of_graph(unit: UnitOfWork, graph: SharedGraph) -> Plan:
             wholes |= {second} if edge.label == PART_OF else set()
     pace = pace_of(())
     steps = [
-        Step(
+        ForecastStep(
             id=key,
             name=node.label or key,
             needs=tuple(dict.fromkeys(needs[key])),
@@ -182,7 +184,7 @@ def steps_of_graph(unit: UnitOfWork, graph: SharedGraph) -> Plan:
         key: _footprint(key, node.label or key, str(node.attributes.get("files") or "").split(","))
         for key, node in left.items()
     }
-    return Plan(steps, prints, pace, len(nodes) - len(left))
+    return DryRunPlan(steps, prints, pace, len(nodes) - len(left))
 
 
 def _duration(attributes: Mapping[str, Any], pace: Pace) -> int:
@@ -198,7 +200,7 @@ def _number(attributes: Mapping[str, Any], name: str) -> float:
 
 def _footprint(key: str, name: str, files: Sequence[str]) -> Footprint:
     reach = Reach([path.strip() for path in files])
-    return Footprint(key, name, (Declared("files_likely_affected", reach),) if reach.claims else ())
+    return Footprint(key, name, (DeclaredFiles("files_likely_affected", reach),) if reach.claims else ())
 
 
 # -- what must be kept apart ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.exchange.assembling import Draft, assemble, draft_task, unpaused
+from handrail.domain.exchange.drafts import Draft, assemble, draft_task, unpaused
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
 from handrail.domain.exchange.foreign_record import (
     CUT_DESCRIPTIONS,
@@ -27,7 +27,7 @@ from handrail.domain.exchange.foreign_record import (
     several,
     with_sections,
 )
-from handrail.domain.exchange.plan_document import Note, PlanDocument
+from handrail.domain.exchange.plan_document import PlanDocument, PlanNote
 from handrail.domain.work.task import FINISHED
 
 SYSTEM = "beads"
@@ -227,7 +227,7 @@ def _edges(key: str, record: ForeignRecord, reading: _Reading) -> tuple[list[str
     return needs, parents[0] if parents else None
 
 
-def _comments(record: ForeignRecord) -> list[Note]:
+def _comments(record: ForeignRecord) -> list[PlanNote]:
     """The comments as notes, oldest first. They are taken only if all of them are well-formed."""
     found = []
     for comment in record.records("comments"):

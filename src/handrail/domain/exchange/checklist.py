@@ -13,19 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from handrail.domain.exchange.fitting import DONE, by_its_tasks
 from handrail.domain.exchange.foreign_record import remark_on, several
 from handrail.domain.exchange.markdown_lines import (
     DEEPER,
-    Line,
+    MarkdownLine,
     as_heading,
     lines_of,
     shielded,
     unshielded,
     without_indent,
 )
-from handrail.domain.exchange.naming import Names, plain_title
-from handrail.domain.exchange.plan_document import Origin, PlanDocument, PlannedTask
+from handrail.domain.exchange.normalize import DONE, by_its_tasks
+from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, TaskOrigin
+from handrail.domain.exchange.task_names import Names, plain_title
 from handrail.domain.work.task import FINISHED
 from handrail.kernel.errors import InvalidParams
 
@@ -60,7 +60,7 @@ _PLAIN = re.compile(r'[^,()"\\]+')
 class _Item:
     """An item, or a heading that becomes a task, as it is read."""
 
-    def __init__(self, line: Line, above: _Item | None) -> None:
+    def __init__(self, line: MarkdownLine, above: _Item | None) -> None:
         self.line = line
         self.above = above
         self.rows: list[str] = []
@@ -71,7 +71,7 @@ class _Item:
 class _Section:
     """Everything under one heading. The first section has none."""
 
-    def __init__(self, heading: Line | None) -> None:
+    def __init__(self, heading: MarkdownLine | None) -> None:
         self.heading = heading
         self.rows: list[str] = []
         self.items: list[_Item] = []
@@ -306,7 +306,7 @@ def _task(number: int, item: _Item, words: _ItemText, kept: dict[str, str], mean
         depends_on=list(dict.fromkeys(name for name in found.values() if name is not None)),
         parallel_group=TOGETHER if words.together else None,
         outcome=DONE if status == "completed" else None,
-        origin=Origin(system=SYSTEM, id=words.id, fields=fields) if words.id or fields else None,
+        origin=TaskOrigin(system=SYSTEM, id=words.id, fields=fields) if words.id or fields else None,
     )
 
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handrail.domain.exchange.markdown_lines import DEEPER, indent_of, without_indent
-from handrail.domain.exchange.plan_document import Note
-from handrail.kernel.shortening import on_one_line, shortened
+from handrail.domain.exchange.plan_document import PlanNote
+from handrail.kernel.shorten import on_one_line, shortened
 
 TEXT_MAX = 200_000
 """Characters of a description (`PlanTask`)."""
@@ -145,7 +145,7 @@ def entries(text: str) -> list[str] | None:
     return found if fits else None
 
 
-def note(text: str, *, at: int | None, **detail: Any) -> Note | None:
+def note(text: str, *, at: int | None, **detail: Any) -> PlanNote | None:
     """A remark of the source as a checkpoint: its first line as the summary, and the full text too if there is more."""
     lines = text.strip().splitlines()
     if not lines:
@@ -154,7 +154,7 @@ def note(text: str, *, at: int | None, **detail: Any) -> Note | None:
     said = {key: value for key, value in detail.items() if value not in (None, "", [], {})}
     if summary != text:
         said["text"] = text
-    return Note(summary=summary, detail=said, at=at)
+    return PlanNote(summary=summary, detail=said, at=at)
 
 
 def several(names: list[str]) -> str:

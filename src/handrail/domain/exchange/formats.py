@@ -8,16 +8,16 @@ from importlib import import_module
 
 import msgspec
 
+from handrail.domain.exchange.detect_format import REPORT, recognise
 from handrail.domain.exchange.foreign_json import ForeignJson, unreadable
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
-from handrail.domain.exchange.recognising import REPORT, recognise
 from handrail.kernel.errors import InvalidParams
 
 OURS = "handrail"
 GUIDE = "workrail"
 """The only format that holds a guide instead of a plan."""
 PLANS = {
-    OURS: ("a plan that Handrail exported", "plan_lines"),
+    OURS: ("a plan that Handrail exported", "jsonl"),
     "task-master": ("a Task Master file", "task_master"),
     "beads": ("issues that beads exported", "beads"),
     "github": ("GitHub issues", "github"),

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.exchange.assembling import Draft, assemble, draft_task
+from handrail.domain.exchange.drafts import Draft, assemble, draft_task
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
 from handrail.domain.exchange.foreign_record import CUT_DESCRIPTIONS, ForeignRecord, fitted, note, remark_on, several
 from handrail.domain.exchange.github_prose import Reference, blockers, parts
-from handrail.domain.exchange.plan_document import Note, PlanDocument
+from handrail.domain.exchange.plan_document import PlanDocument, PlanNote
 
 SYSTEM = "github"
 NOT_DONE = ("not_planned", "duplicate")
@@ -270,9 +270,9 @@ def _priority(record: ForeignRecord) -> int:
     return max(found, default=0)
 
 
-def _comments(record: ForeignRecord) -> list[Note]:
+def _comments(record: ForeignRecord) -> list[PlanNote]:
     """The comments as notes. Comments that GitHub hides are only kept, and so are all of them if one is malformed."""
-    found: list[Note] = []
+    found: list[PlanNote] = []
     for comment in record.records("comments"):
         inner = ForeignRecord(comment)
         text, at = inner.text("body").replace("\r\n", "\n"), inner.time("createdAt", "created_at")

@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"[ \t]*<!--")
 _ESCAPED = re.compile(r"([ \t]*)(\\*)(.*)$", re.DOTALL)
 
 
-class Line(NamedTuple):
+class MarkdownLine(NamedTuple):
     """A line and its kind: `heading`, `item`, `text`, `bullet`, which is text that begins a list item without a box, or
     `code`, which is text taken verbatim."""
 
@@ -37,7 +37,7 @@ class Line(NamedTuple):
     """The character in an item's box; for a heading, its `#` signs."""
 
 
-def lines_of(text: str) -> Iterator[Line]:
+def lines_of(text: str) -> Iterator[MarkdownLine]:
     """Every line of a text."""
     rows = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     places, items = _Places(rows), _OpenItems()
@@ -46,7 +46,7 @@ def lines_of(text: str) -> Iterator[Line]:
         block = places.block_at(number, items)
         if block is not None:
             for row in rows[number : block.end + 1]:
-                yield Line("code", row, indent_of(row))
+                yield MarkdownLine("code", row, indent_of(row))
             items.pass_block(rows[number])
             number = block.end + 1
             continue
@@ -55,16 +55,16 @@ def lines_of(text: str) -> Iterator[Line]:
         number += 1
 
 
-def _line(row: str) -> Line:
+def _line(row: str) -> MarkdownLine:
     item = _ITEM.match(row)
     if item is not None:
         before, sign, gap, mark, text = item.groups()
         indent = len(before.expandtabs(TAB))
-        return Line("item", (text or "").strip(), indent, indent + len(sign) + min(len(gap), 4), mark.lower())
+        return MarkdownLine("item", (text or "").strip(), indent, indent + len(sign) + min(len(gap), 4), mark.lower())
     heading = _HEADING.match(row)
     if heading is not None:
-        return Line("heading", _without_closing((heading.group(2) or "").strip()), 0, 0, heading.group(1))
-    return Line("bullet" if _LISTED.match(row) else "text", row, indent_of(row))
+        return MarkdownLine("heading", _without_closing((heading.group(2) or "").strip()), 0, 0, heading.group(1))
+    return MarkdownLine("bullet" if _LISTED.match(row) else "text", row, indent_of(row))
 
 
 def _without_closing(text: str) -> str:

@@ -1,7 +1,7 @@
 """A plan outside of any store: every file read becomes one, and every file is written from one.
 
 Complete on purpose: two documents are equal exactly if nothing was lost between them, which is how round trips are
-tested. Each format has its own module for reading; `laying_in.py` turns a document into rows.
+tested. Each format has its own module for reading; `importer.py` turns a document into rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.work.moving import BEGUN
+from handrail.domain.work.transitions import BEGUN
 
 KEPT = "imported"
 """The key in a task's context that keeps what another tool said about it, verbatim."""
@@ -21,7 +21,7 @@ its context: it uses no slot until someone takes it up."""
 _UNDER_WAY = ("in_progress", "paused")
 
 
-class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+class TaskOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a task comes from, with everything its source says about it that Handrail has no field for."""
 
     system: str
@@ -40,7 +40,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.system, self.source, own_id) if self.id and self.source else None
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PlanNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something said while working on a task; it becomes a checkpoint. Times are milliseconds since 1970."""
 
     type: str = "progress"
@@ -80,8 +80,8 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     created_at: int | None = None
     started_at: int | None = None
     finished_at: int | None = None
-    notes: list[Note] = []
-    origin: Origin | None = None
+    notes: list[PlanNote] = []
+    origin: TaskOrigin | None = None
 
 
 class PlanDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,23 +109,23 @@ def attempts_assumed(status: str, started_at: int | None) -> int:
     return 1 if started_at is not None or status in _UNDER_WAY else 0
 
 
-def origin_in(context: Mapping[str, Any]) -> Origin | None:
+def origin_in(context: Mapping[str, Any]) -> TaskOrigin | None:
     """Where a task comes from, if its context says so and an `Origin` can hold all of it without loss."""
     kept: Any = context.get(KEPT)
     try:
-        origin = msgspec.convert(kept, Origin)
+        origin = msgspec.convert(kept, TaskOrigin)
     except msgspec.ValidationError:  # nothing is there, or someone wrote something else there
         return None
     return origin if msgspec.to_builtins(origin) == kept else None
 
 
-def context_with(context: Mapping[str, Any], origin: Origin | None, status: str) -> dict[str, Any]:
+def context_with(context: Mapping[str, Any], origin: TaskOrigin | None, status: str) -> dict[str, Any]:
     """A task's context as stored: with its origin, and with its original state if it is laid in a different one."""
     kept = {**context, KEPT: msgspec.to_builtins(origin)} if origin is not None else dict(context)
     return {**kept, BEGUN: status} if status in HELD_THERE else kept
 
 
-def context_beside(context: Mapping[str, Any], origin: Origin | None) -> dict[str, Any]:
+def context_beside(context: Mapping[str, Any], origin: TaskOrigin | None) -> dict[str, Any]:
     """A stored context without what `context_with` added."""
     return {key: value for key, value in context.items() if key != BEGUN and (origin is None or key != KEPT)}
 

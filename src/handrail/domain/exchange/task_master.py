@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.exchange.assembling import Draft, assemble, draft_task, unpaused
+from handrail.domain.exchange.drafts import Draft, assemble, draft_task, unpaused
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
 from handrail.domain.exchange.foreign_record import (
     CUT_DESCRIPTIONS,
@@ -28,8 +28,8 @@ from handrail.domain.exchange.foreign_record import (
     several,
     with_sections,
 )
-from handrail.domain.exchange.naming import plain_title
-from handrail.domain.exchange.plan_document import Note, PlanDocument
+from handrail.domain.exchange.plan_document import PlanDocument, PlanNote
+from handrail.domain.exchange.task_names import plain_title
 from handrail.kernel.nearest import did_you_mean
 
 SYSTEM = "task-master"
@@ -260,11 +260,11 @@ def _files(record: ForeignRecord) -> list[str]:
     return [path for path in found if isinstance(path, str) and 0 < len(path) <= ENTRY_MAX][:ENTRIES_MAX]
 
 
-def _notes(details: str) -> tuple[str, list[Note]]:
+def _notes(details: str) -> tuple[str, list[PlanNote]]:
     """The details without later additions, and those as notes with their times. If an addition is not closed, the rest
     stays as it is."""
     rest: list[str] = []
-    notes: list[Note] = []
+    notes: list[PlanNote] = []
     at = 0
     while (opened := _ADDED.search(details, at)) is not None:
         closing = f"</info added on {opened.group(1)}>"

@@ -15,7 +15,7 @@ import msgspec
 
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
 from handrail.domain.exchange.foreign_record import counted, remark_on, several
-from handrail.domain.exchange.naming import plain_title
+from handrail.domain.exchange.task_names import plain_title
 from handrail.domain.exchange.workrail_rules import condition, criteria, in_words, joined, json_text
 from handrail.domain.exchange.workrail_texts import (
     assessment,
@@ -40,7 +40,7 @@ from handrail.domain.guides.definition import (
     GuideProblem,
     parse_guide,
 )
-from handrail.domain.guides.matching import Matcher
+from handrail.domain.guides.matcher import Matcher
 
 MOST_LOOPS = 8
 """Nesting depth of loops. WorkRail allows none."""

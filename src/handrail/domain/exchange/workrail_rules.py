@@ -14,7 +14,7 @@ import msgspec
 
 from handrail.domain.guides.conditions import describe
 from handrail.domain.guides.definition import FLAGS_PATTERN, NESTING_MAX, RULE_FIELDS, Condition
-from handrail.domain.guides.matching import Matcher
+from handrail.domain.guides.matcher import Matcher
 
 _NUMBERS = ("gt", "gte", "lt", "lte")
 _LEVELS_OF_A_VALUE = 24

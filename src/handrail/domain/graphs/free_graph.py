@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.graphs.differing import differs
+from handrail.domain.graphs.diff import differs
 from handrail.domain.graphs.graph import Edge, Graph, Node
-from handrail.domain.graphs.past import Made, Past, made_by
+from handrail.domain.graphs.history import Past, VersionEvent, made_by
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, graph_stream, member_id
 from handrail.kernel.json_values import same_json
 from handrail.kernel.query import where
@@ -48,7 +48,7 @@ def stored(unit: UnitOfWork, shared: SharedGraph) -> Graph:
     )
 
 
-def made_at(unit: UnitOfWork, graph_id: str, version: int) -> Made[Graph] | None:
+def made_at(unit: UnitOfWork, graph_id: str, version: int) -> VersionEvent[Graph] | None:
     """How a version was made: its event, and the graph before and after it; None if no event made it."""
     past = Past(_ROWS)
     return made_by(unit, graph_stream(graph_id), version, past, lambda _: _graph_from_rows(graph_id, past.rows))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from handrail.domain.graphs.graph import Graph
-from handrail.domain.work.planning import find_cycle
+from handrail.domain.work.plan import find_cycle
 from handrail.kernel.errors import GraphInvalid
 
 SHOWN = 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from handrail.domain.graphs.pointers import parts_of, pointer_to
+from handrail.domain.graphs.json_pointer import parts_of, pointer_to
 from handrail.kernel.errors import PatchFailed
 from handrail.kernel.json_values import same_json
 
@@ -204,3 +204,14 @@ def _deep_copy(value: Any) -> Any:
 def _brief(value: Any) -> str:
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """The value with the patch applied. Neither is modified."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = value if isinstance(value, dict) else {}
+    result = {key: member for key, member in kept.items() if key not in patch}
+    laid = {key: merged(kept.get(key), member) for key, member in patch.items() if member is not None}
+    # Existing members keep their order; new ones come last.
+    return {key: (laid[key] if key in laid else result[key]) for key in kept if key in laid or key in result} | laid

@@ -102,7 +102,7 @@ class PatchMetadata(_Op, frozen=True, kw_only=True, tag="patch_metadata"):
     unset: list[Name] = []
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReplacingNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of the nodes that replace another."""
 
     id: NodeId
@@ -130,7 +130,7 @@ class Rewrite(_Op, frozen=True, kw_only=True, tag="rewrite"):
 
     rule: Annotated[str, Meta(pattern="^(split_parallel|inline_subgraph|reroute_avoid)$")]
     node: NodeId
-    parts: list[Part] = []
+    parts: list[ReplacingNode] = []
     edges: list[InnerEdge] = []
 
 

@@ -1,5 +1,5 @@
 """The plan of a workflow as a graph: tasks are nodes, edges lead from what must be done first, and from a task to its
-parts (`part_of`). As it is, and as it was. Reads only; what a changed one does is `replanning.py`.
+parts (`part_of`). As it is, and as it was. Reads only; what a changed one does is `replan.py`.
 
 There are two views of it, made by the same code. One is for changing: what a plan says, with each task's description.
 One is for showing at an address (`registry/graphs.py`): without descriptions, and with the dependencies that follow
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.graphs.graph import LONGEST_TEXT, PART_OF, Edge, Graph, Node, Scalar, edge_id
-from handrail.domain.graphs.past import Past, history, made_by
+from handrail.domain.graphs.history import Past, history, made_by
 from handrail.domain.work.dependency import Dependency, dependencies_of
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task, shown_status
@@ -58,7 +58,7 @@ Rows = Mapping[str, Mapping[str, Row]]
 """Rows by table and key."""
 
 
-class Plan(NamedTuple):
+class PlanRows(NamedTuple):
     """The rows of a plan."""
 
     workflow: Workflow
@@ -74,12 +74,12 @@ class Plan(NamedTuple):
         return needs
 
 
-def plan_of(unit: UnitOfWork, workflow: Workflow) -> Plan:
+def plan_of(unit: UnitOfWork, workflow: Workflow) -> PlanRows:
     tasks = {task.id: task for task in unit.select(Task, where(workflow_id=workflow.id))}
-    return Plan(workflow, tasks, dependencies_of(unit, list(tasks)))
+    return PlanRows(workflow, tasks, dependencies_of(unit, list(tasks)))
 
 
-def graph_of(plan: Plan) -> Graph:
+def graph_of(plan: PlanRows) -> Graph:
     """The plan as a graph."""
     return drawn(plan.workflow, plan.tasks.values(), plan.own_needs())
 
@@ -106,7 +106,7 @@ def drawn(
     return _graph(_row(workflow, _ROWS["workflow"]), placed, waits)
 
 
-def shown_graph_of(plan: Plan) -> Graph:
+def shown_graph_of(plan: PlanRows) -> Graph:
     """The plan as it is shown."""
     return shown_graph_from(
         plan.workflow.id,

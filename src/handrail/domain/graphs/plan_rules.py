@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from handrail.domain.graphs.graph import LONGEST_TEXT, PART_OF, Graph, Node
 from handrail.domain.graphs.plan_graph import READ_ONLY, WRITABLE
-from handrail.domain.work.planning import COMPLEXITIES, find_cycle
+from handrail.domain.work.plan import COMPLEXITIES, find_cycle
 from handrail.domain.work.task import FINISHED, REPLACEABLE, Task
 from handrail.kernel.errors import GraphInvalid
 from handrail.kernel.json_values import same_json

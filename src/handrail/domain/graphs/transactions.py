@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.graphs.differing import summary_of
+from handrail.domain.graphs.diff import summary_of
 from handrail.domain.graphs.graph import Graph
-from handrail.domain.graphs.keeping import Author, Committed, Held, commit, find_graph, graph_at
-from handrail.domain.graphs.locking import check_unlocked
+from handrail.domain.graphs.graph_access import Author, Committed, GraphInUnit, commit, find_graph, graph_at
+from handrail.domain.graphs.locks import check_unlocked
 from handrail.domain.graphs.mutations import Applied, Mutation, RenameNode, mutate, mutation_from
 from handrail.domain.graphs.records import TX_MACHINE, Transaction
 from handrail.kernel.errors import GraphInvalid, GraphNotFound, NotAllowed, TxConflict, TxEnded, TxNotFound
@@ -30,7 +30,7 @@ MOST_TRIED = 2000
 BEGUN, APPLIED, COMMITTED, ROLLED_BACK = "tx.begun", "tx.applied", "tx.committed", "tx.rolled_back"
 
 
-class Caller(NamedTuple):
+class TransactionCaller(NamedTuple):
     """The agent or client that calls, and the name it gave, if any."""
 
     name: str
@@ -46,12 +46,12 @@ class Tried(NamedTuple):
     """A transaction and the graph it results in."""
 
     tx: Transaction
-    held: Held
+    held: GraphInUnit
     base: Graph
     graph: Graph
 
 
-def check_named(unit: UnitOfWork, caller: Caller) -> None:
+def check_named(unit: UnitOfWork, caller: TransactionCaller) -> None:
     """Refuses a caller that uses the name of another registered agent."""
     named = caller.named
     if named is not None and named != caller.name and unit.get(Agent, named) is not None:
@@ -61,8 +61,8 @@ def check_named(unit: UnitOfWork, caller: Caller) -> None:
 
 
 def begin(
-    unit: UnitOfWork, graph_id: str, caller: Caller, *, expected: int | None, note: str | None, ttl_ms: int
-) -> tuple[Transaction, Held]:
+    unit: UnitOfWork, graph_id: str, caller: TransactionCaller, *, expected: int | None, note: str | None, ttl_ms: int
+) -> tuple[Transaction, GraphInUnit]:
     """Begins a transaction on a graph as it is now; refused if the graph is not at the expected version."""
     check_named(unit, caller)
     held = find_graph(unit, graph_id)
@@ -86,10 +86,10 @@ def begin(
 
 
 def apply(
-    unit: UnitOfWork, tx_id: str, caller: Caller, operations: Sequence[Mapping[str, Any]]
+    unit: UnitOfWork, tx_id: str, caller: TransactionCaller, operations: Sequence[Mapping[str, Any]]
 ) -> tuple[Tried, list[Applied]]:
     """Adds changes to a transaction, tried on top of those so far. If one cannot be made, all are refused."""
-    tried = look(unit, open_tx(unit, tx_id, caller))
+    tried = read_transaction(unit, open_tx(unit, tx_id, caller))
     if len(tried.tx.operations) + len(operations) > MOST_TRIED:
         raise GraphInvalid(
             f"{tx_id} would hold more than {MOST_TRIED} changes", hint="commit it and begin another", rule="size"
@@ -102,7 +102,7 @@ def apply(
     return tried._replace(tx=tx, graph=graph), applied
 
 
-def commit_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> tuple[Transaction, Committed, Held]:
+def commit_tx(unit: UnitOfWork, tx_id: str, caller: TransactionCaller) -> tuple[Transaction, Committed, GraphInUnit]:
     """Makes the changes of a transaction, if its graph is still at the version it began with."""
     tx = open_tx(unit, tx_id, caller)
     held = find_graph(unit, tx.graph_id)
@@ -118,7 +118,7 @@ def commit_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> tuple[Transaction
     return ended, done, held
 
 
-def roll_back(unit: UnitOfWork, tx_id: str, caller: Caller) -> Transaction:
+def roll_back(unit: UnitOfWork, tx_id: str, caller: TransactionCaller) -> Transaction:
     """Abandons a transaction. None of its changes was ever made."""
     tx = _ended(unit, open_tx(unit, tx_id, caller), "rolled_back", final_version=None)
     unit.record(ROLLED_BACK, tx, data={"graph_id": tx.graph_id})
@@ -143,7 +143,7 @@ def shown_state(unit: UnitOfWork, tx: Transaction) -> str:
     return "rolled_back" if has_run_out(unit, tx) else tx.state
 
 
-def open_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> Transaction:
+def open_tx(unit: UnitOfWork, tx_id: str, caller: TransactionCaller) -> Transaction:
     """The transaction, if it is open and the caller owns it; else a refusal."""
     check_named(unit, caller)
     tx = find_tx(unit, tx_id)
@@ -164,7 +164,7 @@ def open_tx(unit: UnitOfWork, tx_id: str, caller: Caller) -> Transaction:
     return tx
 
 
-def look(unit: UnitOfWork, tx: Transaction) -> Tried:
+def read_transaction(unit: UnitOfWork, tx: Transaction) -> Tried:
     """The result of a transaction so far, on the version it began with."""
     held = find_graph(unit, tx.graph_id)
     base = graph_at(unit, held, tx.base_version)
@@ -172,13 +172,13 @@ def look(unit: UnitOfWork, tx: Transaction) -> Tried:
     return Tried(tx, held, base, graph)
 
 
-def check_version(unit: UnitOfWork, held: Held, expected: int | None) -> None:
+def check_version(unit: UnitOfWork, held: GraphInUnit, expected: int | None) -> None:
     """Raises TxConflict if a graph is not at the version the caller expects."""
     if expected is not None and expected != held.version:
         raise _conflict(unit, held, expected, f"version {expected} was expected")
 
 
-def check_ids_stay(held: Held, mutations: Sequence[Mutation]) -> None:
+def check_ids_stay(held: GraphInUnit, mutations: Sequence[Mutation]) -> None:
     """Refuses to change the id of a task, which is permanent."""
     for index, one in enumerate(mutations):
         is_task = isinstance(one, RenameNode) and held.plan is not None and one.id in held.plan.tasks
@@ -201,7 +201,7 @@ def read(index: int, document: Any) -> Mutation:
         ) from None
 
 
-def _was_begun_by(unit: UnitOfWork, tx: Transaction, caller: Caller) -> bool:
+def _was_begun_by(unit: UnitOfWork, tx: Transaction, caller: TransactionCaller) -> bool:
     """Whether the caller began it, under a name that is not an agent's."""
     if unit.get(Agent, tx.owner) is not None:
         return False
@@ -209,7 +209,7 @@ def _was_begun_by(unit: UnitOfWork, tx: Transaction, caller: Caller) -> bool:
     return bool(first) and first[0].actor == caller.name
 
 
-def _conflict(unit: UnitOfWork, held: Held, base: int, why: str) -> TxConflict:
+def _conflict(unit: UnitOfWork, held: GraphInUnit, base: int, why: str) -> TxConflict:
     details: dict[str, Any] = {"graph_id": held.id, "base_version": base, "version": held.version}
     try:
         was = graph_at(unit, held, base)

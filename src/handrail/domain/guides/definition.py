@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from handrail.domain.guides.matching import Matcher
+from handrail.domain.guides.matcher import Matcher
 from handrail.kernel.nearest import did_you_mean, nearest
 
 ID_PATTERN = "^[a-z0-9-]+$"

@@ -16,7 +16,7 @@ from handrail.kernel.errors import StepNotFound
 from handrail.kernel.nearest import did_you_mean
 
 
-class Progress(Struct, frozen=True):
+class GuideProgress(Struct, frozen=True):
     """The step to do now and what to tell the agent. `step` is None at the end, or if no open step applies."""
 
     step: Step | None
@@ -26,7 +26,9 @@ class Progress(Struct, frozen=True):
     """Ids in completedSteps that this guide does not have."""
 
 
-def next_step(guide: Guide, *, completed: Sequence[str], current: str | None, context: Mapping[str, Any]) -> Progress:
+def next_step(
+    guide: Guide, *, completed: Sequence[str], current: str | None, context: Mapping[str, Any]
+) -> GuideProgress:
     """The first open step whose condition holds, but the current one again while that is open and applies."""
     known = {step.id for step in guide.steps}
     here = find_step(guide, current) if current is not None else None
@@ -41,8 +43,10 @@ def next_step(guide: Guide, *, completed: Sequence[str], current: str | None, co
         if _applies(step, context):
             return _at_step(guide, step, notes, ignored)
     if remaining:
-        return Progress(None, _text(_nothing_applies(remaining, context), notes), is_complete=False, ignored=ignored)
-    return Progress(None, _text("All steps of this guide are done.", notes), is_complete=True, ignored=ignored)
+        return GuideProgress(
+            None, _text(_nothing_applies(remaining, context), notes), is_complete=False, ignored=ignored
+        )
+    return GuideProgress(None, _text("All steps of this guide are done.", notes), is_complete=True, ignored=ignored)
 
 
 def find_step(guide: Guide, step_id: str) -> Step:
@@ -65,7 +69,7 @@ def _applies(step: Step, context: Mapping[str, Any]) -> bool:
         raise problem.as_refusal(f'step "{step.id}"') from None
 
 
-def _at_step(guide: Guide, step: Step, notes: tuple[str, ...], ignored: tuple[str, ...]) -> Progress:
+def _at_step(guide: Guide, step: Step, notes: tuple[str, ...], ignored: tuple[str, ...]) -> GuideProgress:
     body = "\n\n".join(("\n".join(step.guidance), step.prompt)) if step.guidance else step.prompt
     own: list[str] = []
     if step.ask_for_files:
@@ -76,7 +80,7 @@ def _at_step(guide: Guide, step: Step, notes: tuple[str, ...], ignored: tuple[st
         own.append(
             f'Check the output with workflow_validate (workflowId "{guide.id}", stepId "{step.id}") before going on.'
         )
-    return Progress(step, _text(body, (*own, *notes)), is_complete=False, ignored=ignored)
+    return GuideProgress(step, _text(body, (*own, *notes)), is_complete=False, ignored=ignored)
 
 
 def _nothing_applies(remaining: Sequence[Step], context: Mapping[str, Any]) -> str:

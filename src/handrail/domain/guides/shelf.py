@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from handrail.domain.guides.definition import Guide
-from handrail.domain.guides.matching import Matcher
+from handrail.domain.guides.matcher import Matcher
 
 
 class Position(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from handrail.domain.guides.conditions import Incomparable, holds, value_text
 from handrail.domain.guides.definition import Branch, Composition, Rule, Step
-from handrail.domain.guides.matching import Matcher
+from handrail.domain.guides.matcher import Matcher
 
 
 class Verdict(Struct, frozen=True):

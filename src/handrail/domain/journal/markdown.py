@@ -1,7 +1,7 @@
 """Agents' texts inside a Markdown page: shown as they were typed, never as structure, markup or links of the page.
 
 What they wrote may be hostile or just unlucky. Code between backticks and emphasis keep their meaning. What a page is
-about is not known here (`deciding.py`, `surfaces/report/markdown.py`).
+about is not known here (`decision_log.py`, `surfaces/report/markdown.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from handrail.kernel.shortening import printable_line
+from handrail.kernel.shorten import printable_line
 
 _MARKUP = re.compile(
     r"&(?=#?\w+;)"  # an entity

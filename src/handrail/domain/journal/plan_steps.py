@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.work.editing import tasks_named
+from handrail.domain.work.plan_edit import tasks_named
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query, chunks

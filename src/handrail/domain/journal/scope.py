@@ -24,8 +24,8 @@ from typing import Any, Literal
 import msgspec
 
 from handrail.domain.journal.globs import WILDCARDS, compile_glob
-from handrail.domain.journal.naming import Spellings, Words
 from handrail.domain.journal.package_files import is_package_file
+from handrail.domain.journal.path_words import PathWords, Spellings
 from handrail.domain.journal.paths import path_bytes
 
 Rule = Literal["undeclared", "everything", "path", "directory", "name", "words", "packages", "none"]
@@ -34,7 +34,7 @@ _WARNING = re.compile(r"⚠️ \d+ file\(s\) modified outside declared scope \((
 _EVERYTHING = frozenset({"", ".", "/", "*", "**", "*/", "**/", "**/*", "/*", "/**"})
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ScopeVerdict(msgspec.Struct, frozen=True):
     """Whether one file is in scope, and why."""
 
     path: str
@@ -46,7 +46,7 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Overlap(msgspec.Struct, frozen=True):
+class AreaOverlap(msgspec.Struct, frozen=True):
     """Two areas of two tasks that cover a common path."""
 
     area: str
@@ -55,7 +55,7 @@ class Overlap(msgspec.Struct, frozen=True):
     """A path in both scopes. It need not exist."""
 
 
-class Place:
+class ChangedPath:
     """A changed path in the text form of `paths.py`, split once for all areas."""
 
     def __init__(self, path: str) -> None:
@@ -63,15 +63,15 @@ class Place:
         self.segments = self.path.split("/")
 
     @cached_property
-    def names(self) -> list[tuple[str, Words]]:
+    def names(self) -> list[tuple[str, PathWords]]:
         """The names in the path that words are looked for in. `auth.test.ts` has `auth` and `test`, but not `ts`; the
         leading dot of a hidden file does not start an extension."""
         *folders, name = self.segments
         stem, *rest = name.lstrip(".").split(".")
-        found = [(folder, Words(folder)) for folder in folders]
-        found.append((name, Words(stem)))
+        found = [(folder, PathWords(folder)) for folder in folders]
+        found.append((name, PathWords(stem)))
         if len(rest) > 1:
-            found.append((name, Words(".".join([stem, *rest[:-1]]))))
+            found.append((name, PathWords(".".join([stem, *rest[:-1]]))))
         return found
 
 
@@ -105,7 +105,7 @@ class Area:
             self.rule = "name"
         else:
             self.rule = "words"
-            spelled = Words(self.text)
+            spelled = PathWords(self.text)
             self._words = [list(map(Spellings, words)) for words in (spelled.words, spelled.whole())]
 
     @property
@@ -114,7 +114,7 @@ class Area:
         last = self.text.rpartition("/")[2]
         return self.rule in ("path", "name") and WILDCARDS.isdisjoint(self.text) and "." in last.lstrip(".")
 
-    def covers(self, place: Place) -> bool:
+    def covers(self, place: ChangedPath) -> bool:
         """Whether the area names this path or a directory above it."""
         match self.rule:
             case "everything":
@@ -131,7 +131,7 @@ class Area:
                 )
         return False
 
-    def name_in(self, place: Place) -> str | None:
+    def name_in(self, place: ChangedPath) -> str | None:
         """The name in the path that contains the area's words."""
         return next((name for name, words in place.names if any(map(words.has, self._words))), None)
 
@@ -147,7 +147,7 @@ class Area:
             return f"{text}/_"
         segments = [segment for segment in text.split("/") if segment != "**"]
         plain = "/".join(segment.replace("*", "").replace("?", "_") or "_" for segment in segments)
-        return next((path for path in (plain, f"{plain}/_") if self.covers(Place(path))), None)
+        return next((path for path in (plain, f"{plain}/_") if self.covers(ChangedPath(path))), None)
 
 
 def read_areas(areas: Iterable[str]) -> list[Area]:
@@ -155,21 +155,21 @@ def read_areas(areas: Iterable[str]) -> list[Area]:
     return [area for area in map(Area, areas) if area.rule != "none"]
 
 
-def judge(path: str, areas: Sequence[Area], *, packages_changed: bool = False) -> Verdict:
+def judge(path: str, areas: Sequence[Area], *, packages_changed: bool = False) -> ScopeVerdict:
     """Whether one changed file is in scope."""
     if not areas:
-        return Verdict(path, True, "undeclared", None, "no areas are declared")
-    place = Place(path)
+        return ScopeVerdict(path, True, "undeclared", None, "no areas are declared")
+    place = ChangedPath(path)
     deciding = next((area for area in reversed(areas) if area.covers(place)), None)
     if deciding is not None and deciding.takes_back:
-        return Verdict(path, False, deciding.rule, deciding.declared, f"{deciding.declared} takes it back")
+        return ScopeVerdict(path, False, deciding.rule, deciding.declared, f"{deciding.declared} takes it back")
     if deciding is not None:
-        return Verdict(path, True, deciding.rule, deciding.declared, _why(deciding, place))
+        return ScopeVerdict(path, True, deciding.rule, deciding.declared, _why(deciding, place))
     if packages_changed and is_package_file(place.path):
-        return Verdict(path, True, "packages", None, "lists packages, and packages were added or removed")
+        return ScopeVerdict(path, True, "packages", None, "lists packages, and packages were added or removed")
     if all(area.takes_back for area in areas):
-        return Verdict(path, True, "undeclared", None, "areas only take back, and none takes back this")
-    return Verdict(path, False, "none", None, _why_not(areas, place))
+        return ScopeVerdict(path, True, "undeclared", None, "areas only take back, and none takes back this")
+    return ScopeVerdict(path, False, "none", None, _why_not(areas, place))
 
 
 def verification(files: Iterable[str], areas: Sequence[str], packages_changed: bool) -> dict[str, Any]:
@@ -193,21 +193,21 @@ def areas_warned_of(warning: str) -> str | None:
     return None if found is None else found[1]
 
 
-def overlap(areas: Sequence[str], others: Sequence[str]) -> list[Overlap]:
+def overlap(areas: Sequence[str], others: Sequence[str]) -> list[AreaOverlap]:
     """The areas of two tasks that overlap, found before a file is touched.
 
     What is found is certain: `path` lies in both. What is not found may still happen: two globs can overlap in paths
     nobody thinks of, and any two words can name the same file. A task that declares nothing claims nothing.
     """
     one, other = read_areas(areas), read_areas(others)
-    found: list[Overlap] = []
+    found: list[AreaOverlap] = []
     for mine in one:
         for theirs in other:
             if mine.takes_back or theirs.takes_back:
                 continue
             for path in _meeting_points(mine, theirs):
                 if _both_cover(mine, theirs, path) and _is_in_scope(path, one) and _is_in_scope(path, other):
-                    found.append(Overlap(mine.declared, theirs.declared, path))
+                    found.append(AreaOverlap(mine.declared, theirs.declared, path))
                     break
     return found
 
@@ -227,7 +227,7 @@ def _is_in_scope(path: str, areas: Sequence[Area]) -> bool:
 
 
 def _both_cover(mine: Area, theirs: Area, path: str) -> bool:
-    place = Place(path)
+    place = ChangedPath(path)
     return mine.covers(place) and theirs.covers(place)
 
 
@@ -239,7 +239,7 @@ def _normal(text: str) -> str:
     return text
 
 
-def _why(area: Area, place: Place) -> str:
+def _why(area: Area, place: ChangedPath) -> str:
     match area.rule:
         case "everything":
             return f"{area.declared} is everything"
@@ -252,7 +252,7 @@ def _why(area: Area, place: Place) -> str:
     return f"{area.declared} covers it"
 
 
-def _why_not(areas: Sequence[Area], place: Place) -> str:
+def _why_not(areas: Sequence[Area], place: ChangedPath) -> str:
     """Why no area covers it. Recognises two common mistakes: part of a word, and a path that does not start at the
     root."""
     for area in areas:

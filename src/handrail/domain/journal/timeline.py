@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from handrail.domain.gates.gate import Gate, gates_of
-from handrail.domain.journal.deciding import superseded_in
+from handrail.domain.journal.decision_log import superseded_in
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES, Checkpoint
 from handrail.domain.work.task import TASK_MACHINE, Task
@@ -30,7 +30,7 @@ _SAME_TEXT = 200
 """How many characters are compared to tell that a task's end and a note describe the same thing."""
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TimelineMoment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened."""
 
     at: int
@@ -62,7 +62,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Timeline(NamedTuple):
     """Moments, oldest first; `earlier` when there were more before them."""
 
-    moments: list[Moment]
+    moments: list[TimelineMoment]
     earlier: bool
 
 
@@ -139,7 +139,7 @@ def _with_related(
     return _Records(known, found, checkpoints, gates, superseded_in(unit, deciding))
 
 
-def _newest(moments: Iterable[Moment], limit: int) -> Timeline:
+def _newest(moments: Iterable[TimelineMoment], limit: int) -> Timeline:
     ordered = sorted(moments, key=lambda moment: (moment.at, _ORDER[moment.kind], moment.id or moment.task_id or ""))
     return Timeline(ordered[-limit:], len(ordered) > limit)
 
@@ -151,13 +151,13 @@ _ORDER = {kind: number for number, kind in enumerate(get_args(MomentKind))}
 # -- moments ----------------------------------------------------------------------------------------------------------
 
 
-def _of_workflow(workflow: Workflow) -> Iterator[Moment]:
-    yield Moment(at=workflow.created_at, kind="created", text=workflow.source_content)
+def _of_workflow(workflow: Workflow) -> Iterator[TimelineMoment]:
+    yield TimelineMoment(at=workflow.created_at, kind="created", text=workflow.source_content)
     if workflow.status in CLOSED:
-        yield Moment(at=workflow.updated_at, kind="closed", text="", status=workflow.status)
+        yield TimelineMoment(at=workflow.updated_at, kind="closed", text="", status=workflow.status)
 
 
-def _moments(found: _Records) -> Iterator[Moment]:
+def _moments(found: _Records) -> Iterator[TimelineMoment]:
     ends: dict[str, list[Checkpoint]] = {}
     for note in sorted(found.checkpoints, key=lambda one: (one.created_at, one.sequence)):
         if note.is_end:
@@ -172,16 +172,16 @@ def _moments(found: _Records) -> Iterator[Moment]:
         yield from _question(found, gate)
 
 
-def _beginnings(task: Task, entry: JournalEntry | None) -> Iterator[Moment]:
+def _beginnings(task: Task, entry: JournalEntry | None) -> Iterator[TimelineMoment]:
     first = task.started_at
     goal = str(task.context.get("goal") or task.description)
     if entry is None:
         if first is not None:
-            yield Moment(at=first, kind="began", text=goal, task_id=task.id, task=task.name)
+            yield TimelineMoment(at=first, kind="began", text=goal, task_id=task.id, task=task.name)
         return
     if first is not None and first < entry.started_at:
-        yield Moment(at=first, kind="began", text=task.description, task_id=task.id, task=task.name)
-    yield Moment(
+        yield TimelineMoment(at=first, kind="began", text=task.description, task_id=task.id, task=task.name)
+    yield TimelineMoment(
         at=entry.started_at,
         kind="began",
         text=goal,
@@ -191,7 +191,7 @@ def _beginnings(task: Task, entry: JournalEntry | None) -> Iterator[Moment]:
     )
 
 
-def _ends(task: Task, entry: JournalEntry | None, notes: Sequence[Checkpoint]) -> Iterator[Moment]:
+def _ends(task: Task, entry: JournalEntry | None, notes: Sequence[Checkpoint]) -> Iterator[TimelineMoment]:
     """The ends of its attempts that have notes, and the last end if it has none."""
     ended = entry if entry is not None and entry.completed_at is not None else None
     for number, note in enumerate(notes, start=1):
@@ -208,11 +208,11 @@ def _ends(task: Task, entry: JournalEntry | None, notes: Sequence[Checkpoint]) -
     yield _end(task, None, task.started_at, at, text, task.status)
 
 
-def _end(task: Task, entry: JournalEntry | None, began: int | None, at: int, text: str, status: str) -> Moment:
+def _end(task: Task, entry: JournalEntry | None, began: int | None, at: int, text: str, status: str) -> TimelineMoment:
     report = entry.report if entry is not None and entry.report is not None else {}
     found = report.get("verification", {})
     detail = {name: value for name, value in (task.outcome_detail or {}).items() if name in _OUTCOME and value}
-    return Moment(
+    return TimelineMoment(
         at=at,
         kind="ended",
         text=text,
@@ -230,7 +230,7 @@ def _end(task: Task, entry: JournalEntry | None, began: int | None, at: int, tex
 _OUTCOME = ("achievements", "limitations", "next_steps", "metadata")
 
 
-def _note(found: _Records, note: Checkpoint) -> Moment:
+def _note(found: _Records, note: Checkpoint) -> TimelineMoment:
     task = found.tasks.get(note.task_id)
     detail = note.detail
     kind: MomentKind = "note"
@@ -243,7 +243,7 @@ def _note(found: _Records, note: Checkpoint) -> Moment:
         kind = "milestone"
     progress = detail.get("progress")
     later = found.superseded.get(note.id)
-    return Moment(
+    return TimelineMoment(
         at=note.created_at,
         kind=kind,
         text=note.summary,
@@ -258,10 +258,10 @@ def _note(found: _Records, note: Checkpoint) -> Moment:
     )
 
 
-def _question(found: _Records, gate: Gate) -> Iterator[Moment]:
+def _question(found: _Records, gate: Gate) -> Iterator[TimelineMoment]:
     task = found.tasks.get(gate.task_id) if gate.task_id is not None else None
     name = task.name if task is not None else None
-    yield Moment(
+    yield TimelineMoment(
         at=gate.created_at,
         kind="asked",
         text=gate.question,
@@ -272,7 +272,7 @@ def _question(found: _Records, gate: Gate) -> Iterator[Moment]:
     )
     if gate.answered_at is not None:
         text = ": ".join(filter(None, (gate.answer, gate.feedback)))
-        yield Moment(
+        yield TimelineMoment(
             at=gate.answered_at,
             kind="answered",
             text=text,

@@ -24,7 +24,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
 Order = Literal["subject", "confidence", "newest"]
 
 
-class Said(NamedTuple):
+class StatedFact(NamedTuple):
     """A fact as it was stated."""
 
     subject: str
@@ -43,7 +43,7 @@ class Inserted(NamedTuple):
     unchanged: int
 
 
-class Pattern(NamedTuple):
+class FactPattern(NamedTuple):
     """Which facts are wanted; None matches anything."""
 
     subject: str | None = None
@@ -60,7 +60,7 @@ def fact_id(repository: str | None, subject: str, predicate: str, said: str) -> 
     return f"fact_{hashlib.sha256(words).hexdigest()[:24]}"
 
 
-def insert(unit: UnitOfWork, repository: str | None, facts: Sequence[Said]) -> Inserted:
+def insert(unit: UnitOfWork, repository: str | None, facts: Sequence[StatedFact]) -> Inserted:
     """Stores facts. One that is already known is updated to its latest source, confidence and provenance."""
     wanted = {fact_id(repository, one.subject, one.predicate, one.object): one for one in facts}
     puts: list[Fact] = []
@@ -95,7 +95,7 @@ def insert(unit: UnitOfWork, repository: str | None, facts: Sequence[Said]) -> I
 
 
 def find(
-    unit: UnitOfWork, repository: str | None, pattern: Pattern, order: Order, limit: int, offset: int
+    unit: UnitOfWork, repository: str | None, pattern: FactPattern, order: Order, limit: int, offset: int
 ) -> tuple[list[Fact], int]:
     """A page of the facts that match, and how many match in all."""
     conditions: list[tuple[str, Any]] = [

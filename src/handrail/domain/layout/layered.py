@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from handrail.domain.layout.directing import Edge, forward, parts, reduced
-from handrail.domain.layout.layering import Layered
-from handrail.domain.layout.ordering import ordered
-from handrail.domain.layout.packing import Size, Spot, grid, packed
-from handrail.domain.layout.placing import heights_at
-from handrail.domain.layout.ranking import balanced
-from handrail.domain.layout.routing import Column, Point, columns_of, route
+from handrail.domain.layout.columns import Layered
+from handrail.domain.layout.crossings import ordered
+from handrail.domain.layout.edges import Edge, forward, parts, reduced
+from handrail.domain.layout.heights import heights_at
+from handrail.domain.layout.ranks import balanced
+from handrail.domain.layout.routes import DrawnColumn, Point, columns_of, route
+from handrail.domain.layout.sheet import Size, Spot, grid, packed
 
 GAP = 14.0
 """Between two boxes in a column."""
@@ -25,7 +25,7 @@ PART_GAP = 40.0
 GRID_GAP = (24.0, GAP)
 
 
-class Node(NamedTuple):
+class Box(NamedTuple):
     """A box to place."""
 
     id: str
@@ -33,7 +33,7 @@ class Node(NamedTuple):
     height: float
 
 
-class Route(NamedTuple):
+class LineRoute(NamedTuple):
     """The line of one edge."""
 
     source: str
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
     width: float
     height: float
     places: dict[str, Spot]
-    routes: list[Route]
+    routes: list[LineRoute]
     crossings: int
 
 
@@ -60,7 +60,7 @@ class _Drawing(NamedTuple):
     crossings: int
 
 
-def lay_out(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> Layout:
+def lay_out(nodes: Sequence[Box], edges: Sequence[tuple[str, str]]) -> Layout:
     """The drawing of a graph. Ignores edges from or to unknown nodes, and from a node to itself."""
     boxes = sorted({node.id: node for node in nodes}.values())
     number = {box.id: index for index, box in enumerate(boxes)}
@@ -72,13 +72,13 @@ def lay_out(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> Layout:
     below = height + PART_GAP if drawings else 0.0
 
     places: dict[str, Spot] = {}
-    routes: list[Route] = []
+    routes: list[LineRoute] = []
     for drawing, (left, top) in zip(drawings, spots, strict=True):
         for index, (x, y) in drawing.spots.items():
             places[boxes[index].id] = (round(x + left, 1), round(y + top, 1))
         for (source, target), points in drawing.lines:
             moved = [(round(x + left, 1), round(y + top, 1)) for x, y in points]
-            routes.append(Route(boxes[source].id, boxes[target].id, moved))
+            routes.append(LineRoute(boxes[source].id, boxes[target].id, moved))
     for index, (x, y) in zip(alone, cells, strict=True):
         places[boxes[index].id] = (round(x, 1), round(y + below, 1))
     return Layout(
@@ -90,11 +90,11 @@ def lay_out(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> Layout:
     )
 
 
-def _size(box: Node) -> Size:
+def _size(box: Box) -> Size:
     return box.width, box.height
 
 
-def _drawings(boxes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[_Drawing], list[int]]:
+def _drawings(boxes: Sequence[Box], edges: Sequence[Edge]) -> tuple[list[_Drawing], list[int]]:
     """Each connected part of the graph as a drawing, largest first; and the boxes without edges."""
     alone: list[int] = []
     drawings: list[_Drawing] = []
@@ -112,7 +112,7 @@ def _drawings(boxes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[_Drawi
     return drawings, alone
 
 
-def _drawing(boxes: Sequence[Node], part: Sequence[int], edges: Sequence[Edge]) -> _Drawing:
+def _drawing(boxes: Sequence[Box], part: Sequence[int], edges: Sequence[Edge]) -> _Drawing:
     number = {index: local for local, index in enumerate(part)}
     inside = [(number[source], number[target]) for source, target in edges]
     directed = forward(len(part), inside)
@@ -125,7 +125,7 @@ def _drawing(boxes: Sequence[Node], part: Sequence[int], edges: Sequence[Edge]) 
     for local, index in enumerate(part):
         box, column = boxes[index], columns[graph.rank[local]]
         left = (column.left + column.right - box.width) / 2
-        spans.append(Column(left, left + box.width))
+        spans.append(DrawnColumn(left, left + box.width))
         spots[index] = (left, middle[local] - box.height / 2)
     lines: list[tuple[Edge, list[Point]]] = []
     for edge, there, given in zip(edges, directed, inside, strict=True):

@@ -14,10 +14,10 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.identity import CrewRules
 from handrail.domain.crew.message import Message
 from handrail.domain.crew.presence import LOOKED_AT, liveness, presence_of
-from handrail.domain.overview.deeds import told
+from handrail.domain.overview.event_phrases import told
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.envelopes import AGENT, CATEGORIES
-from handrail.domain.work.causes import status_or_ready
+from handrail.domain.work.blockers import status_or_ready
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow

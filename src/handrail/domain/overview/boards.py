@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from handrail.domain.board.entry import BoardEntry
-from handrail.domain.board.searching import Sought, search
+from handrail.domain.board.queries import EntryQuery, search
 from handrail.domain.overview.rows import agent_names
 from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shortening import shortened
+from handrail.kernel.shorten import shortened
 
 SHOWN = 500
 VALUE_CHARS = 4000
@@ -53,7 +53,7 @@ class Boards(msgspec.Struct, frozen=True, kw_only=True):
     """The key to continue after; null at the end."""
 
 
-def boards(unit: UnitOfWork, sought: Sought) -> Boards:
+def boards(unit: UnitOfWork, sought: EntryQuery) -> Boards:
     """The first matching entries. One that is asked for by key is shown in full."""
     found = search(unit, sought, SHOWN)
     names = agent_names(unit, (entry.set_by for entry in found.entries))

@@ -1,6 +1,6 @@
 """The critical path of a plan: the chain of tasks that takes longest, and so sets the least time the plan takes.
 
-The chain is found as a dry run finds it (`dry_run/foreseeing.py`), but over the whole plan: a finished task counts with
+The chain is found as a dry run finds it (`dry_run/forecast.py`), but over the whole plan: a finished task counts with
 the time it took, any other with the dry run's estimate. So the page and `plan_dry_run` name the same chain. Pure.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handrail.domain.dry_run.foreseeing import Step, longest_path
+from handrail.domain.dry_run.forecast import ForecastStep, longest_path
 from handrail.domain.dry_run.steps import Pace, pace_of
-from handrail.domain.layout.directing import Edge
+from handrail.domain.layout.edges import Edge
 from handrail.domain.work.task import Task
 
 _LEAST_MS = 1
@@ -23,7 +23,7 @@ def critical_path(tasks: Sequence[Task], edges: Sequence[Edge]) -> list[int]:
     for source, target in edges:
         before[target].append(tasks[source].id)
     steps = [
-        Step(task.id, task.name, tuple(needs), work_ms)
+        ForecastStep(task.id, task.name, tuple(needs), work_ms)
         for task, needs, work_ms in zip(tasks, before, durations(tasks), strict=True)
     ]
     place = {task.id: number for number, task in enumerate(tasks)}

@@ -1,6 +1,6 @@
 """The decisions of a workflow: what was decided, why, what else was considered, what replaced it. Reads only.
 
-`journal/deciding.py` defines what a decision is; `recovery/standing.py` says which one replaces another.
+`journal/decision_log.py` defines what a decision is; `recovery/position.py` says which one replaces another.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.journal.deciding import Decision, replaced_by
+from handrail.domain.journal.decision_log import LoggedDecision, replaced_by
 from handrail.domain.overview.rows import agent_names
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
@@ -89,7 +89,7 @@ def decision_rows(unit: UnitOfWork, workflow: Workflow, notes: Sequence[Checkpoi
     for note in notes:
         task = tasks.get(note.task_id)
         name = task.name if task is not None else note.task_id
-        one = Decision(note, name, task.description if task is not None else "", workflow, later.get(note.id))
+        one = LoggedDecision(note, name, task.description if task is not None else "", workflow, later.get(note.id))
         by = authors.get(note.id)
         rows.append(
             DecisionRow(
@@ -125,7 +125,7 @@ def authors_of(unit: UnitOfWork, workflow_id: str, keys: Iterable[str]) -> dict[
     return found
 
 
-def _tags(one: Decision) -> list[str]:
+def _tags(one: LoggedDecision) -> list[str]:
     given = one.note.detail.get("tags")
     tags = [tag for tag in given if isinstance(tag, str)] if isinstance(given, list) else []
     return [one.category, *tags] if one.category else tags

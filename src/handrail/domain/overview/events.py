@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from handrail.domain.overview.deeds import told
+from handrail.domain.overview.event_phrases import told
 from handrail.domain.overview.rows import agent_names
 from handrail.domain.registry.envelopes import ABOUT_TASKS, bounded, category_of, level_of, task_of
 from handrail.domain.registry.event_kinds import KINDS
@@ -34,7 +34,7 @@ OF_TASK = 5000
 _LEFT_OUT = {"agent": ("secret_hash",), "token": ("secret_hash",), "message": ("subject", "body")}
 
 
-class Wanted(NamedTuple):
+class EventQuery(NamedTuple):
     """Which events are wanted."""
 
     only: Only = Only()
@@ -91,7 +91,7 @@ class Events(msgspec.Struct, frozen=True, kw_only=True):
     """The position of the newest event in the ledger, whether it matches or not."""
 
 
-def events(unit: UnitOfWork, wanted: Wanted) -> Events:
+def events(unit: UnitOfWork, wanted: EventQuery) -> Events:
     limit = min(max(1, wanted.limit), MOST)
     if wanted.task is not None:
         found = _of_task(unit, wanted, wanted.task)
@@ -126,7 +126,7 @@ def kinds_meant(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(meant))
 
 
-def _of_task(unit: UnitOfWork, wanted: Wanted, task: Task) -> list[Event]:
+def _of_task(unit: UnitOfWork, wanted: EventQuery, task: Task) -> list[Event]:
     before = wanted.before if wanted.before is not None else unit.position() + 1
     after = wanted.after or 0
     return [event for event in events_about(unit, task, wanted.only) if after < event.position < before]

@@ -12,11 +12,11 @@ import msgspec
 from handrail.domain.gates.gate import GATE_MACHINE, Gate, gates_of
 from handrail.domain.overview.pipeline import phase_asked_at
 from handrail.domain.overview.rows import task_names
-from handrail.domain.pipeline.answering import meanings
+from handrail.domain.pipeline.answers import meanings
 from handrail.domain.pipeline.engine import QUESTIONS, Action
 from handrail.domain.pipeline.flow import NUMBER
-from handrail.domain.pipeline.gatekeeping import DECISION, check_shown
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.run_gates import DECISION, check_shown
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import IllegalTransition, NotFound
@@ -99,7 +99,7 @@ class GateView(msgspec.Struct, frozen=True, kw_only=True):
     sender: str | None = None
 
 
-class Material(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionMaterial(msgspec.Struct, frozen=True, kw_only=True):
     """What a question is about, from the run that asks it."""
 
     title: str
@@ -193,17 +193,17 @@ def workflow_gates(unit: UnitOfWork, workflow: Workflow, most: int = SHOWN) -> G
     return Gates(gates=gate_rows(unit, shown), more=there - len(shown))
 
 
-def material_of(unit: UnitOfWork, gate: Gate) -> Material:
+def material_of(unit: UnitOfWork, gate: Gate) -> QuestionMaterial:
     """What a question is about. If its run has moved on, only the title is known."""
     run = unit.get(PipelineRun, gate.workflow_id) if gate.kind == DECISION else None
     if run is None:
         task = unit.get(Task, gate.task_id) if gate.task_id is not None else None
-        return Material(title=task.name if task is not None else gate.question, task_id=gate.task_id)
+        return QuestionMaterial(title=task.name if task is not None else gate.question, task_id=gate.task_id)
     asks = run.action_handed_out()
     if asks is None or asks.type not in QUESTIONS or (asks.gate or asks.phase) != gate.question:
-        return Material(title=run.title)
+        return QuestionMaterial(title=run.title)
     flow = run.flow_followed()
-    return Material(
+    return QuestionMaterial(
         title=run.title,
         phase=flow.phase(asks.phase).label if flow.knows(asks.phase) else asks.phase,
         why=asks.why,

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.domain.layout.directing import Edge
-from handrail.domain.layout.layered import Layout, Node, lay_out
+from handrail.domain.layout.edges import Edge
+from handrail.domain.layout.layered import Box, Layout, lay_out
 from handrail.domain.overview.critical import critical_path
-from handrail.domain.overview.grouping import MOST_BOXES, Group, groups_of
+from handrail.domain.overview.groups import MOST_BOXES, Group, groups_of
 from handrail.domain.overview.rows import links
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
@@ -33,7 +33,7 @@ KEPT = 32
 """How many drawings are kept."""
 
 
-class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
+class PlanBox(msgspec.Struct, frozen=True, kw_only=True):
     """A box: a task, or a group of tasks under the id `group:<key>`."""
 
     id: str
@@ -50,7 +50,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     on_critical: bool
 
 
-class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
+class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line from what must be finished first."""
 
     source: str
@@ -68,8 +68,8 @@ class GraphView(msgspec.Struct, frozen=True, kw_only=True):
     can_group: bool
     width: float
     height: float
-    nodes: list[GraphNode]
-    edges: list[GraphEdge]
+    nodes: list[PlanBox]
+    edges: list[PlanLine]
     crossings: int
     critical: list[str]
     """The tasks on the critical path, first to last."""
@@ -110,7 +110,7 @@ class _Drawn(NamedTuple):
 class Layouts:
     """A cache of the latest drawings. Threads may share it: at worst, two of them make the same drawing."""
 
-    def __init__(self, lay: Callable[[Sequence[Node], Sequence[tuple[str, str]]], Layout] = lay_out) -> None:
+    def __init__(self, lay: Callable[[Sequence[Box], Sequence[tuple[str, str]]], Layout] = lay_out) -> None:
         self._lay = lay
         self._kept: dict[bytes, _Drawn] = {}
 
@@ -162,14 +162,14 @@ def _draw(
     plan: _Plan,
     grouped: bool,
     opened: tuple[str, ...],
-    lay: Callable[[Sequence[Node], Sequence[tuple[str, str]]], Layout],
+    lay: Callable[[Sequence[Box], Sequence[tuple[str, str]]], Layout],
 ) -> _Drawn:
     groups = groups_of(plan.tasks, plan.edges)
     boxes, number_of = _boxes(plan, groups, opened if grouped else tuple(group.key for group in groups))
     # A drawing breaks ties by the order of names: boxes named by number keep the order of the plan.
     names = [f"{number:06d}" for number in range(len(boxes))]
     joined = {(names[number_of[source]], names[number_of[target]]) for source, target in plan.edges}
-    layout = lay([Node(name, *box.size) for name, box in zip(names, boxes, strict=True)], sorted(joined))
+    layout = lay([Box(name, *box.size) for name, box in zip(names, boxes, strict=True)], sorted(joined))
     return _Drawn(grouped and bool(groups), bool(groups), boxes, [boxes[number].id for number in number_of], layout)
 
 
@@ -197,7 +197,7 @@ def _view(plan: _Plan, drawn: _Drawn, version: int) -> GraphView:
     critical = {drawn.box_of[place] for place in path}
     steps = {(drawn.box_of[one], drawn.box_of[other]) for one, other in pairwise(path)}
     nodes = [
-        GraphNode(
+        PlanBox(
             id=box.id,
             kind="group" if box.members else "task",
             x=x,
@@ -214,7 +214,7 @@ def _view(plan: _Plan, drawn: _Drawn, version: int) -> GraphView:
     edges = []
     for route in drawn.layout.routes:
         ends = drawn.boxes[int(route.source)].id, drawn.boxes[int(route.target)].id
-        edges.append(GraphEdge(source=ends[0], target=ends[1], points=route.points, on_critical=ends in steps))
+        edges.append(PlanLine(source=ends[0], target=ends[1], points=route.points, on_critical=ends in steps))
     return GraphView(
         version=version,
         grouped=drawn.grouped,

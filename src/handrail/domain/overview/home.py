@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from handrail.domain.crew.posting import HUMAN, unread_count
+from handrail.domain.crew.outbox import HUMAN, unread_count
 from handrail.domain.overview.rows import WorkflowRow, workflow_rows
 from handrail.domain.work.workflow import CLOSED, OPEN, Workflow
 from handrail.kernel.query import Query

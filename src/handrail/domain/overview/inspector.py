@@ -10,25 +10,25 @@ import msgspec
 
 from handrail.domain.crew.message import Message
 from handrail.domain.gates.gate import Gate
+from handrail.domain.journal.changes import moves_once, totals
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import moves_once, totals
 from handrail.domain.overview.attempts import Attempt, attempts_in
 from handrail.domain.overview.decisions import DecisionRow, task_decisions
-from handrail.domain.overview.explaining import explain_task
+from handrail.domain.overview.explanations import explain_task
 from handrail.domain.overview.gates import GateRow, gate_rows
 from handrail.domain.overview.messages import MessageRow, message_rows, people
 from handrail.domain.overview.rows import TaskRow, cut, task_rows
-from handrail.domain.work.causes import status_or_ready
+from handrail.domain.work.blockers import status_or_ready
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.lease import Lease
-from handrail.domain.work.moving import workflow_of
 from handrail.domain.work.task import Task
+from handrail.domain.work.transitions import workflow_of
 from handrail.domain.workspaces.workspace import Workspace
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shortening import shortened
+from handrail.kernel.shorten import shortened
 
 LINKED = 200
 """Tasks of one kind around a task that are named."""
@@ -60,7 +60,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
+class CheckpointNote(msgspec.Struct, frozen=True, kw_only=True):
     """One checkpoint."""
 
     id: str
@@ -126,7 +126,7 @@ class TaskDocument(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None
     """What its end says beside its outcome, as light Markdown."""
     evidence: list[Evidence]
-    checkpoints: list[Note]
+    checkpoints: list[CheckpointNote]
     """The newest first."""
     decisions: list[DecisionRow]
     messages: list[MessageRow]
@@ -216,8 +216,8 @@ def _named(attempt: Attempt, names: Mapping[str, str]) -> Attempt:
     return msgspec.structs.replace(attempt, agent=names.get(attempt.agent or ""))
 
 
-def _note(note: Checkpoint, by: str | None) -> Note:
-    return Note(
+def _note(note: Checkpoint, by: str | None) -> CheckpointNote:
+    return CheckpointNote(
         id=note.id,
         sequence=note.sequence,
         type=note.type,

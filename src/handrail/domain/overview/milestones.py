@@ -10,7 +10,7 @@ import msgspec
 from handrail.domain.overview.decisions import authors_of
 from handrail.domain.overview.rows import agent_names
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.editing import tally_of
+from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
@@ -38,7 +38,7 @@ class MilestoneRow(msgspec.Struct, frozen=True, kw_only=True):
     """milestone, or the kind of the note: progress, complete, recovery."""
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How much of the plan is done."""
 
     done: int
@@ -49,7 +49,7 @@ class Milestones(msgspec.Struct, frozen=True, kw_only=True):
     """Notes, newest first."""
 
     milestones: list[MilestoneRow]
-    progress: Progress
+    progress: PlanProgress
     more: int
 
 
@@ -79,7 +79,7 @@ def milestones(unit: UnitOfWork, workflow: Workflow) -> Milestones:
             )
             for note in notes
         ],
-        progress=Progress(done=tally.finished, total=tally.total),
+        progress=PlanProgress(done=tally.finished, total=tally.total),
         more=total - len(notes),
     )
 

@@ -17,12 +17,11 @@ from handrail.domain.overview.rows import agent_names
 from handrail.domain.pipeline.budget import UNITS, Spent, exceeded, spent, warning_about
 from handrail.domain.pipeline.engine import Action
 from handrail.domain.pipeline.flow import BY_TASK, Flow, Phase
-from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import Rules, limits_of
-from handrail.domain.pipeline.standing import Standing, said_of, standing
+from handrail.domain.pipeline.run_gates import DECISION
+from handrail.domain.pipeline.run_status import RunPosition, said_of, standing, stop_told
 from handrail.domain.pipeline.state import RunState, is_left_out
-from handrail.domain.pipeline.stopping import stop_told
+from handrail.domain.pipeline.turns import RunRules, limits_of
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
@@ -42,7 +41,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """None if no prices are set. Each figure is None if nobody reported it."""
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
+class TimeSpan(msgspec.Struct, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
     """A span of time; without an end it continues."""
 
     since: int
@@ -133,7 +132,7 @@ class PipelineView(msgspec.Struct, frozen=True, kw_only=True):
     """Those in its workspace, if they were read: they are not part of the store."""
 
 
-def pipeline_view(unit: UnitOfWork, workflow_id: str, rules: Rules) -> PipelineView | None:
+def pipeline_view(unit: UnitOfWork, workflow_id: str, rules: RunRules) -> PipelineView | None:
     """The run of a workflow; None for a workflow that is not a run."""
     run = unit.get(PipelineRun, workflow_id)
     if run is None:
@@ -179,7 +178,7 @@ def _budget(limits: Mapping[str, float]) -> dict[str, float]:
     return {unit: amount for unit, amount in named.items() if amount is not None}
 
 
-def command_to_go_on(run: PipelineRun, one: Standing, rules: Rules) -> str | None:
+def command_to_go_on(run: PipelineRun, one: RunPosition, rules: RunRules) -> str | None:
     """The command that resumes a stopped run; None if it is not stopped."""
     if one.stopped is None:
         return None
@@ -197,7 +196,7 @@ def _driver(unit: UnitOfWork, run: PipelineRun) -> str | None:
 # -- phases -----------------------------------------------------------------------------------------------------------
 
 
-def _phases(unit: UnitOfWork, run: PipelineRun, one: Standing) -> list[PhaseView]:
+def _phases(unit: UnitOfWork, run: PipelineRun, one: RunPosition) -> list[PhaseView]:
     flow, state, facts = run.flow_followed(), run.run_state(), run.facts(humans_decide=False)
     at_work, answers, now = phase_spans(unit, run.id, flow), _answers(unit, run), unit.now_ms()
     names = agent_names(unit, (gate.answered_by for gate in answers.values()))
@@ -248,7 +247,7 @@ def _gave_up_at(flow: Flow, state: RunState, left_out: Collection[str]) -> str |
     return next((phase.id for phase in flow.phases if phase.id not in state.done and phase.id not in left_out), None)
 
 
-def _state(phase: Phase, state: RunState, one: Standing, left_out: Collection[str]) -> str:
+def _state(phase: Phase, state: RunState, one: RunPosition, left_out: Collection[str]) -> str:
     if phase.id in state.done:
         return "done"
     if phase.id in left_out or state.ended is not None:
@@ -264,9 +263,9 @@ def _tries(phase: Phase, state: RunState, turns: int) -> int:
     return min(turns, 1) if phase.kind == "exec" else turns  # several commands count as one try
 
 
-def _reported(log: Iterable[Mapping[str, Any]]) -> list[Span]:
+def _reported(log: Iterable[Mapping[str, Any]]) -> list[TimeSpan]:
     """When a phase was at work according to its agents' reports, each of which came at the end of the work."""
-    return [Span(since=entry["at"] - entry["duration_ms"], until=entry["at"]) for entry in log if "at" in entry]
+    return [TimeSpan(since=entry["at"] - entry["duration_ms"], until=entry["at"]) for entry in log if "at" in entry]
 
 
 def _answers(unit: UnitOfWork, run: PipelineRun) -> dict[str, Gate]:
@@ -287,21 +286,21 @@ def phase_asked_at(gate: Gate) -> str:
 # -- when each was at work --------------------------------------------------------------------------------------------
 
 
-def phase_spans(unit: UnitOfWork, workflow_id: str, flow: Flow) -> dict[str, list[Span]]:
+def phase_spans(unit: UnitOfWork, workflow_id: str, flow: Flow) -> dict[str, list[TimeSpan]]:
     """When each phase was under way, in order."""
-    found: dict[str, list[Span]] = {}
+    found: dict[str, list[TimeSpan]] = {}
     phase, began, by = None, 0, ""
     for event in unit.newest(TURNS, Only(streams=(workflow_id,), kinds=("pipeline.moved",))):
         now = _handed_out(event)
         if now == phase:
             continue
         if phase is not None:
-            found.setdefault(phase, []).append(Span(since=began, until=event.at_ms, by=by))
+            found.setdefault(phase, []).append(TimeSpan(since=began, until=event.at_ms, by=by))
         phase, began, by = now if now is not None and flow.knows(now) else None, event.at_ms, event.actor
     if phase is not None:
         run = unit.get(PipelineRun, workflow_id)
         still = run is not None and (run.dispatched or {}).get("phase") == phase
-        found.setdefault(phase, []).append(Span(since=began, until=None if still else began, by=by))
+        found.setdefault(phase, []).append(TimeSpan(since=began, until=None if still else began, by=by))
     return found
 
 

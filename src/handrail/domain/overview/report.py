@@ -15,24 +15,24 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE
 from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.journal.changes import FileTotals, totals
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import FileTotals, totals
 from handrail.domain.journal.plan_steps import plan_steps
 from handrail.domain.overview.decisions import DecisionRow, decision_rows
 from handrail.domain.overview.gates import GateRow, workflow_gates
 from handrail.domain.overview.pipeline import PipelineView, pipeline_view
 from handrail.domain.overview.report_tasks import TEXT, ReportTask, report_task, texts
 from handrail.domain.overview.rows import WorkflowRow, task_rows, workflow_rows
-from handrail.domain.overview.timeline import Bar, Timeline, timeline
-from handrail.domain.pipeline.gatekeeping import DECISION
-from handrail.domain.pipeline.running import Rules
+from handrail.domain.overview.timeline import Bar, WorkflowTimeline, timeline
+from handrail.domain.pipeline.run_gates import DECISION
+from handrail.domain.pipeline.turns import RunRules
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.editing import tally_of
+from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shortening import shortened
+from handrail.kernel.shorten import shortened
 
 TASKS = 2000
 """Tasks that a report has: the first, in the plan's order."""
@@ -95,7 +95,7 @@ class Stray(msgspec.Struct, frozen=True, kw_only=True):
     task_name: str
 
 
-class Issue(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedIssue(msgspec.Struct, frozen=True, kw_only=True):
     """A problem that came up, and what was done about it."""
 
     task_id: str
@@ -133,12 +133,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     gates_more: int
     strays: list[Stray]
     strays_more: int
-    issues: list[Issue]
-    timeline: Timeline
+    issues: list[ReportedIssue]
+    timeline: WorkflowTimeline
     pipeline: PipelineView | None
 
 
-def report(unit: UnitOfWork, workflow: Workflow, critical: Sequence[str], rules: Rules) -> Report:
+def report(unit: UnitOfWork, workflow: Workflow, critical: Sequence[str], rules: RunRules) -> Report:
     """The report of a workflow. `critical` is its critical path, as in its drawing."""
     (row,) = workflow_rows(unit, [workflow])
     records = unit.select(Task, Query((("workflow_id", workflow.id),), ("sequence",), TASKS))
@@ -194,11 +194,11 @@ def _said(plan: Mapping[str, Any], name: str) -> str | None:
 # -- time -------------------------------------------------------------------------------------------------------------
 
 
-def _lasted(bar: Bar, line: Timeline) -> int:
+def _lasted(bar: Bar, line: WorkflowTimeline) -> int:
     return max(0, (bar.until if bar.until is not None else line.until) - bar.since)
 
 
-def _worked(line: Timeline) -> dict[str, int]:
+def _worked(line: WorkflowTimeline) -> dict[str, int]:
     """Time at work, by task."""
     found: dict[str, int] = {}
     for bar in line.bars:
@@ -223,7 +223,7 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
 class _Found(NamedTuple):
     """What the totals are counted from."""
 
-    line: Timeline
+    line: WorkflowTimeline
     gates: Sequence[GateRow]
     tasks: Sequence[ReportTask]
     entries: Sequence[JournalEntry]
@@ -283,11 +283,11 @@ def _strays(tasks: Sequence[Task], entries: Mapping[str, JournalEntry]) -> list[
     ]
 
 
-def _issues(unit: UnitOfWork, workflow: Workflow, names: Mapping[str, str]) -> list[Issue]:
+def _issues(unit: UnitOfWork, workflow: Workflow, names: Mapping[str, str]) -> list[ReportedIssue]:
     met = (("workflow_id", workflow.id), ("type", "error"))
     notes = unit.select(Checkpoint, Query(met, ("created_at",), NOTES))
     return [
-        Issue(
+        ReportedIssue(
             task_id=note.task_id,
             task_name=names.get(note.task_id, note.task_id),
             kind=str(note.detail["type"]) if note.detail.get("type") else None,

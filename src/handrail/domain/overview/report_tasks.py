@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.journal.changes import totals
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.file_changes import totals
 from handrail.domain.overview.rows import TaskRow, cut
 from handrail.domain.work.task import Task
-from handrail.kernel.shortening import shortened
+from handrail.kernel.shorten import shortened
 
 FILES = 200
 """Files that are listed for one task."""
@@ -23,7 +23,7 @@ TEXT = 100_000
 """Characters of one text. A goal may be as long as a book."""
 
 
-class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedChange(msgspec.Struct, frozen=True, kw_only=True):
     """One file that a task changed."""
 
     path: str
@@ -44,7 +44,7 @@ class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
 
 
-class Claims(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedClaims(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent says of its work. Nobody checked it."""
 
     achievements: list[str]
@@ -69,13 +69,13 @@ class ReportTask(msgspec.Struct, frozen=True, kw_only=True):
     """What it is for; empty where its name says it all."""
     text: str | None
     """What came of it, in its agent's words, or why it failed."""
-    claims: Claims
+    claims: ReportedClaims
     part_of: str | None
     """The name of the task that it is a part of."""
     plan_step: str | None
     """The step of the plan in words that it was begun for."""
     areas: list[str]
-    files: list[FileChange]
+    files: list[ReportedChange]
     files_more: int
     lines_added: int
     lines_removed: int
@@ -137,10 +137,10 @@ def texts(said: Mapping[str, Any], name: str) -> list[str]:
     return [shortened(str(text), TEXT) for text in found] if isinstance(found, list) else []
 
 
-def _claims(detail: Mapping[str, Any]) -> Claims:
+def _claims(detail: Mapping[str, Any]) -> ReportedClaims:
     beside = detail.get("metadata")
     metadata: Mapping[str, Any] = beside if isinstance(beside, dict) else {}
-    return Claims(
+    return ReportedClaims(
         achievements=texts(detail, "achievements"),
         limitations=texts(detail, "limitations"),
         next_steps=texts(detail, "next_steps"),
@@ -151,10 +151,10 @@ def _claims(detail: Mapping[str, Any]) -> Claims:
     )
 
 
-def _files(files: list[dict[str, Any]], outside: set[str] | None) -> list[FileChange]:
+def _files(files: list[dict[str, Any]], outside: set[str] | None) -> list[ReportedChange]:
     """The changes; `outside` has those outside of the task's areas, None where it has no areas."""
     return [
-        FileChange(
+        ReportedChange(
             path=change["path"],
             change=change["change"],
             lines_added=change.get("lines_added"),

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.journal.keeping import resolutions
+from handrail.domain.journal.journal import resolutions
 from handrail.domain.overview.rows import agent_names, task_names
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query

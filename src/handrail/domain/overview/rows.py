@@ -16,13 +16,13 @@ from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.presence import is_present
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.overview.explaining import explain_workflow
-from handrail.domain.overview.standing import Driven, Seen, standing_of
-from handrail.domain.pipeline.gatekeeping import DECISION
-from handrail.domain.pipeline.holding import HELD_MS
+from handrail.domain.overview.explanations import explain_workflow
+from handrail.domain.overview.workflow_health import Driven, HealthFacts, standing_of
+from handrail.domain.pipeline.driver_lock import HELD_MS
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.standing import Standing, said_of, standing
-from handrail.domain.work.causes import SILENT_MS, startable, status_or_ready
+from handrail.domain.pipeline.run_gates import DECISION
+from handrail.domain.pipeline.run_status import RunPosition, said_of, standing
+from handrail.domain.work.blockers import SILENT_MS, startable, status_or_ready
 from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.tally import Tally, empty_tally
@@ -30,7 +30,7 @@ from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.query import Query, chunks
 from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shortening import shortened
+from handrail.kernel.shorten import shortened
 
 LOOKED_AT = 2000
 """How many tasks under way and open questions of a few hundred workflows are examined."""
@@ -138,7 +138,7 @@ def workflow_rows(unit: UnitOfWork, workflows: Sequence[Workflow]) -> list[Workf
         tally, run = tallies[workflow.id], runs.get(workflow.id)
         one = standing(unit, run) if run is not None else None
         waiting = asked.get((workflow.id, DECISION), 0)
-        seen = Seen(
+        seen = HealthFacts(
             status=workflow.status,
             total=tally.total,
             finished=tally.finished,
@@ -261,7 +261,7 @@ def _stuck_at(task: Task, *, lost: bool) -> int | None:
     return task.updated_at if lost else task.updated_at + SILENT_MS
 
 
-def _driven(unit: UnitOfWork, run: PipelineRun, one: Standing) -> Driven:
+def _driven(unit: UnitOfWork, run: PipelineRun, one: RunPosition) -> Driven:
     """The state of a run and its driver. An agent is present while its lease lasts; any other driver is presumed to be,
     for as long as a second orchestrator would be refused."""
     driver = (run.holder or {}).get("agent_id")

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate, gates_of
-from handrail.domain.overview.folding import Attempts, Stretch
 from handrail.domain.overview.pipeline import phase_asked_at, phase_spans
 from handrail.domain.overview.rows import agent_names
+from handrail.domain.overview.task_spans import Attempts, Stretch
 from handrail.domain.pipeline.flow import BY_TASK, Flow
-from handrail.domain.pipeline.gatekeeping import DECISION
 from handrail.domain.pipeline.run import PipelineRun
+from handrail.domain.pipeline.run_gates import DECISION
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
@@ -97,7 +97,7 @@ class TimelineRows(msgspec.Struct, frozen=True, kw_only=True):
     phases: list[PhaseRow]
 
 
-class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
+class WorkflowTimeline(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
     """The bars of a workflow, in order of their start."""
 
     since: int
@@ -110,7 +110,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename=_RENAMED):
     """How many bars are left out; at least 1 if the history was too long to fold completely."""
 
 
-def timeline(unit: UnitOfWork, workflow: Workflow) -> Timeline:
+def timeline(unit: UnitOfWork, workflow: Workflow) -> WorkflowTimeline:
     events = unit.newest(EVENTS, Only(streams=(workflow.id,), kinds=FOLDED))
     cut = len(events) == EVENTS
     folded = Attempts(since=events[0].at_ms if cut else workflow.created_at)
@@ -131,7 +131,7 @@ def timeline(unit: UnitOfWork, workflow: Workflow) -> Timeline:
     bars.sort(key=lambda bar: (bar.since, bar.id))
     kept = bars[-BARS:]
     more = max(0, len(stretches) - BARS) + len(bars) - len(kept) + cut
-    return Timeline(
+    return WorkflowTimeline(
         since=kept[0].since if more and kept else workflow.created_at,
         until=end if end is not None else unit.now_ms(),
         rows=_rows(kept, flow),

@@ -9,16 +9,16 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.graphs.past import version_step
+from handrail.domain.graphs.history import version_step
 from handrail.domain.overview.rows import agent_names, task_names
-from handrail.domain.work.editing import PLANNED
+from handrail.domain.work.plan_edit import PLANNED
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.query import where
 from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shortening import shortened
+from handrail.kernel.shorten import shortened
 
 EVENTS = 3000
 """How many of a workflow's newest events that can change a plan are examined."""

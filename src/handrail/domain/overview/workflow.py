@@ -16,7 +16,7 @@ TASKS = 10_000
 """Tasks that a page is given: the first in the plan's order."""
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class WorkflowSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where the work came from."""
 
     type: str
@@ -31,7 +31,7 @@ class WorkflowDocument(msgspec.Struct, frozen=True, kw_only=True):
     workflow: WorkflowRow
     description: str
     """What was asked for, as it was asked."""
-    source: Source
+    source: WorkflowSource
     plan_version: int
     approach: str | None
     """How the plan means to do it, where it says."""
@@ -50,7 +50,7 @@ def workflow_document(unit: UnitOfWork, workflow: Workflow) -> WorkflowDocument:
         position=position,
         workflow=row,
         description=workflow.source_content,
-        source=Source(type=workflow.source_type, ref=workflow.source_ref),
+        source=WorkflowSource(type=workflow.source_type, ref=workflow.source_ref),
         plan_version=row.plan_version,
         approach=approach if isinstance(approach, str) else None,
         tasks=task_rows(unit, tasks),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from handrail.domain.work.planning import find_cycle
+from handrail.domain.work.plan import find_cycle
 from handrail.kernel.errors import InvalidPlan
 from handrail.kernel.nearest import did_you_mean
 
@@ -62,7 +62,7 @@ MOST_DIGITS = 6
 Mode = Literal["sequential", "parallel", "human_gate"]
 
 
-class Finding(NamedTuple):
+class ReviewFinding(NamedTuple):
     """What a reviewer found."""
 
     severity: str
@@ -200,13 +200,15 @@ def _is_quoted(line: str) -> bool:
     return line.lstrip().startswith(">")
 
 
-def findings_in(text: str) -> list[Finding]:
+def findings_in(text: str) -> list[ReviewFinding]:
     """The findings of a review, without those it quotes from another one."""
-    found: list[Finding] = []
+    found: list[ReviewFinding] = []
     for _, line in _prose(text)[0]:
         if _is_quoted(line):
             continue
-        found += [Finding(match[1], _CONTROL.sub(" ", match[2]).strip()[:FINDING]) for match in _FINDING.finditer(line)]
+        found += [
+            ReviewFinding(match[1], _CONTROL.sub(" ", match[2]).strip()[:FINDING]) for match in _FINDING.finditer(line)
+        ]
         if len(found) >= MOST_FINDINGS:
             break
     return found[:MOST_FINDINGS]

@@ -1,7 +1,7 @@
 """The engine: decides the next action of a run. A pure function of the flow, the run's state and the workspace files.
 
-It changes nothing, so asking twice gives the same answer. `reporting.py` handles the result of an action,
-`answering.py` a person's answer.
+It changes nothing, so asking twice gives the same answer. `results.py` handles the result of an action,
+`answers.py` a person's answer.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from handrail.domain.pipeline.dispatch import reopened, settled
 from handrail.domain.pipeline.flow import NUMBER, Flow, Phase, numbered
-from handrail.domain.pipeline.handing_out import reopened, settled
 from handrail.domain.pipeline.state import (
     Facts,
     RunState,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.pipeline.asking import SOURCES
+from handrail.domain.pipeline.request import SOURCES
 from handrail.kernel.errors import InvalidFlow
 from handrail.kernel.nearest import did_you_mean
 
@@ -27,7 +27,7 @@ _VERDICT = re.compile(r"[A-Z]+(_[A-Z]+)*")
 _FILE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\{N\})*\.md")
 _AT_PHASE = re.compile(r" - at `(?:key in )?\$\.phases\[(\d+)\]")
 PLACES = frozenset({"workspace", "branch", "spec-name", "title", "body", "source_url", "source_id", "source_project"})
-"""Placeholders allowed in braces in a command's words; `filling.py` inserts the run's values."""
+"""Placeholders allowed in braces in a command's words; `placeholders.py` inserts the run's values."""
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Characters that no editor shows but a terminal obeys."""

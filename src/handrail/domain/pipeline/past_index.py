@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.pipeline.learning import Lessons, Noted, PastRun, friction_in, learn
+from handrail.domain.pipeline.lessons import Lessons, Noted, PastRun, friction_in, learn
 from handrail.domain.pipeline.run import PipelineRun
 
 VERSION = 1

@@ -4,7 +4,7 @@
 asked for again, the reason, and once, what a person said. Layers 1 and 2, that reason and a person's words are never
 cut. Whatever else does not fit is dropped in this order, from the end of each list: friction points, similar runs,
 review patterns, the repository. What was left out is named (`docs/prompts.md`). The material is not gathered here:
-`profile.py` and `learning.py` do that.
+`profile.py` and `lessons.py` do that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from handrail.domain.pipeline.flow import NUMBER
 from handrail.domain.pipeline.state import TaskState
-from handrail.kernel.shortening import on_one_line, shortened
+from handrail.kernel.shorten import on_one_line, shortened
 from handrail.kernel.tokens import estimate_tokens
 
 PROMPT_TOKENS = 8000

@@ -1,5 +1,5 @@
 """The state of a run: everything the engine bases its decisions on, stored as one record. It only answers small
-questions; `engine.py` and `reporting.py` decide how it changes."""
+questions; `engine.py` and `results.py` decide how it changes."""
 
 from __future__ import annotations
 

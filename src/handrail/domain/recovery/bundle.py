@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.recovery.asking import ALL_CHECKPOINTS, MOST_TOKENS, Asked, Include
-from handrail.domain.recovery.cutting import json_weight
-from handrail.domain.recovery.material import Material
-from handrail.domain.recovery.packing import Piece, pack
+from handrail.domain.recovery.material import RecoveryMaterial
+from handrail.domain.recovery.options import ALL_CHECKPOINTS, MOST_TOKENS, Include, RecoveryOptions
+from handrail.domain.recovery.packer import BundlePiece, pack
 from handrail.domain.recovery.pieces import pieces_of, skeleton_of
+from handrail.domain.recovery.truncate import json_weight
 
 _UNREAD_CHECKPOINT = 80
 """A guess at what a checkpoint costs that was not read, in tokens."""
@@ -19,7 +19,7 @@ _NOTE_SHARE = 4
 """The note of what is missing counts by section if even the longest such note takes at most a quarter of the budget."""
 
 
-def context_bundle(material: Material, asked: Asked, tools: Mapping[str, str]) -> dict[str, Any]:
+def context_bundle(material: RecoveryMaterial, asked: RecoveryOptions, tools: Mapping[str, str]) -> dict[str, Any]:
     """The bundle, never over budget. `tools` maps the tools that are on to the names they have on this server."""
     pieces = pieces_of(material, asked.include, tools, asked.max_tokens)
 
@@ -37,7 +37,9 @@ def context_bundle(material: Material, asked: Asked, tools: Mapping[str, str]) -
 class _Missing:
     """What is not in a bundle."""
 
-    def __init__(self, pieces: Sequence[Piece], taken: Sequence[int], material: Material, include: Include) -> None:
+    def __init__(
+        self, pieces: Sequence[BundlePiece], taken: Sequence[int], material: RecoveryMaterial, include: Include
+    ) -> None:
         self.sections: dict[str, int] = {}
         shortened: dict[str, None] = {}
         for piece, count in zip(pieces, taken, strict=True):
@@ -58,14 +60,14 @@ class _Missing:
         return bool(self.sections or self.shortened)
 
 
-def _unread_prior(material: Material) -> int:
+def _unread_prior(material: RecoveryMaterial) -> int:
     told = [*material.needs, *material.parts, *(sibling.task for sibling in material.siblings), *material.prior]
     seen = {task.id for task in (*told, material.task) if task.is_finished}
     return max(0, material.tally.finished - len(seen))
 
 
 def _note(
-    material: Material, asked: Asked, tools: Mapping[str, str], missing: _Missing, whole_tokens: int
+    material: RecoveryMaterial, asked: RecoveryOptions, tools: Mapping[str, str], missing: _Missing, whole_tokens: int
 ) -> dict[str, Any]:
     entries: list[dict[str, Any]] = []
     if missing.anything:
@@ -100,7 +102,7 @@ def _in_short(note: Mapping[str, Any]) -> dict[str, Any]:
     return {"omitted": [{"sections": {"all": count}, **handle}]}
 
 
-def _ask_again(asked: Asked, missing: _Missing, whole_tokens: int) -> dict[str, Any]:
+def _ask_again(asked: RecoveryOptions, missing: _Missing, whole_tokens: int) -> dict[str, Any]:
     """The arguments of a call that would return everything."""
     include = {
         name: value for name, value in msgspec.to_builtins(asked.include).items() if value != getattr(Include(), name)

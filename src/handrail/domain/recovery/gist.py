@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from handrail.domain.recovery.cutting import MARK, cut, good_end, json_weight, line
-from handrail.kernel.shortening import on_one_line
+from handrail.domain.recovery.truncate import MARK, cut, good_end, json_weight, line
+from handrail.kernel.shorten import on_one_line
 
 # Plain texts, not compiled here: that would slow every start.
 _BREAK = r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)|(?<=[.!?:])\s+(?=[^\sa-z])"

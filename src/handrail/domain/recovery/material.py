@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from handrail.domain.journal.deciding import replaced_by
+from handrail.domain.journal.decision_log import replaced_by
 from handrail.domain.journal.plan_steps import PlanStep, steps_left
-from handrail.domain.recovery.asking import ALL_CHECKPOINTS, Include
+from handrail.domain.recovery.options import ALL_CHECKPOINTS, Include
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.editing import tally_of
-from handrail.domain.work.moving import workflow_of
+from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import FINISHED, RUNNING, UNFINISHED, Task, task_name
+from handrail.domain.work.transitions import workflow_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
@@ -37,14 +37,14 @@ SOLVING = ("recovery", "complete", "replan")
 """Types of checkpoints that settle an earlier error."""
 
 
-class Decision(NamedTuple):
+class KnownDecision(NamedTuple):
     """A decision, and the name of the task it was made in."""
 
     checkpoint: Checkpoint
     task: str
 
 
-class Issue(NamedTuple):
+class OpenIssue(NamedTuple):
     """Something unsolved: an error nobody recovered from, or a task that failed."""
 
     task: Task
@@ -59,7 +59,7 @@ class Sibling(NamedTuple):
     news: str
 
 
-class Material(NamedTuple):
+class RecoveryMaterial(NamedTuple):
     """What is known about a task and its surroundings."""
 
     workflow: Workflow
@@ -69,11 +69,11 @@ class Material(NamedTuple):
     """The task's own, newest first; at least as many as are to be shown."""
     shown: int
     """How many of them are to be shown."""
-    decisions: Sequence[Decision]
+    decisions: Sequence[KnownDecision]
     """Those in force, newest first."""
     replaced: frozenset[str]
     more_decisions: bool
-    issues: Sequence[Issue]
+    issues: Sequence[OpenIssue]
     replans: Sequence[Checkpoint]
     """The task's own, newest first: each stands for a plan that was abandoned."""
     needs: Sequence[Task]
@@ -89,7 +89,7 @@ class Material(NamedTuple):
     """Steps of the workflow's written plan that nobody has begun."""
 
 
-def gather(unit: UnitOfWork, task: Task, include: Include, changed: Sequence[str] = ()) -> Material:
+def gather(unit: UnitOfWork, task: Task, include: Include, changed: Sequence[str] = ()) -> RecoveryMaterial:
     """Reads what a recovery of this task may need. `changed` lists files it has changed but not reported yet."""
     workflow = workflow_of(unit, task)
     shown = ALL_CHECKPOINTS if include.all_checkpoints else include.recent_checkpoints
@@ -103,7 +103,7 @@ def gather(unit: UnitOfWork, task: Task, include: Include, changed: Sequence[str
     if include.dependency_outcomes:
         told |= {need.id for need in needs}
         siblings = [sibling for sibling in siblings if sibling.task.id not in {need.id for need in needs}]
-    return Material(
+    return RecoveryMaterial(
         workflow=workflow,
         task=task,
         tally=tally_of(unit, workflow.id),
@@ -148,17 +148,17 @@ def newest_tasks(unit: UnitOfWork, workflow_id: str, statuses: Iterable[str], li
 
 def decisions_in_force(
     unit: UnitOfWork, workflow_id: str, own: Sequence[Checkpoint]
-) -> tuple[list[Decision], set[str], bool]:
+) -> tuple[list[KnownDecision], set[str], bool]:
     """The decisions in force, newest first; the ids of those replaced since; whether there are older ones."""
     newest = newest_of_type(unit, workflow_id, "decision", DECISIONS + 1)
     known = {cp.id: cp for cp in (*newest[:DECISIONS], *(cp for cp in own if cp.type == "decision"))}
     ordered = sorted(known.values(), key=lambda cp: (cp.created_at, cp.id), reverse=True)
     replaced = set(replaced_by(ordered))
-    in_force = [Decision(cp, task_name(unit, cp.task_id)) for cp in ordered if cp.id not in replaced]
+    in_force = [KnownDecision(cp, task_name(unit, cp.task_id)) for cp in ordered if cp.id not in replaced]
     return in_force, replaced, len(newest) > DECISIONS
 
 
-def open_issues(unit: UnitOfWork, workflow_id: str, task: Task | None = None) -> list[Issue]:
+def open_issues(unit: UnitOfWork, workflow_id: str, task: Task | None = None) -> list[OpenIssue]:
     """Unsolved issues: this task's own first, then the newest."""
     failed = newest_tasks(unit, workflow_id, ("failed",), RUNNING_SHOWN)
     running = newest_tasks(unit, workflow_id, RUNNING, RUNNING_SHOWN)
@@ -170,16 +170,18 @@ def open_issues(unit: UnitOfWork, workflow_id: str, task: Task | None = None) ->
     return sorted(found, key=lambda issue: (issue.task.id != own, -issue.task.updated_at))
 
 
-def _issues_of(unit: UnitOfWork, task: Task) -> list[Issue]:
+def _issues_of(unit: UnitOfWork, task: Task) -> list[OpenIssue]:
     """Its failure, or else the errors that nothing after them settled: no recovery, no completion, no new plan."""
     if task.status == "failed" and task.error:
-        return [Issue(task, task.error, None)]
+        return [OpenIssue(task, task.error, None)]
     errors = newest_of_task(unit, task.id, 3, "error") if task.checkpoints else []
     if not errors:
         return []
     dealt_with = [cp.sequence for kind in SOLVING for cp in newest_of_task(unit, task.id, 1, kind)]
     since = max(dealt_with, default=0)
-    return [Issue(task, error.summary, error) for error in errors if error.sequence > since and not error.is_settled]
+    return [
+        OpenIssue(task, error.summary, error) for error in errors if error.sequence > since and not error.is_settled
+    ]
 
 
 def _needs(unit: UnitOfWork, task: Task) -> list[Task]:

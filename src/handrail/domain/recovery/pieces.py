@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.journal.deciding import SUPERSEDES
+from handrail.domain.journal.decision_log import SUPERSEDES
 from handrail.domain.journal.plan_steps import PlanStep, plan_steps
-from handrail.domain.recovery.asking import Include
-from handrail.domain.recovery.cutting import compact, cut, first_of, json_weight, line
 from handrail.domain.recovery.gist import gist
-from handrail.domain.recovery.material import SOLVING, Issue, Material
-from handrail.domain.recovery.packing import Piece, Place, Rank, Step
-from handrail.domain.recovery.standing import STEP, Standing, Steps, next_move, steps_of
+from handrail.domain.recovery.material import SOLVING, OpenIssue, RecoveryMaterial
+from handrail.domain.recovery.options import Include
+from handrail.domain.recovery.packer import BundlePiece, PieceLength, Place, Rank
+from handrail.domain.recovery.position import STEP, Steps, TaskPosition, next_move, steps_of
+from handrail.domain.recovery.truncate import compact, cut, first_of, json_weight, line
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 
@@ -81,7 +81,7 @@ _FIRST_ROUNDS = {
 """How many entries of a list have appeared by the first, second and third round."""
 
 
-def skeleton_of(material: Material, tools: Mapping[str, str]) -> dict[str, Any]:
+def skeleton_of(material: RecoveryMaterial, tools: Mapping[str, str]) -> dict[str, Any]:
     """What is always included. None is a placeholder for what may be added."""
     workflow, task = material.workflow, material.task
     return {
@@ -119,8 +119,8 @@ def skeleton_of(material: Material, tools: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def next_sentence(material: Material, tools: Mapping[str, str]) -> str:
-    standing = Standing(
+def next_sentence(material: RecoveryMaterial, tools: Mapping[str, str]) -> str:
+    standing = TaskPosition(
         workflow=material.workflow,
         task=material.task,
         steps=steps_of(material.task, material.checkpoints),
@@ -132,7 +132,9 @@ def next_sentence(material: Material, tools: Mapping[str, str]) -> str:
     return next_move(standing, tools)
 
 
-def pieces_of(material: Material, include: Include, tools: Mapping[str, str], max_tokens: int) -> list[Piece]:
+def pieces_of(
+    material: RecoveryMaterial, include: Include, tools: Mapping[str, str], max_tokens: int
+) -> list[BundlePiece]:
     """Everything that may be said about a task."""
     maker = _Maker(max_tokens * CHARACTERS_PER_TOKEN)
     _task_pieces(maker, material, tools)
@@ -155,7 +157,7 @@ class _Maker:
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
-        self.pieces: list[Piece] = []
+        self.pieces: list[BundlePiece] = []
 
     def field(self, place: Place, values: Sequence[Any], *, begin: int = 1) -> None:
         """A member in growing lengths, the last of them whole."""
@@ -164,7 +166,7 @@ class _Maker:
         hurried = 2 if name in HURRIED else -1
         shown, beyond = self._that_could_fit(values)
         steps = growing(shown, lambda number: (begin + number - (number == hurried), relevance, number))
-        self.pieces.append(Piece(name, place, steps, enough=len(steps) + bool(beyond), beyond=beyond))
+        self.pieces.append(BundlePiece(name, place, steps, enough=len(steps) + bool(beyond), beyond=beyond))
 
     def text(self, place: Place, text: str, shorten: Callable[[str, int], str] = cut) -> None:
         """A text in growing lengths."""
@@ -200,10 +202,10 @@ class _Maker:
         steps = growing(shown, lambda number: (begin + number, relevance, ranked_at))
         enough = len(steps) + bool(beyond)
         if form is not None and not beyond and form != steps[-1].value:
-            steps += (Step((FORM, relevance, ranked_at), form, json_weight(form)),)
+            steps += (PieceLength((FORM, relevance, ranked_at), form, json_weight(form)),)
         listed_at = (index if order is None else order,)
         self.pieces.append(
-            Piece(section, place or (section,), steps, item=True, order=listed_at, enough=enough, beyond=beyond)
+            BundlePiece(section, place or (section,), steps, item=True, order=listed_at, enough=enough, beyond=beyond)
         )
 
     def _that_could_fit(self, values: Sequence[Any]) -> tuple[Sequence[Any], int]:
@@ -216,23 +218,23 @@ class _Maker:
         return [values[0], *fitting], len(text) * (40 if text.isascii() else 160)
 
 
-def growing(values: Sequence[Any], rank: Callable[[int], Rank]) -> tuple[Step, ...]:
+def growing(values: Sequence[Any], rank: Callable[[int], Rank]) -> tuple[PieceLength, ...]:
     """A step for each value that is longer than those before it, ranked by its number. Of two that cost the same, the
     later one wins: it is the more complete."""
-    steps: list[Step] = []
+    steps: list[PieceLength] = []
     for value in values:
         weight = json_weight(value)
         if steps and weight <= steps[-1].weight:
             steps[-1] = steps[-1]._replace(value=value, weight=weight)
         else:
-            steps.append(Step(rank(len(steps)), value, weight))
+            steps.append(PieceLength(rank(len(steps)), value, weight))
     return tuple(steps)
 
 
 # -- the task ---------------------------------------------------------------------------------------------------------
 
 
-def _task_pieces(maker: _Maker, material: Material, tools: Mapping[str, str]) -> None:
+def _task_pieces(maker: _Maker, material: RecoveryMaterial, tools: Mapping[str, str]) -> None:
     task, at = material.task, "current_task"
     maker.field((at, "name"), [line(task.name, NAME), task.name])
     maker.field(("next",), [next_sentence(material, tools)])
@@ -278,7 +280,7 @@ def _plan_piece(maker: _Maker, plan: dict[str, Any], steps: Steps) -> None:
     maker.field(place, [*shorter, plan])
 
 
-def _named_files(material: Material) -> set[str]:
+def _named_files(material: RecoveryMaterial) -> set[str]:
     """The files that the plan or a checkpoint already names."""
     plan = material.task.plan or {}
     planned = [plan.get(name) for name in ("files_to_modify", "files_to_create")]
@@ -296,7 +298,7 @@ def _brief(task: Task) -> dict[str, Any]:
 # -- the workflow -----------------------------------------------------------------------------------------------------
 
 
-def _workflow_pieces(maker: _Maker, material: Material, include: Include) -> None:
+def _workflow_pieces(maker: _Maker, material: RecoveryMaterial, include: Include) -> None:
     workflow, at = material.workflow, "workflow"
     maker.field((at, "name"), [line(workflow.name, NAME), workflow.name])
     if include.workflow_summary:
@@ -326,7 +328,7 @@ def plan_text(plan: Mapping[str, Any], left: Sequence[PlanStep]) -> str:
 # -- checkpoints: what was done, decided, and went wrong ---------------------------------------------------------------
 
 
-def _checkpoint_pieces(maker: _Maker, material: Material) -> None:
+def _checkpoint_pieces(maker: _Maker, material: RecoveryMaterial) -> None:
     task = material.task
     shown = material.checkpoints[: material.shown]
     told = {checkpoint.id for checkpoint in shown}
@@ -422,7 +424,7 @@ def _whole_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     return whole
 
 
-def _issue_lengths(issue: Issue, task: Task) -> list[dict[str, Any]]:
+def _issue_lengths(issue: OpenIssue, task: Task) -> list[dict[str, Any]]:
     at: dict[str, Any] = (
         {} if issue.task.id == task.id else {"task_id": issue.task.id, "task": line(issue.task.name, 12)}
     )
@@ -436,7 +438,7 @@ def _issue_lengths(issue: Issue, task: Task) -> list[dict[str, Any]]:
 # -- tasks around it --------------------------------------------------------------------------------------------------
 
 
-def _neighbour_pieces(maker: _Maker, material: Material, include: Include) -> None:
+def _neighbour_pieces(maker: _Maker, material: RecoveryMaterial, include: Include) -> None:
     if include.dependency_outcomes:
         for index, need in enumerate(material.needs):
             known = {"task_id": need.id, "task_name": need.name}

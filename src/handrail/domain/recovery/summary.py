@@ -11,26 +11,26 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.claims.offering import unclaimed_tasks
+from handrail.domain.claims.offers import unclaimed_tasks
 from handrail.domain.journal.plan_steps import steps_left
-from handrail.domain.recovery.cutting import line
 from handrail.domain.recovery.gist import gist
 from handrail.domain.recovery.material import (
     RUNNING_SHOWN,
-    Decision,
-    Issue,
+    KnownDecision,
+    OpenIssue,
     decisions_in_force,
     newest_of_task,
     newest_tasks,
     open_issues,
 )
-from handrail.domain.recovery.packing import Piece, Step, pack
+from handrail.domain.recovery.packer import BundlePiece, PieceLength, pack
 from handrail.domain.recovery.pieces import growing, plan_text
-from handrail.domain.work.editing import tally_of
+from handrail.domain.recovery.truncate import line
+from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shortening import on_one_line
+from handrail.kernel.shorten import on_one_line
 from handrail.kernel.tokens import estimate_tokens
 
 MOST_TOKENS = 1500
@@ -86,7 +86,7 @@ def _skeleton(unit: UnitOfWork, workflow: Workflow) -> dict[str, Any]:
     }
 
 
-def _pieces(unit: UnitOfWork, workflow: Workflow) -> list[Piece]:
+def _pieces(unit: UnitOfWork, workflow: Workflow) -> list[BundlePiece]:
     running = newest_tasks(unit, workflow.id, RUNNING, RUNNING_SHOWN)
     done = newest_tasks(unit, workflow.id, ("completed",), _LISTED)
     decisions, _, _ = decisions_in_force(unit, workflow.id, ())
@@ -98,7 +98,9 @@ def _pieces(unit: UnitOfWork, workflow: Workflow) -> list[Piece]:
         "recent_outcomes": [_outcome(task) for task in done],
     }
     pieces = [
-        Piece(section, (section,), _steps(section, lengths, index), item=True, order=(index,), enough=len(lengths))
+        BundlePiece(
+            section, (section,), _steps(section, lengths, index), item=True, order=(index,), enough=len(lengths)
+        )
         for section, entries in lists.items()
         for index, lengths in enumerate(entries)
     ]
@@ -108,16 +110,16 @@ def _pieces(unit: UnitOfWork, workflow: Workflow) -> list[Piece]:
     ):
         if text:
             lengths = [shorten(text, tokens) for tokens in (40, 120, 250)]
-            pieces.append(Piece(section, (section,), _steps(section, lengths, 0)))
+            pieces.append(BundlePiece(section, (section,), _steps(section, lengths, 0)))
     return pieces
 
 
-def _steps(section: str, lengths: Sequence[Any], index: int) -> tuple[Step, ...]:
+def _steps(section: str, lengths: Sequence[Any], index: int) -> tuple[PieceLength, ...]:
     begin, relevance = 1 if index < 3 else 2, _RELEVANCE.index(section)
     return growing(lengths, lambda number: (begin + number, relevance, index))
 
 
-def _note(pieces: Sequence[Piece], taken: Sequence[int]) -> dict[str, Any]:
+def _note(pieces: Sequence[BundlePiece], taken: Sequence[int]) -> dict[str, Any]:
     missing: dict[str, int] = {}
     for piece, count in zip(pieces, taken, strict=True):
         if count == 0:
@@ -135,12 +137,12 @@ def _running(unit: UnitOfWork, task: Task) -> list[dict[str, Any]]:
     return [shown, *({**shown, "last": line(last[0].summary, tokens)} for tokens in (25, 60) if last)]
 
 
-def _issue(issue: Issue) -> list[dict[str, Any]]:
+def _issue(issue: OpenIssue) -> list[dict[str, Any]]:
     shown = {"task_id": issue.task.id, "task": line(issue.task.name, 20)}
     return [{**shown, "error": line(issue.text, tokens)} for tokens in (25, 60)]
 
 
-def _decision(decision: Decision) -> list[dict[str, Any]]:
+def _decision(decision: KnownDecision) -> list[dict[str, Any]]:
     return [{"task": line(decision.task, 20), "summary": line(decision.checkpoint.summary, n)} for n in (25, 60)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.registry.envelopes import level_of, line_of
-from handrail.domain.registry.tailing import bus_of_agent
+from handrail.domain.registry.tail import bus_of_agent
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.records import UnitOfWork
 

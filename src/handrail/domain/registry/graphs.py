@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from handrail.domain.graphs.graph import Graph, Scalar, edge_id
-from handrail.domain.graphs.past import Past, made_by, version_step
+from handrail.domain.graphs.history import Past, made_by, version_step
 from handrail.domain.graphs.plan_graph import (
     SHOWN_ROWS,
     latest_version,
@@ -34,7 +34,7 @@ _SHARED = ("graph", "graph_node", "graph_edge")
 """The tables of a graph that is no plan."""
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class ShownNode(msgspec.Struct, frozen=True, kw_only=True):
     """A task, or a node of a graph that is no plan."""
 
     id: str
@@ -42,7 +42,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     attributes: dict[str, Scalar]
 
 
-class Edge(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from", "target": "to"}):
+class ShownEdge(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from", "target": "to"}):
     """From a task to one that waits for it, or to a part of it; in other graphs from any node to any other."""
 
     source: str
@@ -60,8 +60,8 @@ class NormalisedGraph(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     name: str
     graph_id: str
     graph_version: int
-    nodes: list[Node]
-    edges: list[Edge]
+    nodes: list[ShownNode]
+    edges: list[ShownEdge]
     metadata: dict[str, Scalar]
 
 
@@ -96,7 +96,7 @@ class GraphSnapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How many changes it holds."""
 
 
-class Commit(NamedTuple):
+class VersionCommit(NamedTuple):
     """The event that made a version, when that was, and the graphs around it."""
 
     event: Event
@@ -139,9 +139,9 @@ def normalised(graph_id: str, version: int, shown: Graph) -> NormalisedGraph:
         name=shown.name,
         graph_id=graph_id,
         graph_version=version,
-        nodes=[Node(id=key, label=one.label, attributes=one.attributes) for key, one in shown.nodes.items()],
+        nodes=[ShownNode(id=key, label=one.label, attributes=one.attributes) for key, one in shown.nodes.items()],
         edges=[
-            Edge(
+            ShownEdge(
                 source=one.source,
                 target=one.target,
                 label=one.label or UNSET,
@@ -189,7 +189,7 @@ def version_of_tx(tx: str) -> int | None:
     return int(digits) or None
 
 
-def _commit(unit: UnitOfWork, workflow: Workflow, version: int) -> Commit:
+def _commit(unit: UnitOfWork, workflow: Workflow, version: int) -> VersionCommit:
     newest = unit.get(Tally, workflow.id)
     made = None
     if newest is not None and 1 <= version <= newest.version:
@@ -199,7 +199,7 @@ def _commit(unit: UnitOfWork, workflow: Workflow, version: int) -> Commit:
         raise _no_version(unit, workflow.id, version)
     laid_at = next((change.after or {}).get("laid_at") for change in made.event.changes if change.table == "tally")
     before = msgspec.structs.replace(made.before, name=made.before.name or made.after.name)
-    return Commit(made.event, laid_at or made.event.at_ms, before, made.after)
+    return VersionCommit(made.event, laid_at or made.event.at_ms, before, made.after)
 
 
 def _normalised_past(graph_id: str, past: Past, version: int) -> NormalisedGraph:

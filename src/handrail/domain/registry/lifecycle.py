@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from handrail.domain.registry.envelopes import line_of
-from handrail.domain.work.causes import can_move, startable
-from handrail.domain.work.editing import tally_of, tasks_in
-from handrail.domain.work.pausing import reason_of, status_event
+from handrail.domain.work.blockers import can_move, startable
+from handrail.domain.work.plan_edit import tally_of, tasks_in
+from handrail.domain.work.status_since import reason_of, status_event
 from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.ledger import Event
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shortening import shortened
+from handrail.kernel.shorten import shortened
 
 State = Literal["running", "paused", "done", "failed"]
 STATES: dict[str, State] = {

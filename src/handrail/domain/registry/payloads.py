@@ -12,13 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from handrail.domain.board.entry import board_stream
-from handrail.domain.board.searching import Sought, search
-from handrail.domain.board.snapshot import Snapshot
-from handrail.domain.board.snapshot import snapshot as shown_entry
-from handrail.domain.fitting import within
+from handrail.domain.board.entry import EntrySnapshot, board_stream
+from handrail.domain.board.entry import snapshot as shown_entry
+from handrail.domain.board.queries import EntryQuery, search
 from handrail.domain.registry.envelopes import AGENT, ROUTINE, level_of, line_of, task_of
-from handrail.domain.registry.tailing import Shown, bus_of_agent, first_kept, newest_page
+from handrail.domain.registry.tail import EventForm, bus_of_agent, first_kept, newest_page
+from handrail.domain.reply_size import within
 from handrail.kernel.errors import ResourceNotFound
 from handrail.kernel.ledger import Event, Only
 from handrail.kernel.records import UnitOfWork
@@ -60,7 +59,7 @@ class BoardEntries(msgspec.Struct, frozen=True, kw_only=True):
     """What is on a board, by key."""
 
     namespace: str
-    entries: list[Snapshot]
+    entries: list[EntrySnapshot]
     total: int
     after: str | UnsetType = UNSET
     """The last key shown, if there are more: bb_query continues there."""
@@ -115,7 +114,7 @@ def child_logs(unit: UnitOfWork, child_id: str, keep: int) -> ChildLogs:
     """The newest lines of an agent's log: what it wrote, and what happened to it."""
     total, is_all = _lines(unit, child_id)
     log = bus_of_agent(unit, child_id)
-    shown = newest_page(log, is_line, Shown(log_entry, NEWEST), first_kept(log, 0, keep)).entries
+    shown = newest_page(log, is_line, EventForm(log_entry, NEWEST), first_kept(log, 0, keep)).entries
     return ChildLogs(
         child_id=child_id,
         logs=list(shown),
@@ -156,7 +155,7 @@ def board_entries(unit: UnitOfWork, namespace: str) -> BoardEntries:
         raise ResourceNotFound(
             f"nothing was ever set on the board {namespace}", hint="bb_set sets something; resources_list shows boards"
         )
-    found = search(unit, Sought(board=namespace), NEWEST)
+    found = search(unit, EntryQuery(board=namespace), NEWEST)
     shown = within([shown_entry(entry) for entry in found.entries], BOARD)
     last = shown[-1].key if len(shown) < len(found.entries) else found.next
     return BoardEntries(

@@ -11,16 +11,16 @@ from msgspec import UNSET
 
 from handrail.domain.graphs.free_graph import made_at, stored
 from handrail.domain.graphs.graph import Graph
-from handrail.domain.graphs.past import Made
+from handrail.domain.graphs.history import VersionEvent
 from handrail.domain.graphs.plan_graph import latest_version, versions_of
 from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.graphs.transactions import has_run_out, shown_state
 from handrail.domain.registry.addresses import graph, graph_version, snapshot
 from handrail.domain.registry.graphs import (
-    Commit,
     GraphSnapshot,
     GraphVersion,
     NormalisedGraph,
+    VersionCommit,
     at_version,
     latest,
     normalised,
@@ -66,11 +66,11 @@ def shared_snapshot(unit: UnitOfWork, shared: SharedGraph, tx: str) -> GraphSnap
         )
     made = _find_version(unit, shared, version)
     before, after = normalised(shared.id, version - 1, made.before), normalised(shared.id, version, made.after)
-    commit = Commit(made.event, made.event.at_ms, before, after)
+    commit = VersionCommit(made.event, made.event.at_ms, before, after)
     return commit.as_snapshot(str(made.event.data.get("owner", made.event.actor)))
 
 
-def _find_version(unit: UnitOfWork, shared: SharedGraph, version: int) -> Made[Graph]:
+def _find_version(unit: UnitOfWork, shared: SharedGraph, version: int) -> VersionEvent[Graph]:
     made = made_at(unit, shared.id, version) if 1 <= version <= shared.version else None
     if made is None:
         uri = graph_version(shared.id, version).uri

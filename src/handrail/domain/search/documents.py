@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from handrail.domain.crew.posting import HUMAN
+from handrail.domain.crew.outbox import HUMAN
 from handrail.domain.gates.reviews import REVIEW
 
 KINDS = ("workflow", "task", "decision", "checkpoint", "finding", "gate", "change", "message")
@@ -20,7 +20,7 @@ _PLAN_TEXTS = ("summary", "approach", "steps", "risks", "assumptions")
 Row = Mapping[str, Any]
 
 
-class Document(NamedTuple):
+class SearchDocument(NamedTuple):
     """One text that can be found."""
 
     kind: str
@@ -34,12 +34,12 @@ class Document(NamedTuple):
     """Only for a workflow: all other documents belong to their workflow's repository."""
 
 
-class Source(NamedTuple):
+class SearchedTable(NamedTuple):
     """A table whose rows hold text."""
 
     columns: tuple[str, ...]
     """The columns that matter: changing any other changes no text."""
-    documents: Callable[[str, Row], list[Document]]
+    documents: Callable[[str, Row], list[SearchDocument]]
     """Makes documents from a row's key and those columns."""
 
 
@@ -61,56 +61,58 @@ def _joined(*values: Any) -> str:
     return "\n".join(dict.fromkeys(text for value in values for text in texts_in(value) if text))
 
 
-def _workflow(key: str, row: Row) -> list[Document]:
+def _workflow(key: str, row: Row) -> list[SearchDocument]:
     plan = row.get("plan") or {}
     body = _joined(row.get("source_content"), row.get("source_ref"), [plan.get(part) for part in _PLAN_TEXTS])
-    return [Document("workflow", row.get("name") or "", body, key, repository=row.get("repository_path"))]
+    return [SearchDocument("workflow", row.get("name") or "", body, key, repository=row.get("repository_path"))]
 
 
-def _task(key: str, row: Row) -> list[Document]:
+def _task(key: str, row: Row) -> list[SearchDocument]:
     texts = ("description", "outcome", "error", "acceptance", "files_likely_affected", "plan", "outcome_detail")
     body = _joined(*(row.get(name) for name in texts))
-    return [Document("task", row.get("name") or "", body, row.get("workflow_id"), key)]
+    return [SearchDocument("task", row.get("name") or "", body, row.get("workflow_id"), key)]
 
 
-def _checkpoint(_: str, row: Row) -> list[Document]:
+def _checkpoint(_: str, row: Row) -> list[SearchDocument]:
     kind = _NOTES.get(row.get("type") or "", "checkpoint")
     title = row.get("summary") or ""
     told = [text for text in texts_in(row.get("detail")) if text != title]
     where = (row.get("workflow_id"), row.get("task_id"))
-    return [Document(kind, title, _joined(told, row.get("files_changed")), *where, at=row.get("created_at"))]
+    return [SearchDocument(kind, title, _joined(told, row.get("files_changed")), *where, at=row.get("created_at"))]
 
 
-def _gate(_: str, row: Row) -> list[Document]:
+def _gate(_: str, row: Row) -> list[SearchDocument]:
     kind = "finding" if row.get("kind") == REVIEW else "gate"
     body = _joined(row.get("answer"), row.get("feedback"))
-    return [Document(kind, row.get("question") or "", body, row.get("workflow_id"), row.get("task_id"))]
+    return [SearchDocument(kind, row.get("question") or "", body, row.get("workflow_id"), row.get("task_id"))]
 
 
-def _pipeline(key: str, row: Row) -> list[Document]:
+def _pipeline(key: str, row: Row) -> list[SearchDocument]:
     found = [
-        Document("finding", finding.get("description") or "", finding.get("severity") or "", key, at=finding.get("at"))
+        SearchDocument(
+            "finding", finding.get("description") or "", finding.get("severity") or "", key, at=finding.get("at")
+        )
         for finding in row.get("findings") or ()
     ]
-    return [*found, *(Document("finding", text, "", key) for text in row.get("friction") or ())]
+    return [*found, *(SearchDocument("finding", text, "", key) for text in row.get("friction") or ())]
 
 
-def _journal(key: str, row: Row) -> list[Document]:
+def _journal(key: str, row: Row) -> list[SearchDocument]:
     files = (row.get("report") or {}).get("files") or ()
     paths = _joined([change.get("path") for change in files if isinstance(change, Mapping)])
-    return [Document("change", row.get("plan_step") or "", paths, row.get("workflow_id"), key)] if paths else []
+    return [SearchDocument("change", row.get("plan_step") or "", paths, row.get("workflow_id"), key)] if paths else []
 
 
-def _message(_: str, row: Row) -> list[Document]:
+def _message(_: str, row: Row) -> list[SearchDocument]:
     if HUMAN not in (row.get("sender_id"), row.get("recipient_id")):
         return []
     where = (row.get("workflow_id"), row.get("task_id"))
-    return [Document("message", row.get("subject") or "", _joined(row.get("body")), *where)]
+    return [SearchDocument("message", row.get("subject") or "", _joined(row.get("body")), *where)]
 
 
-SOURCES: Mapping[str, Source] = {
-    "workflow": Source(("name", "source_content", "source_ref", "plan", "repository_path"), _workflow),
-    "task": Source(
+SOURCES: Mapping[str, SearchedTable] = {
+    "workflow": SearchedTable(("name", "source_content", "source_ref", "plan", "repository_path"), _workflow),
+    "task": SearchedTable(
         (
             "name",
             "description",
@@ -124,13 +126,13 @@ SOURCES: Mapping[str, Source] = {
         ),
         _task,
     ),
-    "checkpoint": Source(
+    "checkpoint": SearchedTable(
         ("type", "summary", "detail", "files_changed", "workflow_id", "task_id", "created_at"), _checkpoint
     ),
-    "gate": Source(("kind", "question", "answer", "feedback", "workflow_id", "task_id"), _gate),
-    "pipeline": Source(("findings", "friction"), _pipeline),
-    "journal": Source(("plan_step", "report", "workflow_id"), _journal),
-    "message": Source(("subject", "body", "sender_id", "recipient_id", "workflow_id", "task_id"), _message),
+    "gate": SearchedTable(("kind", "question", "answer", "feedback", "workflow_id", "task_id"), _gate),
+    "pipeline": SearchedTable(("findings", "friction"), _pipeline),
+    "journal": SearchedTable(("plan_step", "report", "workflow_id"), _journal),
+    "message": SearchedTable(("subject", "body", "sender_id", "recipient_id", "workflow_id", "task_id"), _message),
 }
 """By table. Columns missing from a row have their defaults."""
 

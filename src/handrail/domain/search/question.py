@@ -26,14 +26,14 @@ class Term(NamedTuple):
     """Whether its last form may be just a prefix."""
 
 
-class Question(NamedTuple):
+class SearchTerms(NamedTuple):
     """What to search for, and what must not occur."""
 
     wanted: tuple[Term, ...]
     unwanted: tuple[Term, ...] = ()
 
 
-def understood(typed: str) -> Question:
+def understood(typed: str) -> SearchTerms:
     """The query in what was typed. Raises InvalidParams if it has no word to search for."""
     wanted: dict[Term, None] = {}
     unwanted: dict[Term, None] = {}
@@ -44,7 +44,7 @@ def understood(typed: str) -> Question:
             "there is no word to look for" if not unwanted else "there are only words to leave out",
             hint='say at least one word, such as: handrail search queue "lost connection" -redis retr*',
         )
-    return Question(tuple(wanted), tuple(unwanted))
+    return SearchTerms(tuple(wanted), tuple(unwanted))
 
 
 def _terms(typed: str) -> Iterator[tuple[bool, Term]]:

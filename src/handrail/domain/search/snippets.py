@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from handrail.domain.search.question import Term
-from handrail.domain.search.words import Part, words_in
+from handrail.domain.search.words import WordPart, words_in
 
 CUT = "…"
 LEAD = 4
 """If text is left out before a match, about a quarter of the snippet comes before the match, for context."""
 
 
-class Piece(NamedTuple):
+class SnippetPart(NamedTuple):
     """A part of a snippet: a match, or the text around it."""
 
     text: str
@@ -31,14 +31,14 @@ class _Span(NamedTuple):
     term: int
 
 
-def snippet(text: str, terms: Sequence[Term], room: int, measure: Callable[[str], int] = len) -> list[Piece]:
+def snippet(text: str, terms: Sequence[Term], room: int, measure: Callable[[str], int] = len) -> list[SnippetPart]:
     """The part of one line of text that shows the most of these terms, in at most `room` columns. The beginning if it
     contains none."""
     spans = _spans(text, terms)
     start, end = _window(text, spans, room, measure)
     lead = CUT if start else ""
     tail = CUT if end < len(text) else ""
-    return _merged([Piece(lead, False), *_pieces(text, spans, start, end), Piece(tail, False)])
+    return _merged([SnippetPart(lead, False), *_pieces(text, spans, start, end), SnippetPart(tail, False)])
 
 
 def found_in(text: str, terms: Sequence[Term]) -> int:
@@ -48,8 +48,8 @@ def found_in(text: str, terms: Sequence[Term]) -> int:
 
 def _spans(text: str, terms: Sequence[Term]) -> list[_Span]:
     """Where the terms occur, in order, without overlaps."""
-    parts: list[Part] = []
-    wholes: list[Part] = []
+    parts: list[WordPart] = []
+    wholes: list[WordPart] = []
     for word in words_in(text):
         parts += word.parts
         if word.whole is not None:
@@ -66,7 +66,7 @@ def _spans(text: str, terms: Sequence[Term]) -> list[_Span]:
     return kept
 
 
-def _occurrences(parts: Sequence[Part], forms: tuple[str, ...], begins: bool, number: int) -> Iterator[_Span]:
+def _occurrences(parts: Sequence[WordPart], forms: tuple[str, ...], begins: bool, number: int) -> Iterator[_Span]:
     last = len(forms) - 1
     for at in range(len(parts) - last):
         if all(parts[at + place].form == forms[place] for place in range(last)):
@@ -107,25 +107,25 @@ def _end_that_fits(text: str, start: int, room: int, measure: Callable[[str], in
     return end
 
 
-def _pieces(text: str, spans: list[_Span], start: int, end: int) -> Iterator[Piece]:
+def _pieces(text: str, spans: list[_Span], start: int, end: int) -> Iterator[SnippetPart]:
     at = start
     for span in spans:
         if span.end <= start or span.start >= end:
             continue
         first, last = max(span.start, start), min(span.end, end)
-        yield Piece(text[at:first], False)
-        yield Piece(text[first:last], True)
+        yield SnippetPart(text[at:first], False)
+        yield SnippetPart(text[first:last], True)
         at = last
-    yield Piece(text[at:end], False)
+    yield SnippetPart(text[at:end], False)
 
 
-def _merged(pieces: list[Piece]) -> list[Piece]:
-    merged: list[Piece] = []
+def _merged(pieces: list[SnippetPart]) -> list[SnippetPart]:
+    merged: list[SnippetPart] = []
     for piece in pieces:
         if not piece.text:
             continue
         if merged and merged[-1].found == piece.found:
-            merged[-1] = Piece(merged[-1].text + piece.text, piece.found)
+            merged[-1] = SnippetPart(merged[-1].text + piece.text, piece.found)
         else:
             merged.append(piece)
     return merged

@@ -29,7 +29,7 @@ _SPACELESS = (
 )
 
 
-class Part(NamedTuple):
+class WordPart(NamedTuple):
     """A word, or a part of one, in the form in which it is compared, and where it is in the text."""
 
     form: str
@@ -40,8 +40,8 @@ class Part(NamedTuple):
 class Word(NamedTuple):
     """A word with its parts; most have one."""
 
-    parts: tuple[Part, ...]
-    whole: Part | None
+    parts: tuple[WordPart, ...]
+    whole: WordPart | None
     """The word as a whole, if it is a name of several parts written together."""
 
 
@@ -74,16 +74,17 @@ def forms_in(text: str) -> tuple[list[str], list[str]]:
 def _plain_word(word: str, start: int) -> Word:
     end = start + len(word)
     if word.islower() or word.isupper() or word.isdigit():
-        return Word((Part(word[:LONGEST].lower(), start, end),), None)
+        return Word((WordPart(word[:LONGEST].lower(), start, end),), None)
     parts = tuple(
-        Part(hump.group()[:LONGEST].lower(), start + hump.start(), start + hump.end()) for hump in _HUMPS.finditer(word)
+        WordPart(hump.group()[:LONGEST].lower(), start + hump.start(), start + hump.end())
+        for hump in _HUMPS.finditer(word)
     )
-    return Word(parts, Part(word[:LONGEST].lower(), start, end) if len(parts) > 1 else None)
+    return Word(parts, WordPart(word[:LONGEST].lower(), start, end) if len(parts) > 1 else None)
 
 
 def _other_word(word: str, start: int) -> Word:
     pieces = tuple(
-        Part(_form(piece.group()), start + piece.start(), start + piece.end()) for piece in _pieces().finditer(word)
+        WordPart(_form(piece.group()), start + piece.start(), start + piece.end()) for piece in _pieces().finditer(word)
     )
     return Word(pieces, None)
 

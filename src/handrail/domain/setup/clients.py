@@ -136,7 +136,7 @@ CLIENTS: tuple[Client, ...] = (
 )
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class ClientMachine(msgspec.Struct, frozen=True, kw_only=True):
     """What must be known about a machine to find a client's files."""
 
     home: str
@@ -145,7 +145,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
 
 
-def config_folder(machine: Machine) -> str:
+def config_folder(machine: ClientMachine) -> str:
     """Where this system keeps programs' settings."""
     if machine.platform == "darwin":
         return f"{machine.home}/Library/Application Support"
@@ -154,7 +154,7 @@ def config_folder(machine: Machine) -> str:
     return machine.environ.get("XDG_CONFIG_HOME") or f"{machine.home}/.config"
 
 
-def located(name: str, project: str, machine: Machine) -> str:
+def located(name: str, project: str, machine: ClientMachine) -> str:
     """The full path of a client's file or sign."""
     if name.startswith("~/"):
         return f"{machine.home}/{name[2:]}"

@@ -16,7 +16,7 @@ _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 BOM = "\ufeff"
 
 
-class Node(NamedTuple):
+class JsoncValue(NamedTuple):
     """A value, and where it starts and ends in the text."""
 
     kind: str
@@ -44,12 +44,12 @@ class Element(NamedTuple):
 
     key: str | None
     start: int
-    node: Node
+    node: JsoncValue
     comma: int | None
     """The position after the comma that follows; None if there is none."""
 
 
-def read(text: str) -> Node | None:
+def read(text: str) -> JsoncValue | None:
     """The text's single value; None if the text is blank. Raises NotUnderstood."""
     reader = _Reader(text)
     start = reader.gap(1 if text.startswith(BOM) else 0)
@@ -80,7 +80,7 @@ class _Reader:
         found = _GAP.match(self.text, at)
         return found.end() if found else at
 
-    def value(self, at: int, depth: int) -> Node:
+    def value(self, at: int, depth: int) -> JsoncValue:
         if depth > DEEPEST:
             raise NotUnderstood("it is nested too deeply")
         first = self.text[at : at + 1]
@@ -88,13 +88,13 @@ class _Reader:
             return self._container(at, depth)
         if first == '"':
             end = self._string_end(at)
-            return Node("scalar", at, end, self._decoded(at, end), ())
+            return JsoncValue("scalar", at, end, self._decoded(at, end), ())
         word = _WORD.match(self.text, at)
         if word is None:
             raise self.lost(at)
-        return Node("scalar", at, word.end(), self._decoded(at, word.end()), ())
+        return JsoncValue("scalar", at, word.end(), self._decoded(at, word.end()), ())
 
-    def _container(self, at: int, depth: int) -> Node:
+    def _container(self, at: int, depth: int) -> JsoncValue:
         is_object = self.text[at] == "{"
         close = "}" if is_object else "]"
         elements: list[Element] = []
@@ -110,7 +110,7 @@ class _Reader:
             comma = place + 1 if self.text[place : place + 1] == "," else None
             elements.append(Element(key, start, node, comma))
             place = place if comma is None else self.gap(comma)
-        return Node("object" if is_object else "array", at, place + 1, None, tuple(elements))
+        return JsoncValue("object" if is_object else "array", at, place + 1, None, tuple(elements))
 
     def _key(self, at: int) -> tuple[str, int]:
         end = self._string_end(at)

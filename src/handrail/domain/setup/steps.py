@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.setup import jsonc, toml_editing, writing
+from handrail.domain.setup import file_entries, jsonc, toml_edit
 from handrail.domain.setup.claude_code import HOOKS, SETTINGS, SLASH_COMMANDS, Hook, commands_in, hook_group
 from handrail.domain.setup.clients import (
     SERVER,
@@ -20,8 +20,8 @@ from handrail.domain.setup.clients import (
     words_of,
 )
 from handrail.domain.setup.edits import Edit, NotUnderstood, fingerprint, value_at
+from handrail.domain.setup.file_entries import FileEntry, Put, WriteStep
 from handrail.domain.setup.state_files import STATE_FILES
-from handrail.domain.setup.writing import Entry, Put, Step
 
 CONFIG = ".handrail/config.toml"
 IGNORE = ".handrail/.gitignore"
@@ -35,7 +35,7 @@ init.json
 """
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What init was asked for."""
 
     project: str
@@ -55,39 +55,39 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Fingerprints of the files that init wrote before."""
 
 
-def steps_for(wanted: Wanted) -> list[Step]:
+def steps_for(wanted: InitOptions) -> list[WriteStep]:
     """Everything to write, in the order it is shown."""
     steps = [
-        Step(file, f"{client.title}: the server", _server(client, wanted, is_named=client.name in wanted.named))
+        WriteStep(file, f"{client.title}: the server", _server(client, wanted, is_named=client.name in wanted.named))
         for client, file in wanted.clients
     ]
     if any(client.name == "claude-code" for client, _ in wanted.clients):
         steps += _claude_code(wanted)
-    steps += [Step(file, "when agents call which tool", writing.instructions) for file in wanted.instructions]
+    steps += [WriteStep(file, "when agents call which tool", file_entries.instructions) for file in wanted.instructions]
     if wanted.approvals is not None:
         file = f"{wanted.project}/{CONFIG}"
-        steps.append(Step(file, "who may answer a gate", writing.key("approvals", wanted.approvals)))
+        steps.append(WriteStep(file, "who may answer a gate", file_entries.key("approvals", wanted.approvals)))
     steps.append(ignoring_step(wanted.project))
     return steps
 
 
-def ignoring_step(project: str) -> Step:
+def ignoring_step(project: str) -> WriteStep:
     """The step that tells git which files in Handrail's folder no team commits; goes with any other write there."""
-    return Step(f"{project}/{IGNORE}", "what is this machine's alone", writing.lines(IGNORED, ("init.json",)))
+    return WriteStep(f"{project}/{IGNORE}", "what is this machine's alone", file_entries.lines(IGNORED, ("init.json",)))
 
 
-def _server(client: Client, wanted: Wanted, *, is_named: bool) -> Put:
+def _server(client: Client, wanted: InitOptions, *, is_named: bool) -> Put:
     words = words_for(client, wanted.project, wanted.launch, wanted.options)
 
-    def put(text: str) -> tuple[list[Edit], list[Entry]]:
-        whole = toml_editing.plain(text) if client.form == "toml" else jsonc.plain(text)
+    def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
+        whole = toml_edit.plain(text) if client.form == "toml" else jsonc.plain(text)
         path = (*servers_path(client, whole), SERVER)
         entry = entry_for(client, words, native=is_native(whole))
         there = value_at(whole, path) if isinstance(whole, dict) else None
         _check_free(there, words, replaces=is_named or not client.is_personal)
         if client.form == "toml":
-            return writing.table(path, entry)(text)
-        return writing.member(path, entry)(text)
+            return file_entries.table(path, entry)(text)
+        return file_entries.member(path, entry)(text)
 
     return put
 
@@ -102,18 +102,18 @@ def _check_free(there: Any, words: Sequence[str], *, replaces: bool) -> None:
         raise NotUnderstood(f"its server {SERVER} is another project's; name the client with --client to replace it")
 
 
-def _claude_code(wanted: Wanted) -> list[Step]:
+def _claude_code(wanted: InitOptions) -> list[WriteStep]:
     file = f"{wanted.project}/{SETTINGS}"
-    steps = [Step(file, f"Claude Code: the hook {hook.event}", _hook(hook, wanted)) for hook in HOOKS]
+    steps = [WriteStep(file, f"Claude Code: the hook {hook.event}", _hook(hook, wanted)) for hook in HOOKS]
     for name, text in SLASH_COMMANDS.items():
         path = f"{wanted.project}/{name}"
         command = name.rpartition("/")[2].removesuffix(".md")
-        own = writing.whole(text, is_ours=_written_before(wanted.ours.get(path)))
-        steps.append(Step(path, f"Claude Code: /{command}", own))
+        own = file_entries.whole(text, is_ours=_written_before(wanted.ours.get(path)))
+        steps.append(WriteStep(path, f"Claude Code: /{command}", own))
     return steps
 
 
-def _hook(hook: Hook, wanted: Wanted) -> Put:
+def _hook(hook: Hook, wanted: InitOptions) -> Put:
     command = shlex.join([*wanted.launch[:-2], *hook.words])
     group = hook_group(hook, command)
     path = ("hooks", hook.event)
@@ -123,10 +123,10 @@ def _hook(hook: Hook, wanted: Wanted) -> Put:
         commands = [found for _, found in commands_in({"hooks": {hook.event: [item]}})]
         return bool(commands) and all(found.endswith(shlex.join(hook.words)) for found in commands)
 
-    def put(text: str) -> tuple[list[Edit], list[Entry]]:
+    def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
         if (hook.event, command) in commands_in(jsonc.plain(text)):
             return [], []
-        return writing.item(path, group, is_old)(text)
+        return file_entries.item(path, group, is_old)(text)
 
     return put
 

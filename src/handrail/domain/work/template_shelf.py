@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from handrail.domain.work.templating import Blueprint
+from handrail.domain.work.render_template import Blueprint
 
 FILE_PREFIX = "file:"
 """Ids of templates in files start with this, followed by the file's stem."""

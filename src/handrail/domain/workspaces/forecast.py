@@ -13,12 +13,12 @@ import msgspec
 
 from handrail.domain.crew.agent import agent_name
 from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.journal.scope import Overlap
+from handrail.domain.journal.scope import AreaOverlap
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import Workflow
-from handrail.domain.workspaces.meeting import Reach
 from handrail.domain.workspaces.reservation import Reservation
-from handrail.domain.workspaces.reserving import live
+from handrail.domain.workspaces.reservations import live
+from handrail.domain.workspaces.scope_overlap import Reach
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 
@@ -29,7 +29,7 @@ MOST_PAIRS = 20_000
 nothing."""
 
 
-class Declared(NamedTuple):
+class DeclaredFiles(NamedTuple):
     """What one source declares about a task."""
 
     source: str
@@ -42,7 +42,7 @@ class Footprint(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    parts: tuple[Declared, ...]
+    parts: tuple[DeclaredFiles, ...]
 
     @property
     def is_unknown(self) -> bool:
@@ -52,9 +52,9 @@ class Footprint(msgspec.Struct, frozen=True):
 class Met(NamedTuple):
     """An overlap of two footprints: what declares it in each, and how."""
 
-    mine: Declared
-    theirs: Declared
-    overlap: Overlap
+    mine: DeclaredFiles
+    theirs: DeclaredFiles
+    overlap: AreaOverlap
 
 
 class OutOfTime(Exception):  # noqa: N818 - not an error: there is more than can be compared
@@ -80,7 +80,7 @@ class Comparing:
         return None
 
 
-class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+class TaskConflict(msgspec.Struct, frozen=True, kw_only=True):
     """Why a task is not safe alongside something else."""
 
     task_id: str
@@ -104,7 +104,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
     batch: tuple[str, ...] = ()
     """Ids of tasks that are safe with each other, with what is under way, and with what others have reserved."""
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[TaskConflict, ...] = ()
     """One for each pair of things that are not safe together."""
     unknown: frozenset[str] = frozenset()
     """Ids of tasks that declare nothing: they claim nothing, and may touch anything."""
@@ -163,7 +163,7 @@ def _footprint(task: Task, areas: Mapping[str, list[str]], reserved: list[str]) 
         "areas": journalled,
         "reservation": reserved,
     }
-    parts = (Declared(source, Reach(listed)) for source, listed in declared.items() if listed)
+    parts = (DeclaredFiles(source, Reach(listed)) for source, listed in declared.items() if listed)
     return Footprint(task.id, task.name, tuple(part for part in parts if part.reach.claims))
 
 
@@ -180,7 +180,8 @@ def _of_others(
     """Other agents' reservations, except those for a task under way, which are part of that task's footprint."""
     return [
         _Kept(
-            one, Footprint(one.agent_id, agent_name(unit, one.agent_id), (Declared("reservation", Reach(one.paths)),))
+            one,
+            Footprint(one.agent_id, agent_name(unit, one.agent_id), (DeclaredFiles("reservation", Reach(one.paths)),)),
         )
         for one in reservations
         if one.agent_id != agent_id and one.task_id not in told
@@ -196,7 +197,7 @@ class _Looking:
         self._kept = kept
         self._comparing = Comparing()
         self._unchecked: dict[str, None] = {}
-        self._conflicts: list[Conflict] = []
+        self._conflicts: list[TaskConflict] = []
 
     def batched(self, places: int) -> Forecast:
         batch: list[str] = []
@@ -230,7 +231,7 @@ class _Looking:
         if met is None:
             return False
         self._conflicts.append(
-            Conflict(
+            TaskConflict(
                 task_id=task.id,
                 name=task.name,
                 other=what,

@@ -15,7 +15,7 @@ CheckRun = Callable[[str], list[dict[str, object]]]
 """Runs the project's checks in a folder and says how each ended (see its `passed`)."""
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class MadeWorktree(msgspec.Struct, frozen=True, kw_only=True):
     """A worktree that exists, on its branch."""
 
     path: str
@@ -30,7 +30,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     """What anyone working there has to know: submodules that are not checked out, filters that were not run."""
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorktreeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What git says about one worktree now."""
 
     path: str
@@ -59,7 +59,7 @@ class Clash(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
+class ForeseenConflicts(msgspec.Struct, frozen=True, kw_only=True):
     """Which worktrees would not merge, and what could not be determined."""
 
     clashes: tuple[Clash, ...] = ()
@@ -99,15 +99,15 @@ class Worktrees(Protocol):
     """The worktrees of one repository. Every call is synchronous and bounded in time; what a process that died left
     half done is picked up by the next call for the same thing."""
 
-    def make(self, path: str, branch: str, base: str | None) -> Made:
+    def make(self, path: str, branch: str, base: str | None) -> MadeWorktree:
         """Makes a worktree at `path` on the new branch `branch`, which begins at `base` (by default HEAD)."""
         ...
 
-    def look(self, paths: Mapping[str, str | None]) -> dict[str, Looked]:
+    def look(self, paths: Mapping[str, str | None]) -> dict[str, WorktreeState]:
         """What git says about these worktrees; each path comes with the base to compare its branch with."""
         ...
 
-    def foresee(self, worktrees: Mapping[str, str], base: str) -> Foreseen:
+    def foresee(self, worktrees: Mapping[str, str], base: str) -> ForeseenConflicts:
         """Which of these worktrees (names with their paths) would not merge with each other or with `base` in their
         current state, uncommitted changes included. In a clash the base's name is the empty text."""
         ...

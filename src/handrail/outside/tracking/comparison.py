@@ -14,15 +14,15 @@ from typing import NamedTuple
 from handrail.domain.journal.changes import Cause, Origin
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.outside.tracking import difference
-from handrail.outside.tracking.carrying import Carrying
+from handrail.outside.tracking.autostash import Carrying
 from handrail.outside.tracking.conversion import differing_in_line_ends, has_line_ends
 from handrail.outside.tracking.difference import (
     EMPTY_TREE,
-    Asked,
     Detail,
     Entries,
-    Entry,
     Pairs,
+    TreeEntry,
+    TreeQuery,
     differing,
     differing_indexes,
     is_same,
@@ -49,7 +49,7 @@ class Point(NamedTuple):
 
     @classmethod
     def of(cls, snapshot_id: str, commit: str | None, branch: str | None, tree: str, notes: Notes) -> Point:
-        large: Entries = {path_bytes(text): Entry.of_large(entry) for text, entry in notes.large.items()}
+        large: Entries = {path_bytes(text): TreeEntry.of_large(entry) for text, entry in notes.large.items()}
         return cls(snapshot_id, commit, branch, tree, notes, large)
 
 
@@ -96,12 +96,12 @@ def _has_same_bytes(path: bytes, pair: difference.Pair, raw: tuple[dict[str, str
     return found[0] is not None and found[0] == found[1]
 
 
-def _with_raw(path: bytes, entry: Entry | None, point: Point) -> Entry | None:
+def _with_raw(path: bytes, entry: TreeEntry | None, point: Point) -> TreeEntry | None:
     """An entry with the id of its bytes, if git converts them: a commit may have them as they are."""
     return entry if entry is None else entry._replace(raw=point.notes.raw.get(path_text(path), entry.raw))
 
 
-def _is_plain_link(committed: Entry | None, found: Entry | None) -> bool:
+def _is_plain_link(committed: TreeEntry | None, found: TreeEntry | None) -> bool:
     """Whether a file is a link as git writes it where links are turned off."""
     if committed is None or found is None or committed.oid not in (found.oid, found.raw):
         return False
@@ -122,7 +122,7 @@ class Comparison:
 
     def compare(self) -> Compared:
         before, after = self._before, self._after
-        asked = [Asked(self._private, point.commit or self._empty, point.tree) for point in (before, after)]
+        asked = [TreeQuery(self._private, point.commit or self._empty, point.tree) for point in (before, after)]
         try:
             net = net_pairs(self._private, before, after, self._warnings)
             dirty_before = self._dirty(before, asked[0])
@@ -173,7 +173,7 @@ class Comparison:
         found = set(dirty) if dirty is not None else {path_bytes(text) for text in self._before.notes.dirty}
         return {path for path in found if not is_ours(path)}
 
-    def _dirty(self, point: Point, asked: Asked) -> Pairs | None:
+    def _dirty(self, point: Point, asked: TreeQuery) -> Pairs | None:
         """What differed from the last commit; None if that can no longer be determined."""
         commit = point.commit or self._empty
         try:
@@ -197,8 +197,8 @@ class Comparison:
             return None
 
     def _basis(
-        self, path: bytes, pair: difference.Pair, committed: Entry | None, moved: Pairs, history: History
-    ) -> Entry | None:
+        self, path: bytes, pair: difference.Pair, committed: TreeEntry | None, moved: Pairs, history: History
+    ) -> TreeEntry | None:
         found, now = pair
         if path in history.own:
             first = history.own[path]
@@ -286,7 +286,7 @@ class Comparison:
             return -1
         return max(facts.st_mtime_ns, facts.st_ctime_ns)
 
-    def _origin(self, path: bytes, now: Entry | None, dirty_after: Pairs, history: History) -> Origin:
+    def _origin(self, path: bytes, now: TreeEntry | None, dirty_after: Pairs, history: History) -> Origin:
         if path not in dirty_after:
             return "committed" if path in history.own else "working_tree"
         mark = self._mark(self._after.notes, path)

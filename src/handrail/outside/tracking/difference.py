@@ -6,9 +6,9 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from handrail.outside.atomic_files import drop_file
 from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex, names
 from handrail.outside.tracking.state import Large
-from handrail.outside.whole_files import drop_file
 
 EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -22,7 +22,7 @@ TREES = ("diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--no-abbrev
 PLAIN = (*TREES, "--raw", "--no-renames", "--ignore-submodules=none")
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A file in a tree, or kept outside of it: identified by blob id, by fingerprint, or by both."""
 
     mode: str
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     """The id of its bytes, if they are known besides."""
 
     @classmethod
-    def of_large(cls, large: Large) -> Entry:
+    def of_large(cls, large: Large) -> TreeEntry:
         return cls(large.mode, large.oid, large.print, large.raw)
 
     @property
@@ -40,12 +40,12 @@ class Entry(NamedTuple):
         return self.print is None
 
 
-Entries = dict[bytes, Entry | None]
-Pair = tuple[Entry | None, Entry | None]
+Entries = dict[bytes, TreeEntry | None]
+Pair = tuple[TreeEntry | None, TreeEntry | None]
 Pairs = dict[bytes, Pair]
 
 
-class Lines(NamedTuple):
+class LineCounts(NamedTuple):
     """Line counts of one file; None for binary ones."""
 
     added: int | None
@@ -55,11 +55,11 @@ class Lines(NamedTuple):
 class Detail(NamedTuple):
     """Line counts by path, and renames as (old, new, similarity)."""
 
-    lines: dict[bytes, Lines]
+    lines: dict[bytes, LineCounts]
     renames: list[tuple[bytes, bytes, int]]
 
 
-def is_same(one: Entry | None, other: Entry | None) -> bool:
+def is_same(one: TreeEntry | None, other: TreeEntry | None) -> bool:
     """True if both are known to be the same file."""
     if one is None or other is None:
         return one is other
@@ -71,7 +71,7 @@ def is_same(one: Entry | None, other: Entry | None) -> bool:
     return not ids[0].isdisjoint(ids[1])
 
 
-class Asked:
+class TreeQuery:
     """A running query for every path with different entries in two trees or commits. Several may run at once; `pairs`
     waits for the answer."""
 
@@ -88,7 +88,7 @@ class Asked:
 
 def differing(private: PrivateIndex, one: str, other: str) -> Pairs:
     """Every path with different entries in two trees or commits."""
-    return Asked(private, one, other).pairs()
+    return TreeQuery(private, one, other).pairs()
 
 
 def _pairs(output: bytes) -> Iterator[tuple[bytes, Pair]]:
@@ -101,8 +101,8 @@ def parse_facts(facts: bytes) -> Pair:
     """Parses `:mode mode oid oid status` of a raw diff."""
     old_mode, new_mode, old, new = facts[1:].decode().split(" ")[:4]
     return (
-        None if old_mode == NO_MODE else Entry(old_mode, old),
-        None if new_mode == NO_MODE else Entry(new_mode, new),
+        None if old_mode == NO_MODE else TreeEntry(old_mode, old),
+        None if new_mode == NO_MODE else TreeEntry(new_mode, new),
     )
 
 
@@ -113,7 +113,7 @@ def in_index(private: PrivateIndex, index: str) -> Entries:
         facts, path = line.split(b"\t", 1)
         mode, oid, stage = facts.decode().split(" ")
         if stage == "0":
-            found[path] = Entry(mode, oid)
+            found[path] = TreeEntry(mode, oid)
     return found
 
 
@@ -132,7 +132,7 @@ def in_tree(private: PrivateIndex, tree: str, paths: Sequence[bytes]) -> Entries
             facts, path = line.split(b"\t", 1)
             mode, _, oid = facts.decode().split(" ")
             if path in found:
-                found[path] = Entry(mode, oid)
+                found[path] = TreeEntry(mode, oid)
     return found
 
 
@@ -154,7 +154,7 @@ def with_large(private: PrivateIndex, pairs: Pairs, trees: tuple[str, str], larg
     return found
 
 
-def tree_with(private: PrivateIndex, tree: str, changed: Mapping[bytes, Entry | None]) -> str:
+def tree_with(private: PrivateIndex, tree: str, changed: Mapping[bytes, TreeEntry | None]) -> str:
     """Writes a copy of a tree with some entries replaced to the private store."""
     algorithm = private.repository.algorithm
     index = f"{private.state.folder}/basis.{os.getpid()}"
@@ -200,11 +200,11 @@ def _rename(words: list[bytes], position: int, found: Detail) -> int:
 
 def _count(words: list[bytes], position: int, found: Detail) -> int:
     added, removed, path = words[position].split(b"\t", 2)
-    lines = Lines(None, None) if added == b"-" else Lines(int(added), int(removed))
+    lines = LineCounts(None, None) if added == b"-" else LineCounts(int(added), int(removed))
     if path:
         found.lines[path] = lines
         return 1
     old, new = words[position + 1], words[position + 2]
     found.lines[new] = lines
-    found.lines[old] = Lines(None, None) if lines.added is None else Lines(0, 0)
+    found.lines[old] = LineCounts(None, None) if lines.added is None else LineCounts(0, 0)
     return 3

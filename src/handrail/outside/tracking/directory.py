@@ -1,5 +1,5 @@
 """The tracker of directories without git: snapshots of kind `checksum`, each a manifest kept in the project's state
-folder. Contents are not kept, so there are no patches. Implements `handrail.domain.journal.tracking.Tracker`.
+folder. Contents are not kept, so there are no patches. Implements `handrail.domain.journal.ports.Tracker`.
 
     plain-KEY/latest           the last manifest: files it knows need not be read again
     plain-KEY/kept/ID.manifest a snapshot's
@@ -17,15 +17,22 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from handrail.domain.journal.changes import Changes, Overlap
-from handrail.domain.journal.tracking import OtherTask, Snapshot
+from handrail.domain.journal.ports import OtherTask, Snapshot
 from handrail.kernel.clock import Clock
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.ids import Ids
 from handrail.kernel.limits import MANIFEST_FILE_BYTES
-from handrail.outside.tracking.manifest import Bounds, Looked, Manifest, from_bytes, look, to_bytes
-from handrail.outside.tracking.plain_changes import changed_paths, changes_between
+from handrail.outside.atomic_files import write_whole
+from handrail.outside.tracking.manifest import (
+    FileManifest,
+    ManifestBounds,
+    ManifestReading,
+    from_bytes,
+    read_manifest,
+    to_bytes,
+)
+from handrail.outside.tracking.manifest_diff import changed_paths, changes_between
 from handrail.outside.tracking.state import disk_use
-from handrail.outside.whole_files import write_whole
 from handrail.regular_files import read_regular
 
 GONE = "the snapshot that this began with is no longer kept, so its changes are not known"
@@ -34,11 +41,11 @@ GONE = "the snapshot that this began with is no longer kept, so its changes are 
 class DirectoryTracker:
     """Watches directories by what their files contain."""
 
-    def __init__(self, state: Path, *, clock: Clock, ids: Ids, bounds: Bounds | None = None) -> None:
+    def __init__(self, state: Path, *, clock: Clock, ids: Ids, bounds: ManifestBounds | None = None) -> None:
         self._state = state
         self._clock = clock
         self._ids = ids
-        self._bounds = bounds or Bounds(time.monotonic)
+        self._bounds = bounds or ManifestBounds(time.monotonic)
 
     def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
         """The state of exactly this directory, or of the one that `like` was taken of."""
@@ -98,15 +105,15 @@ class DirectoryTracker:
     def disk_use(self) -> int:
         return sum(disk_use(str(folder)) for folder in self._folders())
 
-    def _take_manifest(self, folder: Path, top: str, began_ns: int) -> Looked:
-        previous = _read_manifest(folder / "latest") or Manifest({})
+    def _take_manifest(self, folder: Path, top: str, began_ns: int) -> ManifestReading:
+        previous = _read_manifest(folder / "latest") or FileManifest({})
         state = os.path.realpath(self._state)
         try:
-            return look(top, previous, now_ns=began_ns, state=state, bounds=self._bounds)
+            return read_manifest(top, previous, now_ns=began_ns, state=state, bounds=self._bounds)
         except (FileNotFoundError, NotADirectoryError):
             raise PlaceUnusable(f"{top} is no directory", hint="name the directory the work is done in") from None
 
-    def _keep(self, folder: Path, identity: str, looked: Looked) -> None:
+    def _keep(self, folder: Path, identity: str, looked: ManifestReading) -> None:
         """Writes the manifest once: if hard links work, the last one and the snapshot's are two names of one file."""
         latest, kept = folder / "latest", folder / "kept" / f"{identity}.manifest"
         if not looked.is_new and _try_link(latest, kept):
@@ -156,7 +163,7 @@ class DirectoryTracker:
         folder = self._state / Path(str(snapshot.data.get("state", "plain"))).name
         return folder / "kept" / f"{Path(snapshot.id).name}.manifest"
 
-    def _manifest_of(self, snapshot: Snapshot) -> Manifest | None:
+    def _manifest_of(self, snapshot: Snapshot) -> FileManifest | None:
         return _read_manifest(self._file(snapshot))
 
 
@@ -192,7 +199,7 @@ def _time_there(folder: Path) -> int:
     return clock.stat().st_mtime_ns
 
 
-def _read_manifest(file: Path) -> Manifest | None:
+def _read_manifest(file: Path) -> FileManifest | None:
     try:
         return from_bytes(read_regular(file, MANIFEST_FILE_BYTES))
     except OSError:

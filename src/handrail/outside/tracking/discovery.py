@@ -42,7 +42,7 @@ class LineEnds(NamedTuple):
         return self.autocrlf == "input" or _is_true(self.autocrlf)
 
 
-class Repository(NamedTuple):
+class GitRepository(NamedTuple):
     """A working tree with its repository. Paths are absolute and free of symbolic links."""
 
     top: str
@@ -107,7 +107,7 @@ def _is_true(value: str) -> bool:
     return value in TRUE or (value.lstrip("+-").isdecimal() and int(value) != 0)
 
 
-def discover(folder: str, deadline: Deadline) -> Repository | None:
+def discover(folder: str, deadline: Deadline) -> GitRepository | None:
     """The repository whose working tree contains `folder`, if it can be used."""
     if git_program() is None:
         return None
@@ -128,14 +128,14 @@ def discover(folder: str, deadline: Deadline) -> Repository | None:
     return _disarmed(facts, settings)
 
 
-def _facts(folder: str, deadline: Deadline) -> Repository | None:
+def _facts(folder: str, deadline: Deadline) -> GitRepository | None:
     asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
     extra = ("--show-object-format", "--is-shallow-repository")
     lines = _lines(folder, deadline, *asked, *extra)
     if len(lines) != len(asked) + len(extra):  # a name contains a newline: ask one question at a time
         lines = [b"\n".join(_lines(folder, deadline, question)) for question in (*asked, *extra)]
     top, git_dir, common_dir = (os.path.realpath(os.path.join(folder, os.fsdecode(line))) for line in lines[:3])  # noqa: PTH118
-    return Repository(top, git_dir, common_dir, algorithm=lines[3].decode(), is_shallow=lines[4] == b"true")
+    return GitRepository(top, git_dir, common_dir, algorithm=lines[3].decode(), is_shallow=lines[4] == b"true")
 
 
 def _lines(folder: str, deadline: Deadline, *questions: str) -> list[bytes]:
@@ -153,7 +153,7 @@ def _is_usable(top: str, folder: str) -> bool:
     return os.path.lexists(f"{top}/.git")
 
 
-def _disarmed(facts: Repository, settings: bytes) -> Repository:
+def _disarmed(facts: GitRepository, settings: bytes) -> GitRepository:
     overrides: dict[str, str] = {}
     silenced, filters = set(), set()
     is_sparse = is_partial = has_plain_links = False

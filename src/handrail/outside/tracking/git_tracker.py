@@ -1,4 +1,4 @@
-"""The tracker of git working trees: snapshots of kind `git`. Implements `handrail.domain.journal.tracking.Tracker`.
+"""The tracker of git working trees: snapshots of kind `git`. Implements `handrail.domain.journal.ports.Tracker`.
 
 Whatever cannot be read or done in time is flagged and warned about; a partial answer is still an answer, and never
 silently an empty one.
@@ -15,18 +15,18 @@ import msgspec
 
 from handrail.domain.journal.changes import Changes, ExternalChange, FileChange, Overlap, Rename
 from handrail.domain.journal.paths import path_bytes, path_text
-from handrail.domain.journal.tracking import OtherTask, Snapshot
+from handrail.domain.journal.ports import OtherTask, Snapshot
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
-from handrail.outside.tracking import nested
+from handrail.outside.tracking import nested_repositories
 from handrail.outside.tracking.comparison import Compared, Comparison, Point, net_pairs
-from handrail.outside.tracking.difference import EMPTY_TREE, Lines, Pair, is_same
-from handrail.outside.tracking.discovery import Repository, discover
+from handrail.outside.tracking.difference import EMPTY_TREE, LineCounts, Pair, is_same
+from handrail.outside.tracking.discovery import GitRepository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
-from handrail.outside.tracking.large import Limits
-from handrail.outside.tracking.patching import named_only, patch_between, patch_of
+from handrail.outside.tracking.large_files import Limits
+from handrail.outside.tracking.patch import named_only, patch_between, patch_of
 from handrail.outside.tracking.private_index import PrivateIndex
-from handrail.outside.tracking.pruning import prune
+from handrail.outside.tracking.prune import prune
 from handrail.outside.tracking.snapshot import Taken, take
 from handrail.outside.tracking.state import Busy, Notes, StateFolder, TreeState
 
@@ -54,7 +54,7 @@ class GitTracker:
         repository = discover(root, deadline)
         return self._take(repository, deadline, 0) if repository is not None else None
 
-    def _take(self, repository: Repository, deadline: Deadline, depth: int) -> Snapshot:
+    def _take(self, repository: GitRepository, deadline: Deadline, depth: int) -> Snapshot:
         state = self._state.of(repository.top, repository.git_dir)
         private = PrivateIndex(repository, state, deadline)
         identity = self._ids.new("snap")
@@ -67,14 +67,14 @@ class GitTracker:
             return self._degraded(repository, state, identity, problem)
         flags = list(taken.flags)
         inside = {}
-        found = nested.repositories(repository, taken.nested, deadline, limit=self._limits.nested)
+        found = nested_repositories.repositories(repository, taken.nested, deadline, limit=self._limits.nested)
         if depth < self._limits.depth:
             for path, repository_inside in found.items():
                 inside[path_text(path)] = self._take(repository_inside, deadline, depth + 1)
                 flags += [
                     f"{flag} in {path_text(path)}" for flag in inside[path_text(path)].flags if flag == "degraded"
                 ]
-        refused = nested.unusable(repository, taken.nested[: self._limits.nested], found)
+        refused = nested_repositories.unusable(repository, taken.nested[: self._limits.nested], found)
         flags += [f"nested_unusable:{path_text(path)}" for path in refused]
         left_out = len(taken.nested) - len(inside)
         if left_out > 0 and (depth >= self._limits.depth or len(taken.nested) > self._limits.nested):
@@ -102,7 +102,7 @@ class GitTracker:
             taken = take(private, self._limits)
             return taken._replace(flags=[*taken.flags, "begun_anew"])
 
-    def _degraded(self, repository: Repository, state: TreeState, identity: str, problem: Exception) -> Snapshot:
+    def _degraded(self, repository: GitRepository, state: TreeState, identity: str, problem: Exception) -> Snapshot:
         """A snapshot with nothing but HEAD."""
         commit = None
         try:
@@ -143,9 +143,11 @@ class GitTracker:
             points = (self._point(private, before, warnings), self._point(private, after, warnings))
             compared = Comparison(private, *points).compare()
         found = _as_changes(compared, warnings)
-        for text in sorted({*nested.snapshots_inside(before), *nested.snapshots_inside(after)}):
+        for text in sorted(
+            {*nested_repositories.snapshots_inside(before), *nested_repositories.snapshots_inside(after)}
+        ):
             inside, accounted = self._inside(private, text, (before, after), deadline)
-            settled = {nested.prefixed(text, path) for path in accounted}
+            settled = {nested_repositories.prefixed(text, path) for path in accounted}
             outer = [change for change in found.own if change.path not in settled]
             found = _with_nested_changes(msgspec.structs.replace(found, own=outer), text, inside)
         return found
@@ -155,15 +157,18 @@ class GitTracker:
     ) -> tuple[Changes, set[str]]:
         """What changed in a repository inside this one, with its paths; and the paths for which that replaces the outer
         repository's account."""
-        old, new = nested.snapshots_inside(ends[0]).get(text), nested.snapshots_inside(ends[1]).get(text)
+        old, new = (
+            nested_repositories.snapshots_inside(ends[0]).get(text),
+            nested_repositories.snapshots_inside(ends[1]).get(text),
+        )
         if old is not None and new is not None:
             return self._changes(old, new, deadline), set()
         only = new or old
         assert only is not None
-        inner = nested.files_of(private, self._state, only)
+        inner = nested_repositories.files_of(private, self._state, only)
         outer = tuple(end.tree or end.commit or EMPTY_TREE[private.repository.algorithm] for end in ends)
         sides = (outer[0], outer[1])
-        found, names = nested.appeared_or_gone(private, inner, path_bytes(text), sides, is_new=old is None)
+        found, names = nested_repositories.appeared_or_gone(private, inner, path_bytes(text), sides, is_new=old is None)
         doubts = _shortcomings(only)
         replace = msgspec.structs.replace
         return replace(found, warnings=found.warnings + doubts, partial=found.partial or bool(doubts)), names
@@ -216,12 +221,14 @@ class GitTracker:
         warnings: list[str] = []
         points = (self._point(private, start, warnings), self._point(private, end, warnings))
         found = {path_text(path) for path in net_pairs(private, *points, warnings)}
-        inside = {*nested.snapshots_inside(start)} & {*nested.snapshots_inside(end)}
+        inside = {*nested_repositories.snapshots_inside(start)} & {*nested_repositories.snapshots_inside(end)}
         for text in inside:
             below = self._paths_between(
-                nested.snapshots_inside(start)[text], nested.snapshots_inside(end)[text], deadline
+                nested_repositories.snapshots_inside(start)[text],
+                nested_repositories.snapshots_inside(end)[text],
+                deadline,
             )
-            found |= {nested.prefixed(text, path) for path in below}
+            found |= {nested_repositories.prefixed(text, path) for path in below}
         return found
 
     def patch(self, before: Snapshot, after: Snapshot, paths: Sequence[str] | None = None) -> Iterator[bytes]:
@@ -237,7 +244,7 @@ class GitTracker:
             compared = Comparison(private, *points).compare()
         own = {path for path in compared.own if paths is None or prefix + path in paths}
         yield from patch_of(private, compared, points[1].tree, own, prefix)
-        inner = nested.snapshots_inside(before), nested.snapshots_inside(after)
+        inner = nested_repositories.snapshots_inside(before), nested_repositories.snapshots_inside(after)
         for text in sorted({*inner[0], *inner[1]}):
             old, new = inner[0].get(text), inner[1].get(text)
             below = prefix + path_bytes(text) + b"/"
@@ -260,7 +267,7 @@ class GitTracker:
             return
         point = self._point(private, new, [])
         empty = EMPTY_TREE[private.repository.algorithm]
-        inner = nested.snapshots_inside(new)
+        inner = nested_repositories.snapshots_inside(new)
         below = {path for path in added if any(path.startswith(path_bytes(text) + b"/") for text in inner)}
         large = added & point.large.keys()
         yield from patch_between(private, (empty, point.tree), sorted(added - below - large), prefix)
@@ -273,7 +280,7 @@ class GitTracker:
     def forget(self, snapshot: Snapshot) -> None:
         if "state" in snapshot.data:
             self._state.named(snapshot.data["state"]).forget(snapshot.id)
-        for inside in nested.snapshots_inside(snapshot).values():
+        for inside in nested_repositories.snapshots_inside(snapshot).values():
             self.forget(inside)
 
     def prune(self, older_than_ms: int, keep: Collection[str]) -> int:
@@ -321,7 +328,7 @@ def _as_changes(compared: Compared, warnings: list[str]) -> Changes:
                 origin=compared.origins[path],
                 lines_added=counted.added if counted else None,
                 lines_removed=counted.removed if counted else None,
-                binary=counted == Lines(None, None),
+                binary=counted == LineCounts(None, None),
                 was_dirty=path in compared.dirty_before,
             )
         )
@@ -352,18 +359,24 @@ def _with_nested_changes(outer: Changes, text: str, inside: Changes) -> Changes:
     """Combines both; where both report a path, the repository that contains it knows better."""
     replace = msgspec.structs.replace
     own = {change.path: change for change in outer.own}
-    own |= {path: replace(change, path=path) for change in inside.own for path in [nested.prefixed(text, change.path)]}
+    own |= {
+        path: replace(change, path=path)
+        for change in inside.own
+        for path in [nested_repositories.prefixed(text, change.path)]
+    }
     renamed = [
         replace(
-            rename, from_path=nested.prefixed(text, rename.from_path), to_path=nested.prefixed(text, rename.to_path)
+            rename,
+            from_path=nested_repositories.prefixed(text, rename.from_path),
+            to_path=nested_repositories.prefixed(text, rename.to_path),
         )
         for rename in inside.renamed
     ]
-    external = [replace(change, path=nested.prefixed(text, change.path)) for change in inside.external]
+    external = [replace(change, path=nested_repositories.prefixed(text, change.path)) for change in inside.external]
     return Changes(
         own=sorted(own.values(), key=lambda change: path_bytes(change.path)),
         renamed=[*outer.renamed, *renamed],
-        dirty_before=[*outer.dirty_before, *(nested.prefixed(text, path) for path in inside.dirty_before)],
+        dirty_before=[*outer.dirty_before, *(nested_repositories.prefixed(text, path) for path in inside.dirty_before)],
         external=[*outer.external, *external],
         commits=[*outer.commits, *inside.commits],
         warnings=[*outer.warnings, *(f"{text}: {warning}" for warning in inside.warnings)],

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from handrail.domain.journal.changes import Cause
 from handrail.kernel.limits import RECORD_FILE_BYTES
 from handrail.outside.tracking.arrivals import arrivals
-from handrail.outside.tracking.difference import PLAIN, TREES, Entries, Entry, differing, parse_facts
+from handrail.outside.tracking.difference import PLAIN, TREES, Entries, TreeEntry, differing, parse_facts
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
 from handrail.outside.tracking.snapshot import log_line_print
@@ -33,7 +33,7 @@ MOVES = 100
 """How many of HEAD's latest moves have their paths examined."""
 
 Kind = Literal["commit", "pick", "merge", "pull", "switch", "reset", "rebase", "unknown"]
-Found = Entry | Literal["as found"] | None
+Found = TreeEntry | Literal["as found"] | None
 _ENDS = re.compile(rb"\((start|finish|abort)\)|^rebase finished|^rebase: (checkout|fast)")
 _BY_FIRST_WORD: dict[bytes, Kind] = {
     b"am": "commit",
@@ -49,7 +49,7 @@ _BY_FIRST_WORD: dict[bytes, Kind] = {
 }
 
 
-class Step(NamedTuple):
+class HeadMove(NamedTuple):
     """One move of HEAD."""
 
     old: str
@@ -57,7 +57,7 @@ class Step(NamedTuple):
     kind: Kind
 
 
-class Commit(NamedTuple):
+class NewCommit(NamedTuple):
     """A commit that no ref knew before."""
 
     oid: str
@@ -127,7 +127,7 @@ class _Looking:
     def _git(self, *arguments: str, given: bytes | None = None) -> bytes:
         return self._private.git(*arguments, given=given)
 
-    def _new_commits(self, tips: Sequence[str]) -> dict[str, Commit]:
+    def _new_commits(self, tips: Sequence[str]) -> dict[str, NewCommit]:
         """Commits in the history of some that no ref knew before, oldest first."""
         given = "".join(f"{oid}\n" for oid in tips) + "".join(f"^{oid}\n" for oid in self._known)
         arguments = ("rev-list", "--ignore-missing", "--parents", f"--max-count={COMMITS}")
@@ -137,9 +137,9 @@ class _Looking:
             self._warnings.append("the history since the task began cannot be read; its commits are not told apart")
             return {}
         lines = [line.split() for line in output.decode().split("\n")[:-1]]
-        return {oid: Commit(oid, parents) for oid, *parents in reversed(lines)}
+        return {oid: NewCommit(oid, parents) for oid, *parents in reversed(lines)}
 
-    def _own_steps(self, steps: Sequence[Step] | None, new: dict[str, Commit]) -> list[Step]:
+    def _own_steps(self, steps: Sequence[HeadMove] | None, new: dict[str, NewCommit]) -> list[HeadMove]:
         """The steps that created the task's commits, oldest first."""
         if steps is None:
             self._warnings.append("HEAD has no log here; commits are told apart by where they came from")
@@ -153,7 +153,9 @@ class _Looking:
         made = sorted(dict.fromkeys(made), key=lambda step: place[step.new])
         return [*self._reworked(made, candidates, new), *made]
 
-    def _reworked(self, made: Sequence[Step], candidates: Sequence[Step], new: dict[str, Commit]) -> list[Step]:
+    def _reworked(
+        self, made: Sequence[HeadMove], candidates: Sequence[HeadMove], new: dict[str, NewCommit]
+    ) -> list[HeadMove]:
         """The steps to commits of this task that were amended since: what they contained counts as well."""
         amended = {step.old for step in made if step.old not in new.get(step.new, _NOBODY).parents}
         earlier = [step for step in candidates if step.new in amended and step.new not in new]
@@ -164,7 +166,7 @@ class _Looking:
         here = self._made_here({step.new for step in candidates}, lost)
         return [_step_to(lost[oid]) for oid in lost if oid in here and len(lost[oid].parents) < 2] + earlier
 
-    def _made_here(self, known: Collection[str], new: dict[str, Commit]) -> set[str]:
+    def _made_here(self, known: Collection[str], new: dict[str, NewCommit]) -> set[str]:
         """New commits that no step made and that came from nowhere else: HEAD was moved to them afterwards."""
         silent = {oid for oid in new if oid not in known}
         return silent - self._from_elsewhere if silent else silent
@@ -182,7 +184,7 @@ class _Looking:
                 elsewhere |= set(output.decode().split())
         return elsewhere
 
-    def _resolved(self, new: dict[str, Commit]) -> tuple[set[str], dict[bytes, Found]]:
+    def _resolved(self, new: dict[str, NewCommit]) -> tuple[set[str], dict[bytes, Found]]:
         """The merges made here, and the paths that are not as git alone would have merged them: those in conflict, and
         those that were changed on the way."""
         merges: set[str] = set()
@@ -204,7 +206,7 @@ class _Looking:
             found |= dict.fromkeys(conflicts, "as found")
         return merges, found
 
-    def _replays(self, new: dict[str, Commit]) -> set[str]:
+    def _replays(self, new: dict[str, NewCommit]) -> set[str]:
         """New commits that repeat the patch of an older one, as a rebase leaves them behind."""
         if len(new) > REPLAYS:
             return set()
@@ -222,7 +224,7 @@ class _Looking:
             found |= new.keys() - set(kept)
         return found
 
-    def _own_paths(self, made: Sequence[Step], new: dict[str, Commit]) -> dict[bytes, Found]:
+    def _own_paths(self, made: Sequence[HeadMove], new: dict[str, NewCommit]) -> dict[bytes, Found]:
         lines = []
         for step in made:
             commit = new.get(step.new, _NOBODY)
@@ -248,7 +250,7 @@ class _Looking:
             position += 2
         return own
 
-    def _causes(self, steps: Sequence[Step], new: dict[str, Commit]) -> dict[bytes, Cause]:
+    def _causes(self, steps: Sequence[HeadMove], new: dict[str, NewCommit]) -> dict[bytes, Cause]:
         """Which move brought each path; the last one counts."""
         moves = [step for step in steps if step.kind not in ("commit", "pick") or _is_merge(step, new)]
         causes: dict[bytes, Cause] = {}
@@ -261,7 +263,7 @@ class _Looking:
                 causes |= dict.fromkeys(paths, _cause(step))
         return causes
 
-    def _paths_merged_in(self, steps: Sequence[Step], new: dict[str, Commit], own: Iterable[str]) -> Entries:
+    def _paths_merged_in(self, steps: Sequence[HeadMove], new: dict[str, NewCommit], own: Iterable[str]) -> Entries:
         """Paths that the other side of a merge had changed, as they are there."""
         found: Entries = {}
         made = set(own)
@@ -277,7 +279,7 @@ class _Looking:
             found |= {path: pair[1] for path, pair in pairs.items()}
         return found
 
-    def _fallback(self, steps: Sequence[Step] | None) -> Cause:
+    def _fallback(self, steps: Sequence[HeadMove] | None) -> Cause:
         """The cause of a change that no single move explains."""
         moves = [step for step in steps or [] if step.kind != "commit" and step.old != step.new]
         if moves:
@@ -293,29 +295,29 @@ class _Looking:
         return "pull"
 
 
-_NOBODY = Commit("", [])
+_NOBODY = NewCommit("", [])
 
 
-def _adds_one(step: Step, new: dict[str, Commit]) -> bool:
+def _adds_one(step: HeadMove, new: dict[str, NewCommit]) -> bool:
     """A move of unknown kind that put one new commit on top."""
     return step.kind == "unknown" and new.get(step.new, _NOBODY).parents[:1] == [step.old]
 
 
-def _step_to(commit: Commit) -> Step:
-    return Step(commit.parents[0] if commit.parents else "", commit.oid, "commit")
+def _step_to(commit: NewCommit) -> HeadMove:
+    return HeadMove(commit.parents[0] if commit.parents else "", commit.oid, "commit")
 
 
-def _is_merge(step: Step, new: dict[str, Commit]) -> bool:
+def _is_merge(step: HeadMove, new: dict[str, NewCommit]) -> bool:
     return len(new.get(step.new, _NOBODY).parents) > 1
 
 
-def _cause(step: Step) -> Cause:
+def _cause(step: HeadMove) -> Cause:
     if step.kind == "pick":
         return "rebase"
     return "merge" if step.kind == "commit" else step.kind
 
 
-def read_steps(git_dir: str, before: Notes, after: Notes) -> list[Step] | None:
+def read_steps(git_dir: str, before: Notes, after: Notes) -> list[HeadMove] | None:
     """HEAD's moves between two snapshots; None if there is no reflog of them."""
     try:
         content = read_regular(f"{git_dir}/logs/HEAD", RECORD_FILE_BYTES)
@@ -331,12 +333,12 @@ def read_steps(git_dir: str, before: Notes, after: Notes) -> list[Step] | None:
     return [step for _, step in steps if step.old != step.new] or None
 
 
-def _step(line: bytes) -> tuple[int, Step] | None:
+def _step(line: bytes) -> tuple[int, HeadMove] | None:
     facts, _, message = line.partition(b"\t")
     words = facts.split(b" ")
     if len(words) < 5 or not words[-2].isdigit():
         return None
-    return int(words[-2]), Step(os.fsdecode(words[0]), os.fsdecode(words[1]), _kind(message))
+    return int(words[-2]), HeadMove(os.fsdecode(words[0]), os.fsdecode(words[1]), _kind(message))
 
 
 def _kind(message: bytes) -> Kind:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.known_types import make_known
-from handrail.outside.tracking.ignoring import IGNORE_FILE, MOST_BYTES, Rules, default_rules, is_ignored
+from handrail.outside.tracking.ignore_rules import IGNORE_FILE, MOST_BYTES, IgnoreRules, default_rules, is_ignored
 
 QUIET_NS = 3_000_000_000
 """Longer than a tick of any file system's clock."""
@@ -40,7 +40,7 @@ _LOOKED_AT_FOR_NUL = 8000
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ManifestEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One file. `stamp` is size, times and inode: if it is unchanged and was `settled`, so is the content."""
 
     kind: int
@@ -50,18 +50,18 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Lines of a text; BINARY for anything else and for files that were not read."""
     settled: bool
 
-    def same_content(self, other: Entry) -> bool:
+    def same_content(self, other: ManifestEntry) -> bool:
         """Exact if both were read; otherwise judged by size and times."""
         if self.digest and other.digest:
             return self.kind == other.kind and self.digest == other.digest
         return self.kind == other.kind and self.stamp == other.stamp
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class FileManifest(msgspec.Struct, frozen=True):
     """Every visible file below one directory, by path."""
 
-    files: dict[str, Entry]
-    hidden: dict[str, Entry] = {}
+    files: dict[str, ManifestEntry]
+    hidden: dict[str, ManifestEntry] = {}
     """Files that a changed .gitignore has hidden although they still exist."""
     ignore_files: dict[str, str] = {}
     """The .gitignore files in effect, by directory."""
@@ -75,17 +75,17 @@ class Manifest(msgspec.Struct, frozen=True):
     unknown."""
 
 
-class Looked(NamedTuple):
+class ManifestReading(NamedTuple):
     """A manifest, and how it was obtained."""
 
-    manifest: Manifest
+    manifest: FileManifest
     read: int
     """How many files were read."""
     is_new: bool
     """Whether it differs from the previous one in any way."""
 
 
-class Bounds(NamedTuple):
+class ManifestBounds(NamedTuple):
     """What one manifest may cost."""
 
     elapsed: Callable[[], float]
@@ -95,7 +95,9 @@ class Bounds(NamedTuple):
     quiet_ns: int = QUIET_NS
 
 
-def look(root: str, previous: Manifest, *, now_ns: int, state: str, bounds: Bounds) -> Looked:
+def read_manifest(
+    root: str, previous: FileManifest, *, now_ns: int, state: str, bounds: ManifestBounds
+) -> ManifestReading:
     """The manifest of a directory. `now_ns` is the file system's own time, `state` a folder to leave out."""
     walk = _Walk(root, state, bounds)
     walk.run()
@@ -103,16 +105,16 @@ def look(root: str, previous: Manifest, *, now_ns: int, state: str, bounds: Boun
     files = {path: entry for path, facts in walk.found.items() if (entry := reading.entry(path, facts)) is not None}
     hidden = _hidden(root, previous, files, walk.ignore_files, reading)
     out_of_time = walk.out_of_time or reading.out_of_time
-    manifest = Manifest(
+    manifest = FileManifest(
         files, hidden, walk.ignore_files, walk.unseen, reading.unreadable, out_of_time, tree=previous.tree
     )
     is_new = bool(reading.read) or manifest != previous
     if is_new or previous.tree is None:
         manifest = msgspec.structs.replace(manifest, tree=None if walk.unseen else _tree(files))
-    return Looked(manifest, reading.read, is_new or manifest.tree != previous.tree)
+    return ManifestReading(manifest, reading.read, is_new or manifest.tree != previous.tree)
 
 
-def _tree(files: dict[str, Entry]) -> str | None:
+def _tree(files: dict[str, ManifestEntry]) -> str | None:
     whole = _sha256(b"")
     for path in sorted(files):
         entry = files[path]
@@ -125,7 +127,7 @@ def _tree(files: dict[str, Entry]) -> str | None:
 class _Walk:
     """Finds the files, directory by directory in the order of names, so that two walks that end early end alike."""
 
-    def __init__(self, root: str, state: str, bounds: Bounds) -> None:
+    def __init__(self, root: str, state: str, bounds: ManifestBounds) -> None:
         self.root = root
         self.found: dict[str, os.stat_result] = {}
         self.ignore_files: dict[str, str] = {}
@@ -134,7 +136,7 @@ class _Walk:
         self.ends_at = bounds.elapsed() + bounds.budget_s
         self._bounds = bounds
         self._state = state
-        self._pending: list[tuple[str, Rules]] = [("", default_rules())]
+        self._pending: list[tuple[str, IgnoreRules]] = [("", default_rules())]
 
     def run(self) -> None:
         while self._pending:
@@ -155,7 +157,7 @@ class _Walk:
                 continue
             self._take_folder(folder, entries, rules)
 
-    def _take_folder(self, folder: str, entries: list[os.DirEntry[str]], rules: Rules) -> None:
+    def _take_folder(self, folder: str, entries: list[os.DirEntry[str]], rules: IgnoreRules) -> None:
         rules = rules.below(folder, self._ignore_text(folder, entries))
         prefix = f"{folder}/" if folder else ""
         files: list[tuple[str, os.stat_result]] = []
@@ -199,7 +201,7 @@ class _Reading:
     """Reads files that may have changed, while there is time."""
 
     def __init__(
-        self, root: str, previous: Manifest, quiet_since: int, ends_at: float, elapsed: Callable[[], float]
+        self, root: str, previous: FileManifest, quiet_since: int, ends_at: float, elapsed: Callable[[], float]
     ) -> None:
         self.read = 0
         self.unreadable: list[str] = []
@@ -210,7 +212,7 @@ class _Reading:
         self._ends_at = ends_at
         self._elapsed = elapsed
 
-    def entry(self, path: str, facts: os.stat_result) -> Entry | None:
+    def entry(self, path: str, facts: os.stat_result) -> ManifestEntry | None:
         """The file's entry; None if it is gone."""
         kind, stamp = _kind(facts), _stamp(facts)
         known = self._known.get(path)
@@ -219,7 +221,7 @@ class _Reading:
             return known
         if self.out_of_time or self._elapsed() > self._ends_at:
             self.out_of_time = True
-            return known if is_same else Entry(kind, stamp, b"", BINARY, False)
+            return known if is_same else ManifestEntry(kind, stamp, b"", BINARY, False)
         try:
             return self._read(_full_path(self._root, path), facts)
         except FileNotFoundError:
@@ -228,13 +230,13 @@ class _Reading:
             self.out_of_time = True
         except OSError:
             self.unreadable.append(path)
-        return Entry(kind, stamp, b"", BINARY, False)
+        return ManifestEntry(kind, stamp, b"", BINARY, False)
 
-    def _read(self, file: str, facts: os.stat_result) -> Entry:
+    def _read(self, file: str, facts: os.stat_result) -> ManifestEntry:
         self.read += 1
         if stat.S_ISLNK(facts.st_mode):
             target = os.fsencode(os.readlink(file))  # noqa: PTH115 - the name need not be UTF-8
-            return Entry(LINK, _stamp(facts), _sha256(target).digest(), 1, self._is_settled(facts))
+            return ManifestEntry(LINK, _stamp(facts), _sha256(target).digest(), 1, self._is_settled(facts))
         descriptor = os.open(file, _OPENING)
         try:
             facts = os.fstat(descriptor)
@@ -243,7 +245,7 @@ class _Reading:
             digest, lines = self._content(descriptor, facts.st_size)
         finally:
             os.close(descriptor)
-        return Entry(_kind(facts), _stamp(facts), digest, lines, self._is_settled(facts))
+        return ManifestEntry(_kind(facts), _stamp(facts), digest, lines, self._is_settled(facts))
 
     def _content(self, descriptor: int, size: int) -> tuple[bytes, int]:
         wanted = min(size + 1, CHUNK)
@@ -270,12 +272,12 @@ class _OutOfTime(Exception):  # noqa: N818 - not shown to anyone
 
 
 def _hidden(
-    root: str, previous: Manifest, files: dict[str, Entry], ignore_files: dict[str, str], reading: _Reading
-) -> dict[str, Entry]:
+    root: str, previous: FileManifest, files: dict[str, ManifestEntry], ignore_files: dict[str, str], reading: _Reading
+) -> dict[str, ManifestEntry]:
     """Files of the previous manifest that still exist but are now ignored."""
     if not previous.hidden and previous.ignore_files == ignore_files:
         return {}
-    found: dict[str, Entry] = {}
+    found: dict[str, ManifestEntry] = {}
     for path in (*previous.files, *previous.hidden):
         if path not in files and is_ignored(path, ignore_files):
             try:
@@ -324,8 +326,8 @@ class _Written(msgspec.Struct, frozen=True, array_like=True):
     """A manifest in stored form. Names are bytes, as the file system has them."""
 
     format: int
-    files: dict[bytes, Entry]
-    hidden: dict[bytes, Entry]
+    files: dict[bytes, ManifestEntry]
+    hidden: dict[bytes, ManifestEntry]
     ignore_files: dict[bytes, bytes]
     unseen: list[bytes]
     unreadable: list[bytes]
@@ -333,7 +335,7 @@ class _Written(msgspec.Struct, frozen=True, array_like=True):
     tree: str | None
 
 
-def to_bytes(manifest: Manifest) -> bytes:
+def to_bytes(manifest: FileManifest) -> bytes:
     written = _Written(
         FORMAT,
         {_name(path): entry for path, entry in manifest.files.items()},
@@ -347,7 +349,7 @@ def to_bytes(manifest: Manifest) -> bytes:
     return msgspec.msgpack.encode(written)
 
 
-def from_bytes(content: bytes) -> Manifest | None:
+def from_bytes(content: bytes) -> FileManifest | None:
     """The stored manifest; None if this is not one, or one of another format."""
     try:
         make_known(_Written)
@@ -356,7 +358,7 @@ def from_bytes(content: bytes) -> Manifest | None:
         return None
     if written.format != FORMAT:
         return None
-    return Manifest(
+    return FileManifest(
         {name.decode(_ENCODING, _ERRORS): entry for name, entry in written.files.items()},
         {name.decode(_ENCODING, _ERRORS): entry for name, entry in written.hidden.items()},
         {os.fsdecode(folder): text.decode("utf-8", "surrogateescape") for folder, text in written.ignore_files.items()},

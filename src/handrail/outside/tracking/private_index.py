@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from handrail.domain.journal.paths import path_text
 from handrail.kernel.limits import INDEX_FILE_BYTES
-from handrail.outside.tracking.discovery import Repository
+from handrail.outside.atomic_files import drop_file
+from handrail.outside.tracking.discovery import GitRepository
 from handrail.outside.tracking.git_process import Deadline, GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.sight import clear_sight
 from handrail.outside.tracking.state import Last, TreeState
-from handrail.outside.whole_files import drop_file
 from handrail.regular_files import copy_regular, read_beginning
 
 ARGUMENTS = 1000
@@ -54,7 +54,7 @@ class Scan(NamedTuple):
 class PrivateIndex:
     """The private index of one working tree. Use it only while the tree's state is locked."""
 
-    def __init__(self, repository: Repository, state: TreeState, deadline: Deadline) -> None:
+    def __init__(self, repository: GitRepository, state: TreeState, deadline: Deadline) -> None:
         self.repository = repository
         self.state = state
         self.deadline = deadline
@@ -300,7 +300,7 @@ def index_facts(index: str) -> list[int]:
     return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino]
 
 
-def sparse_rules(repository: Repository) -> str:
+def sparse_rules(repository: GitRepository) -> str:
     """A fingerprint of the patterns of a sparse checkout; empty if there is none."""
     if not repository.is_sparse:
         return ""
@@ -315,7 +315,7 @@ def small_file(file: str) -> bytes:
         return b""
 
 
-def copy_index(repository: Repository, copied: str) -> None:
+def copy_index(repository: GitRepository, copied: str) -> None:
     """Copies the user's index with its time, which git compares with the files' times to find those that changed in the
     very moment it was written. Raises FileNotFoundError if nothing was ever staged."""
     index = f"{repository.git_dir}/index"

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.domain.journal.paths import path_bytes, path_text
+from handrail.outside.atomic_files import drop_file
 from handrail.outside.tracking.conversion import (
     ask_for_ident,
     bytes_of,
@@ -23,9 +24,9 @@ from handrail.outside.tracking.conversion import (
     treatment,
     with_own_ident,
 )
-from handrail.outside.tracking.discovery import Repository
+from handrail.outside.tracking.discovery import GitRepository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
-from handrail.outside.tracking.large import LargeFiles, Limits, blob_id
+from handrail.outside.tracking.large_files import LargeFiles, Limits, blob_id
 from handrail.outside.tracking.own_files import is_ours, overlooked
 from handrail.outside.tracking.private_index import (
     PrivateIndex,
@@ -39,7 +40,6 @@ from handrail.outside.tracking.private_index import (
 )
 from handrail.outside.tracking.same_second import changed_since, doubtful
 from handrail.outside.tracking.state import Large, Last, Notes
-from handrail.outside.whole_files import drop_file
 from handrail.regular_files import open_regular
 
 HEADS = b"refs/heads/"
@@ -334,7 +334,7 @@ class _Taking:
             drop_file(copied)
 
 
-def _flags(repository: Repository) -> list[str]:
+def _flags(repository: GitRepository) -> list[str]:
     marks = (
         ("shallow", repository.is_shallow),
         ("sparse", repository.is_sparse),
@@ -345,12 +345,12 @@ def _flags(repository: Repository) -> list[str]:
     return found + [f"not_run:{key}" for key in repository.silenced]
 
 
-def ignore_rules(repository: Repository) -> str:
+def ignore_rules(repository: GitRepository) -> str:
     """A fingerprint of the ignore rules that are not files of the tree."""
     return _fingerprint(small_file(f"{repository.common_dir}/info/exclude"), small_file(repository.excludes_file))
 
 
-def attribute_rules(repository: Repository) -> str:
+def attribute_rules(repository: GitRepository) -> str:
     """A fingerprint of what decides on conversions, apart from line ends, and is no file of the tree."""
     files = (f"{repository.common_dir}/info/attributes", repository.attributes_file)
     settings = repr(sorted(repository.filter_settings.items())).encode("utf-8", "surrogateescape")

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import msgspec
 
+from handrail.outside.atomic_files import write_whole
 from handrail.outside.file_lock import FileLock
 from handrail.outside.record_files import read_record
 from handrail.outside.tracking.git_process import Deadline
-from handrail.outside.whole_files import write_whole
 
 
 class Large(msgspec.Struct, frozen=True, array_like=True):

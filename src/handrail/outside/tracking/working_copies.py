@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from handrail.domain.journal.changes import Changes
-from handrail.domain.journal.tracking import OtherTask, Snapshot, Tracker
+from handrail.domain.journal.ports import OtherTask, Snapshot, Tracker
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids
 from handrail.outside.tracking.directory import DirectoryTracker
 from handrail.outside.tracking.git_tracker import GitTracker
-from handrail.outside.tracking.large import Limits
+from handrail.outside.tracking.large_files import Limits
 
 
 class WorkingCopies:

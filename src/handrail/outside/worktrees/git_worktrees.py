@@ -12,19 +12,26 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from handrail.domain.workspaces.worktrees import CheckRun, Foreseen, Looked, Made, MergeDone, Removal
+from handrail.domain.workspaces.worktrees import (
+    CheckRun,
+    ForeseenConflicts,
+    MadeWorktree,
+    MergeDone,
+    Removal,
+    WorktreeState,
+)
 from handrail.kernel.errors import WorktreeRefused
-from handrail.outside.tracking.discovery import Repository, discover
+from handrail.outside.tracking.discovery import GitRepository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut, git_program
-from handrail.outside.worktrees.advancing import settle
-from handrail.outside.worktrees.foreseeing import foresee
-from handrail.outside.worktrees.looking import look
-from handrail.outside.worktrees.making import make
-from handrail.outside.worktrees.merging import Merging, clear_checks
-from handrail.outside.worktrees.place import REPOSITORY_NOTE, Place
-from handrail.outside.worktrees.registered import registered
-from handrail.outside.worktrees.removing import Removing
-from handrail.outside.worktrees.writing_git import Git
+from handrail.outside.worktrees.base_update import settle
+from handrail.outside.worktrees.conflicts import foresee
+from handrail.outside.worktrees.create import make
+from handrail.outside.worktrees.git import Git
+from handrail.outside.worktrees.inspect import read_worktrees
+from handrail.outside.worktrees.merge import Merging, clear_checks
+from handrail.outside.worktrees.place import REPOSITORY_NOTE, WorktreeFolder
+from handrail.outside.worktrees.remove import Removing
+from handrail.outside.worktrees.worktree_list import registered
 
 WRITING_S = 600.0
 LOOKING_S = 60.0
@@ -36,23 +43,23 @@ class GitWorktrees:
     """The worktrees of the repository that contains a project."""
 
     def __init__(self, project: Path, *, writing_s: float = WRITING_S, looking_s: float = LOOKING_S) -> None:
-        self._place = Place(project)
+        self._place = WorktreeFolder(project)
         self._place.check()
         self._writing_s = writing_s
         self._looking_s = looking_s
 
-    def make(self, path: str, branch: str, base: str | None) -> Made:
+    def make(self, path: str, branch: str, base: str | None) -> MadeWorktree:
         with self._writing() as git:
             return make(git, self._place, path, branch, base)
 
-    def look(self, paths: Mapping[str, str | None]) -> dict[str, Looked]:
+    def look(self, paths: Mapping[str, str | None]) -> dict[str, WorktreeState]:
         with self._reading() as git:
             entries = registered(git)
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="handrail-look") as pool:
-                started = {path: pool.submit(look, git, path, base, entries) for path, base in paths.items()}
+                started = {path: pool.submit(read_worktrees, git, path, base, entries) for path, base in paths.items()}
                 return {path: future.result() for path, future in started.items()}
 
-    def foresee(self, worktrees: Mapping[str, str], base: str) -> Foreseen:
+    def foresee(self, worktrees: Mapping[str, str], base: str) -> ForeseenConflicts:
         with self._reading() as git, self._place.scratch() as scratch, self._place.in_memory() as merges:
             return foresee(git, scratch, merges, worktrees, base)
 
@@ -82,7 +89,7 @@ class GitWorktrees:
                 settle(git)
                 yield git
 
-    def _repository(self, deadline: Deadline) -> Repository:
+    def _repository(self, deadline: Deadline) -> GitRepository:
         if git_program() is None:
             raise WorktreeRefused("there is no git on this machine", hint="install git, or record worktrees only")
         found = discover(self._place.project, deadline)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from handrail.domain.journal.paths import path_text
-from handrail.outside.worktrees.writing_git import MERGE_TREE, Git, git_version
+from handrail.outside.worktrees.git import MERGE_TREE, Git, git_version
 
 COMMAND = ("merge-tree", "--write-tree", "--stdin", "--name-only", "--no-messages", "-z")
 _SIDE = re.compile(rb"~[0-9a-f]{40,64}(_[0-9]+)?$")

@@ -25,10 +25,10 @@ from pathlib import Path
 import msgspec
 
 from handrail.kernel.errors import PlaceUnusable, WorktreeRefused
+from handrail.outside.atomic_files import write_whole
 from handrail.outside.file_lock import FileLock
 from handrail.outside.record_files import read_record
 from handrail.outside.tracking.git_process import Deadline
-from handrail.outside.whole_files import write_whole
 
 SCRATCH, CHECKS = ".scratch-", ".checks-"
 NEW = ".new-"
@@ -38,7 +38,7 @@ REPOSITORY_LOCK, REPOSITORY_NOTE = "handrail.lock", "handrail.writing"
 to be removed if their process is killed."""
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class BranchOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a worktree's branch began. Stored before anything is made, so that a second attempt recognises it."""
 
     path: str
@@ -47,7 +47,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     base_commit: str
 
 
-class Place:
+class WorktreeFolder:
     """The folder of one project."""
 
     def __init__(self, project: Path) -> None:
@@ -126,11 +126,11 @@ class Place:
         """Folders for one query whose process is gone. Call only while the place is locked."""
         return _abandoned_folders(self.folder, (SCRATCH, CHECKS))
 
-    def origin(self, branch: str) -> Origin | None:
+    def origin(self, branch: str) -> BranchOrigin | None:
         """How a branch began, if Handrail made it."""
         return self._read_origin(self._origin(branch))
 
-    def origin_at(self, path: str) -> Origin | None:
+    def origin_at(self, path: str) -> BranchOrigin | None:
         """The worktree that Handrail made at a path."""
         try:
             files = sorted(Path(self.folder, ".made").glob("*.json"))
@@ -140,7 +140,7 @@ class Place:
             (origin for origin in map(self._read_origin, files) if origin is not None and origin.path == path), None
         )
 
-    def remember(self, origin: Origin) -> None:
+    def remember(self, origin: BranchOrigin) -> None:
         write_whole(self._origin(origin.branch), msgspec.json.encode(origin))
 
     def forget(self, branch: str) -> None:
@@ -150,8 +150,8 @@ class Place:
         return Path(self.folder, ".made", f"{hashlib.sha256(os.fsencode(branch)).hexdigest()[:24]}.json")
 
     @staticmethod
-    def _read_origin(file: Path) -> Origin | None:
-        return read_record(file, Origin)
+    def _read_origin(file: Path) -> BranchOrigin | None:
+        return read_record(file, BranchOrigin)
 
 
 def _abandoned_folders(above: str, prefix: str | tuple[str, ...]) -> list[str]:

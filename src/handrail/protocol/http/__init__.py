@@ -2,5 +2,5 @@
 
 `endpoint.py` is the application. `guard.py` holds the rules of who may call, `admission.py` applies them, `headers.py`
 checks headers against bodies, `sessions.py` keeps handshake clients' state between requests, `delivery.py` runs
-handlers and sends their replies, `streams.py` carries one reply, and `running.py` runs the server process.
+handlers and sends their replies, `streams.py` carries one reply, and `serve.py` runs the server process.
 """

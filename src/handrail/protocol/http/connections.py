@@ -1,5 +1,5 @@
 """How many connections there may be of each kind, and which one makes room for the next. Counts and chooses; the
-protocol class in `running.py` says what happens on a connection and cuts the one that is chosen.
+protocol class in `serve.py` says what happens on a connection and cuts the one that is chosen.
 
 A stranger is a connection on which nobody has yet shown a token or a cookie that is accepted. Strangers take each
 other's places, the silent ones first: so they cannot keep out anybody who comes with a token, however many they are.
@@ -46,7 +46,7 @@ class State(IntEnum):
     """Somebody known who is being answered, or listens."""
 
 
-class Connections:
+class HttpConnections:
     """The connections of one server. All calls come from its event loop."""
 
     def __init__(self, most: int, most_strangers: int = STRANGERS) -> None:

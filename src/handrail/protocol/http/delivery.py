@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from handrail.protocol.answering import answer, cancelled
-from handrail.protocol.asking import MISSING_CAPABILITY
+from handrail.protocol.client_requests import MISSING_CAPABILITY
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.http.headers import HEADER_MISMATCH
 from handrail.protocol.http.reply import Reply
-from handrail.protocol.http.sessions import STANDING, Session
+from handrail.protocol.http.sessions import STANDING, HttpSession
 from handrail.protocol.http.streams import Stream, event_of, priming_event
+from handrail.protocol.replies import answer, cancelled
 from handrail.protocol.revisions import NEWEST_HANDSHAKE, UNSUPPORTED_VERSION
 from handrail.protocol.server import Server
 from handrail.protocol.wire import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Request
@@ -48,12 +48,12 @@ async def _always() -> bool:
     return True
 
 
-class Reader:
+class StreamReader:
     """The reader of a stream: its session, if it has one, and what to do when it leaves."""
 
     def __init__(
         self,
-        session: Session | None = None,
+        session: HttpSession | None = None,
         *,
         on_leave: Callable[[], None] = lambda: None,
         is_welcome: Callable[[], Awaitable[bool]] = _always,
@@ -148,7 +148,7 @@ class Delivery:
 
     # -- replies ----------------------------------------------------------------------------------------------------
 
-    async def respond(self, reply: Reply, stream: Stream, reader: Reader) -> None:
+    async def respond(self, reply: Reply, stream: Stream, reader: StreamReader) -> None:
         """Sends the reply of a handler that was started, in whichever form it takes."""
         session = reader.session
         if stream.finished and not stream.emitted:
@@ -175,7 +175,7 @@ class Delivery:
             watch.cancel()
             self._open_streams.discard(stream)
 
-    async def pump(self, reply: Reply, stream: Stream, after: int, reader: Reader) -> None:
+    async def pump(self, reply: Reply, stream: Stream, after: int, reader: StreamReader) -> None:
         """Sends events until the stream ends, the reader leaves or is no longer welcome, or the server stops."""
         session = reader.session
         self._open_streams.add(stream)
@@ -215,7 +215,7 @@ class Delivery:
             await reply.end()
 
 
-async def _deliver(reply: Reply, stream: Stream, session: Session | None) -> None:
+async def _deliver(reply: Reply, stream: Stream, session: HttpSession | None) -> None:
     """Sends a reply that comes alone, as plain JSON."""
     await reply.json(stream.status, stream.reply or b"")
     if session is not None:

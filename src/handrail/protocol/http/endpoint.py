@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.protocol.answering import answer
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.http.admission import Admission, Found
 from handrail.protocol.http.connections import welcome
-from handrail.protocol.http.delivery import Delivery, Reader, stateless_status
+from handrail.protocol.http.delivery import Delivery, StreamReader, stateless_status
 from handrail.protocol.http.guard import Guard, Principal, Rejection
 from handrail.protocol.http.headers import check_headers, headers_of
 from handrail.protocol.http.reply import TOO_LARGE, Reply
-from handrail.protocol.http.sessions import Session, Sessions
+from handrail.protocol.http.sessions import HttpSession, Sessions
 from handrail.protocol.http.streams import Stream, position_of
+from handrail.protocol.replies import answer
 from handrail.protocol.revisions import (
     BATCH_REVISION,
     HANDSHAKE_REVISIONS,
@@ -73,7 +73,7 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
     retry_ms: int = 500
 
 
-class Caller(NamedTuple):
+class HttpCaller(NamedTuple):
     """One request before its body is read: who sent it, and which server it is for."""
 
     server: Server
@@ -132,7 +132,7 @@ class HttpEndpoint:
         if server is None:
             await reply.refuse(404, self._why_not(scope["path"]))
             return
-        caller = Caller(server, headers, repeated, admitted)
+        caller = HttpCaller(server, headers, repeated, admitted)
         if scope["method"] == "POST":
             await self._post(reply, caller)
         elif headers.get("mcp-protocol-version", NEWEST_HANDSHAKE) not in HANDSHAKE_REVISIONS:
@@ -166,7 +166,7 @@ class HttpEndpoint:
 
     # -- POST -------------------------------------------------------------------------------------------------------
 
-    async def _post(self, reply: Reply, caller: Caller) -> None:
+    async def _post(self, reply: Reply, caller: HttpCaller) -> None:
         headers = caller.headers
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             await reply.refuse(415, "send the header Content-Type: application/json")
@@ -191,7 +191,7 @@ class HttpEndpoint:
             return f"the body is larger than {self._limits.body_bytes} bytes, the most this server reads"
         return f"the body did not come whole within {self._limits.body_s:g} s"
 
-    async def _stateless(self, reply: Reply, caller: Caller, message: Message) -> None:
+    async def _stateless(self, reply: Reply, caller: HttpCaller, message: Message) -> None:
         if not isinstance(message, Request):
             known = caller.headers.get("mcp-protocol-version") in STATELESS_REVISIONS
             if isinstance(message, Notification) and known:
@@ -207,13 +207,13 @@ class HttpEndpoint:
             await reply.json(stateless_status(error.code), encode(error_of(message.id, error)))
             return
         self._delivery.start(caller.server, message, exchange, stream)
-        reader = Reader(on_leave=exchange.cancel, is_welcome=lambda: self._is_welcome(caller))
+        reader = StreamReader(on_leave=exchange.cancel, is_welcome=lambda: self._is_welcome(caller))
         try:
             await self._delivery.respond(reply, stream, reader)
         finally:
             caller.server.subscribers.detach(exchange.connection)
 
-    async def _handshake(self, reply: Reply, caller: Caller, message: Message) -> None:
+    async def _handshake(self, reply: Reply, caller: HttpCaller, message: Message) -> None:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(reply, caller, message)
             return
@@ -234,7 +234,7 @@ class HttpEndpoint:
                 _cancel(session, unwanted)
             await reply.empty(202)
 
-    async def _initialize(self, reply: Reply, caller: Caller, request: Request) -> None:
+    async def _initialize(self, reply: Reply, caller: HttpCaller, request: Request) -> None:
         draining = self._delivery.draining
         session = None if draining else self.sessions.open(caller.server, asyncio.get_running_loop())
         if session is None:
@@ -250,19 +250,19 @@ class HttpEndpoint:
             extra = ((b"mcp-session-id", session.id.encode()),)
         await reply.json(200, answered.data or b"", extra)
 
-    async def _in_session(self, reply: Reply, caller: Caller, session: Session, request: Request) -> None:
+    async def _in_session(self, reply: Reply, caller: HttpCaller, session: HttpSession, request: Request) -> None:
         stream = session.new_stream()
         exchange = session.server.open(session.connection, request, stream.emit)
         exchange.close_stream = stream.kick
         session.running[request.id] = exchange
         self._delivery.start(session.server, request, exchange, stream, done=lambda: session.ended(exchange))
         await self._delivery.respond(
-            reply, stream, Reader(session, is_welcome=lambda: self._is_welcome(caller, session))
+            reply, stream, StreamReader(session, is_welcome=lambda: self._is_welcome(caller, session))
         )
         if session.connection.closing:
             self.sessions.end(session)
 
-    async def _batch(self, reply: Reply, session: Session, batch: Batch) -> None:
+    async def _batch(self, reply: Reply, session: HttpSession, batch: Batch) -> None:
         """An array of messages, which only one revision allows; answered with plain JSON."""
         if session.connection.revision != BATCH_REVISION or not batch.messages:
             error = invalid_request("the body must be one message")
@@ -286,14 +286,14 @@ class HttpEndpoint:
 
     # -- GET and DELETE ---------------------------------------------------------------------------------------------
 
-    def _session(self, caller: Caller) -> Session | None:
+    def _session(self, caller: HttpCaller) -> HttpSession | None:
         """The session a request names, if the same principal opened it under the same path."""
         session = self.sessions.find(caller.headers.get("mcp-session-id", ""))
         if session is None or session.server is not caller.server or not caller.owns(session.connection):
             return None
         return session
 
-    async def _is_welcome(self, caller: Caller, session: Session | None = None) -> bool:
+    async def _is_welcome(self, caller: HttpCaller, session: HttpSession | None = None) -> bool:
         """Whether the caller would still be admitted. If not, their session ends; if only the lookup failed, just this
         reader is sent away."""
         if caller.principal is None:
@@ -305,7 +305,7 @@ class HttpEndpoint:
             self.sessions.end(session)
         return False
 
-    async def _get(self, reply: Reply, caller: Caller) -> None:
+    async def _get(self, reply: Reply, caller: HttpCaller) -> None:
         """The standing channel of a session, or an interrupted stream that is resumed."""
         headers = caller.headers
         session = self._session(caller)
@@ -326,10 +326,10 @@ class HttpEndpoint:
             return
         stream.kicked = False
         await reply.start_events()
-        reader = Reader(session, is_welcome=lambda: self._is_welcome(caller, session))
+        reader = StreamReader(session, is_welcome=lambda: self._is_welcome(caller, session))
         await self._delivery.pump(reply, stream, after, reader)
 
-    async def _delete(self, reply: Reply, caller: Caller) -> None:
+    async def _delete(self, reply: Reply, caller: HttpCaller) -> None:
         session = self._session(caller)
         if session is None:
             await reply.refuse(*_why_no_session(caller.headers))
@@ -361,7 +361,7 @@ def _is_stateless(message: Message, version: str | None) -> bool:
     return enveloped or (version is not None and version not in HANDSHAKE_REVISIONS)
 
 
-def _open_stateless(caller: Caller, request: Request, stream: Stream) -> Exchange:
+def _open_stateless(caller: HttpCaller, request: Request, stream: Stream) -> Exchange:
     server = caller.server
     check_headers(caller.headers, caller.repeated, request, _named_tool(server, request))
     if request.method == "initialize":
@@ -371,7 +371,7 @@ def _open_stateless(caller: Caller, request: Request, stream: Stream) -> Exchang
     return server.open(connection, request, stream.emit)
 
 
-def _answer_in_batch(session: Session, request: Request) -> bytes | None:
+def _answer_in_batch(session: HttpSession, request: Request) -> bytes | None:
     try:
         exchange = session.server.open(session.connection, request, session.standing.emit)
     except RpcError as error:
@@ -386,7 +386,7 @@ def _named_tool(server: Server, request: Request) -> Any:
     return next((tool for tool in server.offer.tools.published() if tool["name"] == name), None)
 
 
-def _cancel(session: Session, request_id: RequestId) -> None:
+def _cancel(session: HttpSession, request_id: RequestId) -> None:
     exchange = session.running.get(request_id)
     if exchange is not None:
         exchange.cancel()

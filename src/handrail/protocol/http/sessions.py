@@ -20,7 +20,7 @@ KEPT_STREAMS = 64
 STANDING = "0"
 
 
-class Session:
+class HttpSession:
     """One handshake client."""
 
     def __init__(self, session_id: str, server: Server, loop: asyncio.AbstractEventLoop, now_s: float) -> None:
@@ -75,16 +75,16 @@ class Sessions:
         self._idle_s = idle_s
         self._new_id = new_id
         self._now_s = now_s
-        self._by_id: dict[str, Session] = {}
+        self._by_id: dict[str, HttpSession] = {}
 
-    def open(self, server: Server, loop: asyncio.AbstractEventLoop) -> Session | None:
+    def open(self, server: Server, loop: asyncio.AbstractEventLoop) -> HttpSession | None:
         """A session that is not yet kept; None if there are too many and all of them are busy."""
         self._expire()
         if len(self._by_id) >= self._most and all(session.is_busy for session in self._by_id.values()):
             return None
-        return Session(self._new_id(), server, loop, self._now_s())
+        return HttpSession(self._new_id(), server, loop, self._now_s())
 
-    def keep(self, session: Session) -> None:
+    def keep(self, session: HttpSession) -> None:
         """Keeps the session. If there is no room, the one that has been idle the longest ends."""
         if len(self._by_id) >= self._most:
             quiet = [other for other in self._by_id.values() if not other.is_busy]
@@ -92,7 +92,7 @@ class Sessions:
         self._by_id[session.id] = session
         session.server.subscribers.attach(session.connection)
 
-    def find(self, session_id: str) -> Session | None:
+    def find(self, session_id: str) -> HttpSession | None:
         session = self._by_id.get(session_id)
         if session is None:
             return None
@@ -102,7 +102,7 @@ class Sessions:
         session.used_at_s = self._now_s()
         return session
 
-    def end(self, session: Session) -> None:
+    def end(self, session: HttpSession) -> None:
         self._by_id.pop(session.id, None)
         session.close()
 
@@ -123,5 +123,5 @@ class Sessions:
             if self._is_idle(session):
                 self.end(session)
 
-    def _is_idle(self, session: Session) -> bool:
+    def _is_idle(self, session: HttpSession) -> bool:
         return not session.is_busy and self._now_s() - session.used_at_s > self._idle_s

@@ -22,7 +22,7 @@ from handrail.store.migrations.step_0009 import STEP_0009
 from handrail.store.migrations.step_0010 import STEP_0010
 
 
-class Step(NamedTuple):
+class Migration(NamedTuple):
     """One step: its number, the first Handrail that has it, and its statements."""
 
     number: int
@@ -30,17 +30,17 @@ class Step(NamedTuple):
     sql: str
 
 
-STEPS: tuple[Step, ...] = (
-    Step(1, "0.1.0", STEP_0001),
-    Step(2, "0.2.0", STEP_0002),
-    Step(3, "0.2.0", STEP_0003),
-    Step(4, "0.3.0", STEP_0004),
-    Step(5, "0.3.0", STEP_0005),
-    Step(6, "0.3.0", STEP_0006),
-    Step(7, "0.4.0", STEP_0007),
-    Step(8, "0.4.0", STEP_0008),
-    Step(9, "0.5.0", STEP_0009),
-    Step(10, "0.6.0", STEP_0010),
+STEPS: tuple[Migration, ...] = (
+    Migration(1, "0.1.0", STEP_0001),
+    Migration(2, "0.2.0", STEP_0002),
+    Migration(3, "0.2.0", STEP_0003),
+    Migration(4, "0.3.0", STEP_0004),
+    Migration(5, "0.3.0", STEP_0005),
+    Migration(6, "0.3.0", STEP_0006),
+    Migration(7, "0.4.0", STEP_0007),
+    Migration(8, "0.4.0", STEP_0008),
+    Migration(9, "0.5.0", STEP_0009),
+    Migration(10, "0.6.0", STEP_0010),
 )
 LATEST = STEPS[-1].number
 

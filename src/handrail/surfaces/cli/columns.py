@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.shortening import printable_line
+from handrail.kernel.shorten import printable_line
 from handrail.surfaces.cli.colour import styled
 
 MOST_COLUMNS = 120

@@ -18,10 +18,10 @@ from handrail.kernel.nearest import did_you_mean
 from handrail.outside.project import find_project
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
-from handrail.surfaces.cli import completing
+from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.refusals import EXIT_REFUSED, EXIT_USAGE, error_object
-from handrail.wiring import Place, settings_at
+from handrail.wiring import WorkPlace, settings_at
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -58,7 +58,7 @@ def toolset_options(command: CommandT) -> CommandT:
             "settings",
             multiple=True,
             metavar="NAME=VALUE",
-            shell_complete=completing.setting_names,
+            shell_complete=completions.setting_names,
             help="Override any setting; can be repeated.",
         ),
         click.option("--output-schemas", is_flag=True, help="Include output schemas and examples with every tool."),
@@ -66,13 +66,13 @@ def toolset_options(command: CommandT) -> CommandT:
         click.option(
             "--toolsets",
             metavar="A,B",
-            shell_complete=completing.toolsets,
+            shell_complete=completions.toolsets,
             help="Toolsets by name, instead of a profile.",
         ),
         click.option(
             "--profile",
             metavar="NAME",
-            shell_complete=completing.profiles,
+            shell_complete=completions.profiles,
             help=f"A bundle of toolsets: {', '.join(PROFILES)}.",
         ),
     ):
@@ -124,7 +124,7 @@ def person() -> Actor:
         return Actor("someone", "cli")
 
 
-def place_of(root: Path | None) -> Place:
+def place_of(root: Path | None) -> WorkPlace:
     try:
         folder = (root or Path.cwd()).resolve()
         project = find_project(folder)
@@ -137,7 +137,7 @@ def place_of(root: Path | None) -> Place:
         home = Path.home()
     except RuntimeError:
         raise PlaceUnusable("nobody knows your home folder", hint="set HOME to a folder") from None
-    return Place(project=project, folder=folder, home=home, environ=os.environ)
+    return WorkPlace(project=project, folder=folder, home=home, environ=os.environ)
 
 
 def sits_at_terminal() -> bool:
@@ -145,7 +145,7 @@ def sits_at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def settings_of(place: Place, options: dict[str, Any]) -> Settings:
+def settings_of(place: WorkPlace, options: dict[str, Any]) -> Settings:
     """Settings from a command's options. An option left out leaves the setting to environment, file and default."""
     given: dict[str, Any] = {}
     for pair in options.get("settings", ()):

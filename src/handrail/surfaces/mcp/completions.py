@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from handrail.domain.board.searching import boards
+from handrail.domain.board.queries import boards
 from handrail.domain.crew.agent import Agent
 from handrail.domain.graphs.plan_graph import versions_of
 from handrail.domain.graphs.records import SharedGraph, Transaction
 from handrail.domain.registry.addresses import LONGEST_ID
 from handrail.domain.registry.graphs import tx_of_version
-from handrail.domain.registry.listing import newest_ids
+from handrail.domain.registry.index import newest_ids
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import Refusal
@@ -24,7 +24,7 @@ from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import COMPLETIONS_SHOWN
-from handrail.surfaces.mcp import inboxes, registered
+from handrail.surfaces.mcp import inboxes, registry_resources
 from handrail.surfaces.mcp.prompts import CatalogPrompts
 from handrail.surfaces.mcp.tools import actor_of, rpc_error_for
 
@@ -35,7 +35,7 @@ _TASKS_LOOKED_AT = 1000
 PROMPT = "ref/prompt"
 
 
-class Completed:
+class ArgumentCompletions:
     """Behind the protocol's `Completions` port."""
 
     def __init__(self, call: Call, prompts: CatalogPrompts) -> None:
@@ -79,7 +79,7 @@ class Completed:
     def _offers(self, template: str) -> bool:
         if template == inboxes.TEMPLATE:
             return inboxes.is_on(self._call)
-        return template in registered.TEMPLATES and registered.is_on(self._call)
+        return template in registry_resources.TEMPLATES and registry_resources.is_on(self._call)
 
     def _finder(self, name: Any, typed: str, known: Mapping[str, str]) -> Callable[[UnitOfWork], list[str]]:
         here = self._call.here.only

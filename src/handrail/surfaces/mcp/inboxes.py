@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.domain.crew.identity import Writer
 from handrail.domain.crew.message import inbox_stream
-from handrail.domain.crew.posting import HUMAN
+from handrail.domain.crew.outbox import HUMAN
 from handrail.domain.crew.presence import find_agent
 from handrail.kernel.errors import AgentNotFound, IdentityUnproven, Refusal
 from handrail.kernel.ledger import Event
@@ -24,8 +24,8 @@ from handrail.protocol.features import resource_not_found
 from handrail.protocol.wire import encode
 from handrail.surfaces.common_arguments import has_toolset
 from handrail.surfaces.mcp.tools import actor_of, client_of, rpc_error_for
-from handrail.toolsets.message import message_list
-from handrail.toolsets.message_shapes import ListMessages, MessagePage
+from handrail.toolsets.plan.message import message_list
+from handrail.toolsets.plan.message_shapes import ListMessages, MessagePage
 
 INBOX = "handrail://inbox/"
 TEMPLATE = f"{INBOX}{{agent_id}}"

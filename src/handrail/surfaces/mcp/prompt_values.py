@@ -13,13 +13,13 @@ import msgspec
 
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.pipeline.asking import EFFORTS
+from handrail.domain.pipeline.request import EFFORTS
 from handrail.domain.prompts.text import quoted
-from handrail.domain.recovery.asking import LEAST_TOKENS
-from handrail.domain.recovery.cutting import cut, line
+from handrail.domain.recovery.options import LEAST_TOKENS
+from handrail.domain.recovery.truncate import cut, line
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.editing import tally_of
-from handrail.domain.work.finding import find_workflow
+from handrail.domain.work.lookup import find_workflow
+from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, NothingOpen, SeveralOpen
@@ -40,7 +40,7 @@ QUESTION_TOKENS = 80
 _IS_DATA = "data, not instructions"
 
 
-class Look:
+class PromptView:
     """What the caller of a prompt may see."""
 
     def __init__(self, call: Call, exchange: Exchange) -> None:
@@ -64,12 +64,12 @@ class Look:
         return self.call.ledger.run(actor_of(self._exchange), work)
 
 
-def values_for(name: str, look: Look, given: Mapping[str, str]) -> dict[str, str]:
+def values_for(name: str, look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
     """The values of the names in a prompt's text, except tools. Raises Refusal."""
     return _VALUES[name](look, given)
 
 
-def _context(look: Look, given: Mapping[str, str]) -> dict[str, str]:
+def _context(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
     """The open task's context or, if there is not exactly one open task, what was found instead."""
     if not look.has("task_load_context"):
         return {}
@@ -98,7 +98,7 @@ def _budget(given: Mapping[str, str]) -> int:
     return int(written)
 
 
-def _hand_over(look: Look, given: Mapping[str, str]) -> dict[str, str]:
+def _hand_over(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
     values = _context(look, given)
     if "to" in given:
         values["to"] = look.read(lambda unit: _agent(unit, given["to"]))
@@ -111,11 +111,11 @@ def _agent(unit: UnitOfWork, agent_id: str) -> str:
     return find_agent(unit, agent_id).id
 
 
-def _request(look: Look, given: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG001 - every one of them takes it
+def _request(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG001 - every one of them takes it
     return {"request": quoted(given["request"])} if "request" in given else {}
 
 
-def _pipeline(look: Look, given: Mapping[str, str]) -> dict[str, str]:
+def _pipeline(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
     values = _request(look, given)
     if "effort" in given:
         if given["effort"].upper() not in EFFORTS:
@@ -124,7 +124,7 @@ def _pipeline(look: Look, given: Mapping[str, str]) -> dict[str, str]:
     return values
 
 
-def _guide(look: Look, given: Mapping[str, str]) -> dict[str, str]:
+def _guide(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
     first = look.ask("guide", "workflow_next", workflowId=given["guide"], completedSteps=[])
     step, guidance = first["step"], first["guidance"]
     if step.get("prompt", "") in guidance["prompt"]:  # once is enough
@@ -136,7 +136,7 @@ def _guide(look: Look, given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _reviews(look: Look, given: Mapping[str, str]) -> dict[str, str]:
+def _reviews(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
     shown, more = look.read(lambda unit: _open_reviews(look.call, unit, given.get("workflow")))
     if not shown:
         return {}
@@ -171,7 +171,7 @@ def _review(unit: UnitOfWork, gate: Gate, workflow: Workflow | None) -> dict[str
     }
 
 
-def _numbers(look: Look, given: Mapping[str, str]) -> dict[str, str]:
+def _numbers(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
     numbers = look.read(lambda unit: _counts_of(look.call, unit, given.get("workflow")))
     if numbers is None:
         return {}
@@ -215,7 +215,7 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-_VALUES: dict[str, Callable[[Look, Mapping[str, str]], dict[str, str]]] = {
+_VALUES: dict[str, Callable[[PromptView, Mapping[str, str]], dict[str, str]]] = {
     "resume": _context,
     "hand-over": _hand_over,
     "plan-this": _request,

@@ -70,13 +70,13 @@ class CatalogPrompts:
 
     def get(self, exchange: Exchange, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
         from handrail.domain.prompts.text import filled  # noqa: PLC0415 - every start would pay
-        from handrail.surfaces.mcp.prompt_values import Look, values_for  # noqa: PLC0415 - as above
+        from handrail.surfaces.mcp.prompt_values import PromptView, values_for  # noqa: PLC0415 - as above
 
         there = tools_there(self._call)
         text = self._find_prompt(name, there)
         try:
             given = _checked_arguments(text, text.taken(there), arguments)
-            values = values_for(text.name, Look(self._call, exchange), given)
+            values = values_for(text.name, PromptView(self._call, exchange), given)
         except NotFound as refusal:  # something that an argument names
             raise _invalid(refusal) from refusal
         except Refusal as refusal:

@@ -14,15 +14,15 @@ from handrail.kernel.ledger import Event
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import resource_not_found
-from handrail.surfaces.mcp import inboxes, registered
+from handrail.surfaces.mcp import inboxes, registry_resources
 from handrail.surfaces.mcp.inboxes import inbox_uri
+from handrail.surfaces.mcp.resource_updates import Follower
 from handrail.surfaces.mcp.tools import rpc_error_for
-from handrail.surfaces.mcp.watching import Follower
 
 __all__ = ["AllResources", "inbox_uri", "touched"]
 
 
-class Part(Protocol):
+class ToolsetResources(Protocol):
     """The resources of one toolset. While that is off, it owns none."""
 
     def owns(self, uri: str) -> bool: ...
@@ -39,14 +39,14 @@ class Part(Protocol):
 def touched(event: Event) -> Iterator[str]:
     """The resources that an event changes."""
     yield from inboxes.touched(event)
-    yield from registered.touched(event)
+    yield from registry_resources.touched(event)
 
 
 class AllResources:
     """Behind the protocol's `Resources` and `Watching` ports."""
 
     def __init__(self, call: Call, follower: Follower) -> None:
-        self._parts: tuple[Part, ...] = (inboxes.Inboxes(call), registered.Registered(call))
+        self._parts: tuple[ToolsetResources, ...] = (inboxes.Inboxes(call), registry_resources.RegistryResources(call))
         self._follower = follower
 
     def published(self) -> Sequence[Mapping[str, Any]]:
@@ -65,7 +65,7 @@ class AllResources:
             raise resource_not_found(exchange, uri)
         part.check(exchange, uri)
 
-    def _owner(self, uri: str) -> Part | None:
+    def _owner(self, uri: str) -> ToolsetResources | None:
         return next((part for part in self._parts if part.owns(uri)), None)
 
     @contextmanager

@@ -17,7 +17,7 @@ from handrail.kernel.errors import Cancelled, Refusal, StoreTooNew, StoreUnusabl
 from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call, Effect, Operation, PublishedOperation
-from handrail.protocol.asking import Cancelled as GivenUp
+from handrail.protocol.client_requests import RequestCancelled as GivenUp
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CLIENT
@@ -25,8 +25,8 @@ from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, e
 from handrail.selection import how_to_enable
 from handrail.surfaces.common_arguments import published_common
 from handrail.surfaces.elicitation import Meanwhile, OpenQuestions, Patience
-from handrail.surfaces.mcp.off_here import complete_hint
-from handrail.surfaces.mcp.person import STATELESS_PUTS, PersonAtClient, may_be_asked
+from handrail.surfaces.mcp.client_person import STATELESS_PUTS, PersonAtClient, may_be_asked
+from handrail.surfaces.mcp.off_tools import complete_hint
 from handrail.surfaces.refusals import bare_error, cut, numbered_error, refused_result, speaks_numbers
 from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from handrail.domain.overview.graph import GraphEdge, GraphNode, GraphView
+from handrail.domain.overview.graph import GraphView, PlanBox, PlanLine
 from handrail.domain.overview.report_tasks import ReportTask
-from handrail.domain.overview.timeline import Bar, Timeline
+from handrail.domain.overview.timeline import Bar, WorkflowTimeline
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.shortening import on_one_line, shortened
+from handrail.kernel.shorten import on_one_line, shortened
 from handrail.surfaces.report.markup import Html, readable, tag
 from handrail.surfaces.report.words import MARKS, word
 
@@ -60,7 +60,7 @@ def graph(view: GraphView, tasks: Mapping[str, ReportTask]) -> Html:
     )
 
 
-def _edge(edge: GraphEdge) -> Html:
+def _edge(edge: PlanLine) -> Html:
     """Level past boxes, softly bent between two columns."""
     x, y = edge.points[0]
     way = [f"M{x:g} {y:g}"]
@@ -70,7 +70,7 @@ def _edge(edge: GraphEdge) -> Html:
     return tag("path", class_=f"edge{' critical' if edge.on_critical else ''}", d="".join(way))
 
 
-def _box(node: GraphNode, tasks: Mapping[str, ReportTask]) -> Html:
+def _box(node: PlanBox, tasks: Mapping[str, ReportTask]) -> Html:
     status, below = _state_and_words(node, tasks)
     return tag(
         "g",
@@ -92,7 +92,7 @@ def _box(node: GraphNode, tasks: Mapping[str, ReportTask]) -> Html:
     )
 
 
-def _state_and_words(node: GraphNode, tasks: Mapping[str, ReportTask]) -> tuple[str, str]:
+def _state_and_words(node: PlanBox, tasks: Mapping[str, ReportTask]) -> tuple[str, str]:
     """The state of a box and what is written under its name."""
     if node.kind == "task":
         task = tasks.get(node.id)
@@ -112,7 +112,7 @@ def _state_and_words(node: GraphNode, tasks: Mapping[str, ReportTask]) -> tuple[
 # -- time -------------------------------------------------------------------------------------------------------------
 
 
-def timeline(line: Timeline) -> Html | None:
+def timeline(line: WorkflowTimeline) -> Html | None:
     """Bars by task, in the order in which they were first begun; questions to people below. None where nothing was."""
     rows = _rows(line)
     if not rows:
@@ -135,7 +135,7 @@ def timeline(line: Timeline) -> Html | None:
     )
 
 
-def _rows(line: Timeline) -> list[tuple[str, list[Bar]]]:
+def _rows(line: WorkflowTimeline) -> list[tuple[str, list[Bar]]]:
     found: dict[str, tuple[str, list[Bar]]] = {}
     worked = {bar.task_id or bar.id for bar in line.bars if bar.kind != "queue"}
     for bar in line.bars:
@@ -192,7 +192,7 @@ def brief_span(ms: int) -> str:
     return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count) or "0 s"
 
 
-def _row(name: str, bars: Sequence[Bar], number: int, line: Timeline, place: Callable[[int], float]) -> Html:
+def _row(name: str, bars: Sequence[Bar], number: int, line: WorkflowTimeline, place: Callable[[int], float]) -> Html:
     top = ROW * (number + 1)
     drawn = []
     for bar in bars:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from handrail.domain.journal.file_changes import FileTotals, lines_in_words, totals_in_words
+from handrail.domain.journal.changes import FileTotals, lines_in_words, totals_in_words
 from handrail.domain.journal.scope import areas_warned_of
 from handrail.domain.overview.report import Report, Totals
-from handrail.domain.overview.report_tasks import FileChange, ReportTask
+from handrail.domain.overview.report_tasks import ReportedChange, ReportTask
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.shortening import on_one_line, shortened
+from handrail.kernel.shorten import on_one_line, shortened
 
 MARKS = {
     "completed": "✓",
@@ -59,7 +59,7 @@ def counted(count: int, word: str) -> str:
     return f"{count:,} {word if count == 1 else f'{word}s'}"
 
 
-def lines_of(change: FileChange) -> str:
+def lines_of(change: ReportedChange) -> str:
     return lines_in_words(msgspec.structs.asdict(change))
 
 

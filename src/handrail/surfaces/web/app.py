@@ -1,7 +1,7 @@
 """The page as an ASGI application around the MCP endpoint: `/mcp` goes there untouched, the rest is answered here.
 
 The event loop moves bytes and reads memory; anything that uses the store, git or a file runs on a few worker threads.
-`door.py` decides which requests are let in, `sign_in.py` who sent them, `routes.py` what they may ask for.
+`request_guard.py` decides which requests are let in, `sign_in.py` who sent them, `routes.py` what they may ask for.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from handrail.protocol.http.connections import welcome
 from handrail.protocol.http.endpoint import HttpEndpoint, Receive, Scope, Send
 from handrail.protocol.http.guard import Rejection
 from handrail.protocol.http.reply import TOO_LARGE, Reply
-from handrail.surfaces.web.answering import Answer, Headers, answer_of, broken, failed, refused
-from handrail.surfaces.web.door import SAFE, Door, cookie_of, taken_apart
-from handrail.surfaces.web.feed import GUEST_STREAMS, STREAMS, Feed, Listener, pump
-from handrail.surfaces.web.route import Asked, Route, Visitor
-from handrail.surfaces.web.routes import Table
-from handrail.surfaces.web.sign_in import LINK_CODE_S, SESSION_S, Failed, Session, SignIn
+from handrail.surfaces.web.feed import GUEST_STREAMS, STREAMS, FeedListener, PageFeed, pump
+from handrail.surfaces.web.request_guard import SAFE, Door, cookie_of, taken_apart
+from handrail.surfaces.web.responses import Headers, PageResponse, answer_of, broken, failed, refused
+from handrail.surfaces.web.route import PageRequest, PageRoute, Visitor
+from handrail.surfaces.web.routes import RouteTable
+from handrail.surfaces.web.sign_in import LINK_CODE_S, SESSION_S, PageSession, SignIn, SignInFailed
 from handrail.surfaces.web.static_files import SAFEGUARDS, StaticFiles, is_unchanged
 
 ResultT = TypeVar("ResultT")
@@ -60,10 +60,10 @@ class Guest(NamedTuple):
     """Who is asking, and the session they are signed in with; None for a bearer token."""
 
     visitor: Visitor
-    session: Session | None
+    session: PageSession | None
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """One request before its body is read."""
 
     method: str
@@ -76,13 +76,13 @@ class Request(NamedTuple):
     """What the server says of the request and its connection."""
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class PageParts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one page."""
 
     door: Door
     sign_in: SignIn
-    feed: Feed
-    table: Table
+    feed: PageFeed
+    table: RouteTable
     reading: Call
     """What read-only handlers get: reading does not create a store."""
     look: Callable[[Actor, Callable[[Any], Any]], Any]
@@ -135,7 +135,7 @@ class _Workers:
 class PageApp:
     """One page and the tools beside it."""
 
-    def __init__(self, page: Page, endpoint: HttpEndpoint, mcp_path: str) -> None:
+    def __init__(self, page: PageParts, endpoint: HttpEndpoint, mcp_path: str) -> None:
         self._page = page
         self._door, self._feed, self._table = page.door, page.feed, page.table
         self.sign_in = page.sign_in
@@ -176,7 +176,7 @@ class PageApp:
 
     # -- what is asked ----------------------------------------------------------------------------------------------
 
-    async def _answer(self, scope: Scope, reply: Reply) -> Answer | None:
+    async def _answer(self, scope: Scope, reply: Reply) -> PageResponse | None:
         """The answer; None if it was a stream, which has already been sent."""
         headers, repeated = taken_apart(scope["headers"])
         if repeated is not None:
@@ -188,7 +188,7 @@ class PageApp:
         if query is None or "\0" in scope["path"]:
             return failed(400, "INVALID_PARAMS", "the address cannot be read", "use text only in the address")
         method = "GET" if scope["method"] in SAFE else scope["method"]
-        request = Request(method, scope["path"], query, headers, reply, scope)
+        request = HttpRequest(method, scope["path"], query, headers, reply, scope)
         if not request.path.startswith("/api/"):
             return self._file(request, is_head=scope["method"] == "HEAD")
         if request.path == FEED and scope["method"] == "HEAD":
@@ -200,7 +200,7 @@ class PageApp:
         except Exception as bug:  # noqa: BLE001 - nobody is left without an answer
             return broken(request.path, bug)
 
-    def _file(self, request: Request, *, is_head: bool) -> Answer:
+    def _file(self, request: HttpRequest, *, is_head: bool) -> PageResponse:
         """The page itself, for everybody: it contains nothing that is not in the package."""
         if request.method != "GET":
             return failed(405, "METHOD_NOT_ALLOWED", "files are read with GET", extra=((b"allow", b"GET, HEAD"),))
@@ -211,34 +211,36 @@ class PageApp:
             return failed(404, "NOT_FOUND", "there is no such page", "the page is at /, its data at /api/…")
         headers: Headers = ((b"etag", file.etag.encode()), (b"cache-control", b"no-cache"))
         if is_unchanged(file, request.headers.get("if-none-match", "")):
-            return Answer(status=304, headers=headers)
-        return Answer(headers=((b"content-type", file.kind.encode()), *headers), body=file.data)
+            return PageResponse(status=304, headers=headers)
+        return PageResponse(headers=((b"content-type", file.kind.encode()), *headers), body=file.data)
 
-    def _by_link(self, request: Request) -> Answer:
+    def _by_link(self, request: HttpRequest) -> PageResponse:
         """Exchanges a link's code for a cookie, and redirects to the address without it."""
         rest = {name: value for name, value in request.query.items() if name != "token"}
         clean = f"/?{urlencode(rest)}" if rest else "/"
         no_store = (b"cache-control", b"no-store")
         opened = self.sign_in.by_code(request.query["token"])
-        if not isinstance(opened, Failed):
+        if not isinstance(opened, SignInFailed):
             proven = f"{clean}#proof={opened.proof}"  # a fragment is sent to no server; our script reads it
-            return Answer(
+            return PageResponse(
                 status=303, headers=((b"location", proven.encode()), self._cookie_for(opened.cookie), no_store)
             )
         if self._session(request) is not None:  # the link was used in this browser before: already signed in
-            return Answer(status=303, headers=((b"location", clean.encode()), no_store))
+            return PageResponse(status=303, headers=((b"location", clean.encode()), no_store))
         page = self._page.files.find("/")
         if page is None:
             return failed(opened.status, opened.code, opened.message, opened.hint)
         # The page does the rest: it notices that nobody is signed in, and has a form for another code.
-        return Answer(status=opened.status, headers=((b"content-type", page.kind.encode()), no_store), body=page.data)
+        return PageResponse(
+            status=opened.status, headers=((b"content-type", page.kind.encode()), no_store), body=page.data
+        )
 
-    async def _answer_api(self, request: Request) -> Answer | None:
+    async def _answer_api(self, request: HttpRequest) -> PageResponse | None:
         """Answers a request to /api."""
         if request.path == SESSION and request.method == "POST":
             return await self._sign_in(request)
         guest = await self._guest(request)
-        if isinstance(guest, Answer):
+        if isinstance(guest, PageResponse):
             return guest
         welcome(request.scope)
         if request.method == "POST" and guest.session is None:
@@ -266,7 +268,7 @@ class PageApp:
                 return await self._stream_news(request, guest)
         return await self._run_route(request, guest)
 
-    async def _run_route(self, request: Request, guest: Guest) -> Answer:
+    async def _run_route(self, request: HttpRequest, guest: Guest) -> PageResponse:
         found = self._table.find(request.method, request.path)
         if found is None:
             allowed = self._table.methods(request.path)
@@ -278,14 +280,14 @@ class PageApp:
         if workers.is_crowded:
             return _busy()
         body = await _body_of(request) if request.method == "POST" else None
-        if isinstance(body, Answer):
+        if isinstance(body, PageResponse):
             return body
         route, named = found
-        asked = Asked(visitor=guest.visitor, path=named, query=request.query, body=body)
+        asked = PageRequest(visitor=guest.visitor, path=named, query=request.query, body=body)
         accepts = request.headers.get("accept-encoding", "")
         return await workers.run(lambda: self._handle(route, asked, accepts))
 
-    def _handle(self, route: Route, asked: Asked, accepts: str) -> Answer:
+    def _handle(self, route: PageRoute, asked: PageRequest, accepts: str) -> PageResponse:
         """Runs a handler. On a worker thread."""
         writes = route.method != "GET"
         call = self._page.writing if writes else self._page.reading
@@ -307,7 +309,7 @@ class PageApp:
 
     # -- who asks ---------------------------------------------------------------------------------------------------
 
-    async def _guest(self, request: Request) -> Guest | Answer:
+    async def _guest(self, request: HttpRequest) -> Guest | PageResponse:
         """Who asks, or the answer that refuses them. A request with a bearer token is never a person's."""
         if "authorization" in request.headers:
             admitted = await self._endpoint.admit(request.headers)
@@ -327,13 +329,13 @@ class PageApp:
             )
         return Guest(Visitor(name=session.person.name, decides=True), session)
 
-    def _proves(self, request: Request, guest: Guest) -> bool:
+    def _proves(self, request: HttpRequest, guest: Guest) -> bool:
         return guest.session is not None and self.sign_in.proves(guest.session, request.headers.get(PROOF, ""))
 
-    def _session(self, request: Request) -> Session | None:
+    def _session(self, request: HttpRequest) -> PageSession | None:
         return self.sign_in.session(cookie_of(request.headers, self._cookie))
 
-    async def _is_welcome(self, session: Session) -> bool:
+    async def _is_welcome(self, session: PageSession) -> bool:
         if not self.sign_in.is_open(session):
             return False
         if self.sign_in.is_believed(session):
@@ -345,11 +347,11 @@ class PageApp:
         approvals = "human" if self._page.reading.humans_decide else "agent"  # it may have changed since the start
         return {"name": visitor.name, "decides": visitor.decides, "approvals": approvals, **facts}
 
-    async def _sign_in(self, request: Request) -> Answer:
+    async def _sign_in(self, request: HttpRequest) -> PageResponse:
         if "authorization" in request.headers:
             return failed(403, "NOT_ALLOWED", "an agent's token does not sign in", "leave out Authorization")
         body = await _body_of(request)
-        if isinstance(body, Answer):
+        if isinstance(body, PageResponse):
             return body
         text = body.get("token")
         if not isinstance(text, str) or not text.strip():
@@ -357,23 +359,23 @@ class PageApp:
         if self._workers.is_crowded:  # anybody may ask this, and a lookup in the store takes a thread
             return _busy()
         opened = await self._workers.run(lambda: self.sign_in.by_text(text.strip()))
-        if isinstance(opened, Failed):
+        if isinstance(opened, SignInFailed):
             return failed(opened.status, opened.code, opened.message, opened.hint)
         visitor = Visitor(name=opened.session.person.name, decides=True)
         document = {**self._session_document(visitor), "proof": opened.proof}
         return answer_of(document, extra=(self._cookie_for(opened.cookie),))
 
-    async def _sign_out(self, request: Request, guest: Guest) -> Answer:
+    async def _sign_out(self, request: HttpRequest, guest: Guest) -> PageResponse:
         body = await _body_of(request)
-        if isinstance(body, Answer):
+        if isinstance(body, PageResponse):
             return body
         assert guest.session is not None
         self.sign_in.end(guest.session)
         return answer_of({"signed_out": True}, extra=(self._cookie_for("", lasting_s=0),))
 
-    async def _make_link(self, request: Request, guest: Guest) -> Answer:
+    async def _make_link(self, request: HttpRequest, guest: Guest) -> PageResponse:
         body = await _body_of(request)
-        if isinstance(body, Answer):
+        if isinstance(body, PageResponse):
             return body
         assert guest.session is not None
         code = self.sign_in.new_code(LINK_CODE_S, guest.session.person)
@@ -386,8 +388,8 @@ class PageApp:
 
     # -- the feed ---------------------------------------------------------------------------------------------------
 
-    async def _stream_news(self, request: Request, guest: Guest) -> Answer | None:
-        listener = Listener(asyncio.get_running_loop())
+    async def _stream_news(self, request: HttpRequest, guest: Guest) -> PageResponse | None:
+        listener = FeedListener(asyncio.get_running_loop())
         after = _position_of(request)
         most = STREAMS if guest.session is not None else GUEST_STREAMS
         if not await self._workers.run(lambda: self._feed.join(listener, after, most)):
@@ -396,7 +398,7 @@ class PageApp:
         await pump(self._feed, listener, request.reply, SAFEGUARDS, self._welcome_of(request, guest))
         return None
 
-    def _welcome_of(self, request: Request, guest: Guest) -> Callable[[], Awaitable[bool]]:
+    def _welcome_of(self, request: HttpRequest, guest: Guest) -> Callable[[], Awaitable[bool]]:
         """Whether a stream's visitor may continue reading. If the store cannot be asked, they may not."""
 
         async def is_welcome() -> bool:
@@ -410,7 +412,7 @@ class PageApp:
         return is_welcome
 
 
-def _busy() -> Answer:
+def _busy() -> PageResponse:
     return failed(503, "BUSY", "too much is being asked at once", "try again soon")
 
 
@@ -428,7 +430,7 @@ def _query_of(scope: Scope) -> dict[str, str] | None:
     return None if any("\0" in part for pair in pairs for part in pair) else dict(pairs)
 
 
-def _position_of(request: Request) -> int | None:
+def _position_of(request: HttpRequest) -> int | None:
     """The position after which a stream continues: the browser's last event id, otherwise the one in the address."""
     text = request.headers.get("last-event-id") or request.query.get("after") or ""
     if not text:
@@ -438,7 +440,7 @@ def _position_of(request: Request) -> int | None:
     return int(text)
 
 
-async def _body_of(request: Request) -> dict[str, Any] | Answer:
+async def _body_of(request: HttpRequest) -> dict[str, Any] | PageResponse:
     """The posted body, or the answer that refuses it."""
     body = await request.reply.body(BODY_BYTES, BODY_S)
     if isinstance(body, int):

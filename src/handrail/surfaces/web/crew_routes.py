@@ -9,23 +9,23 @@ import msgspec
 from msgspec import Meta
 
 from handrail.catalog import operation_named
-from handrail.domain.board.searching import Sought
-from handrail.domain.claims.claiming import give_up
+from handrail.domain.board.queries import EntryQuery
+from handrail.domain.claims.claim import give_up
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.message import Message, Priority
-from handrail.domain.crew.posting import HUMAN, Letter, post, post_released
+from handrail.domain.crew.outbox import HUMAN, Letter, post, post_released
 from handrail.domain.overview.agents import Agents, agents
 from handrail.domain.overview.boards import Boards, boards
 from handrail.domain.overview.decisions import Decisions, decisions
-from handrail.domain.overview.events import MOST, SHOWN, Events, Wanted, events, kinds_meant
+from handrail.domain.overview.events import MOST, SHOWN, EventQuery, Events, events, kinds_meant
 from handrail.domain.overview.messages import MessageRow, ThreadPage, Threads, message_rows, thread_page, threads
 from handrail.domain.overview.milestones import Milestones, milestones
 from handrail.domain.overview.pipeline import PipelineView, pipeline_view
 from handrail.domain.overview.reviews import Reviews, reviews
-from handrail.domain.overview.timeline import Timeline, timeline
+from handrail.domain.overview.timeline import WorkflowTimeline, timeline
 from handrail.domain.overview.versions import Versions, versions
+from handrail.domain.pipeline.controls import Going, pause_run
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.steering import Going, pause_run
 from handrail.domain.work.lease import claim_of
 from handrail.kernel.errors import ClaimHeld, IllegalTransition, InvalidParams, NotAllowed, RunNotFound
 from handrail.kernel.ledger import Only
@@ -35,12 +35,12 @@ from handrail.known_types import make_known
 from handrail.operation import Call
 from handrail.surfaces.gate_answers import documents_of
 from handrail.surfaces.invocation import invoke
-from handrail.surfaces.run_steering import resumed
+from handrail.surfaces.run_controls import resumed
 from handrail.surfaces.run_types import know_runs
 from handrail.surfaces.web.documents import DocumentText, document_text, listed
-from handrail.surfaces.web.route import Asked, Route, read, task_asked, workflow_asked, write
-from handrail.toolsets.message_shapes import Id, Subject
-from handrail.toolsets.pipeline_turns import rules_of
+from handrail.surfaces.web.route import PageRequest, PageRoute, read, task_asked, workflow_asked, write
+from handrail.toolsets.pipeline.turns import rules_of
+from handrail.toolsets.plan.message_shapes import Id, Subject
 
 SEARCH = 200
 """The longest search text, in characters."""
@@ -121,38 +121,38 @@ class Steered(msgspec.Struct, frozen=True, kw_only=True):
 # -- looking ----------------------------------------------------------------------------------------------------------
 
 
-def _timeline(call: Call, asked: Asked) -> Timeline:
+def _timeline(call: Call, asked: PageRequest) -> WorkflowTimeline:
     know_runs()
     return timeline(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
-def _decisions(call: Call, asked: Asked) -> Decisions:
+def _decisions(call: Call, asked: PageRequest) -> Decisions:
     search = asked.query.get("search", "")
     if len(search) > SEARCH:
         raise InvalidParams(f"{len(search)} characters are searched for, and {SEARCH} is the most", hint="say less")
     return decisions(call.work, workflow_asked(call.work, asked.path["workflow"]), search)
 
 
-def _milestones(call: Call, asked: Asked) -> Milestones:
+def _milestones(call: Call, asked: PageRequest) -> Milestones:
     return milestones(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
-def _reviews(call: Call, asked: Asked) -> Reviews:
+def _reviews(call: Call, asked: PageRequest) -> Reviews:
     return reviews(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
-def _versions(call: Call, asked: Asked) -> Versions:
+def _versions(call: Call, asked: PageRequest) -> Versions:
     return versions(call.work, workflow_asked(call.work, asked.path["workflow"]))
 
 
-def _agents(call: Call, asked: Asked) -> Agents:
+def _agents(call: Call, asked: PageRequest) -> Agents:
     workflow_id = asked.query.get("workflow") or None
     if workflow_id is not None:
         workflow_asked(call.work, workflow_id)
     return agents(call.work, call.crew, workflow_id)
 
 
-def _messages(call: Call, asked: Asked) -> Threads | ThreadPage:
+def _messages(call: Call, asked: PageRequest) -> Threads | ThreadPage:
     if call.crew.strict and not asked.visitor.decides:
         raise NotAllowed(
             "messages are only shown to the person they are for", hint="sign in to see yours; agents use message_list"
@@ -163,7 +163,7 @@ def _messages(call: Call, asked: Asked) -> Threads | ThreadPage:
     return threads(call.work, asked.query.get("workflow") or None, name)
 
 
-def _pipeline(call: Call, asked: Asked) -> PipelineView:
+def _pipeline(call: Call, asked: PageRequest) -> PipelineView:
     """The run, with the documents now in its workspace, which are read while no unit of work is open."""
     run = _run_looked_at(call, asked)
     documents = listed(call, run)
@@ -173,16 +173,16 @@ def _pipeline(call: Call, asked: Asked) -> PipelineView:
     return msgspec.structs.replace(found, documents=documents)
 
 
-def _document(call: Call, asked: Asked) -> DocumentText:
+def _document(call: Call, asked: PageRequest) -> DocumentText:
     return document_text(call, _run_looked_at(call, asked), asked.path["name"])
 
 
-def _run_looked_at(call: Call, asked: Asked) -> PipelineRun:
+def _run_looked_at(call: Call, asked: PageRequest) -> PipelineRun:
     know_runs()
     return call.ledger.run(asked.visitor.actor, lambda unit: _run_meant(unit, asked))
 
 
-def _events(call: Call, asked: Asked) -> Events:
+def _events(call: Call, asked: PageRequest) -> Events:
     actors = _filter_values(asked, "actor")
     streams = (*_filter_values(asked, "workflow"), *_filter_values(asked, "stream"))
     only = Only(streams, _with_namesakes(call.work, actors), kinds_meant(_filter_values(asked, "kind")))
@@ -190,7 +190,7 @@ def _events(call: Call, asked: Asked) -> Events:
     limit = _number(asked, "limit")
     if limit is not None and not 1 <= limit <= MOST:
         raise InvalidParams(f"limit is 1 to {MOST}", hint=f"{SHOWN} where it is left out")
-    wanted = Wanted(
+    wanted = EventQuery(
         only,
         before=_number(asked, "before"),
         after=_number(asked, "after"),
@@ -211,16 +211,16 @@ def _with_namesakes(unit: UnitOfWork, actors: tuple[str, ...]) -> tuple[str, ...
     return (*actors, *(agent.id for agent in named))
 
 
-def _boards(call: Call, asked: Asked) -> Boards:
+def _boards(call: Call, asked: PageRequest) -> Boards:
     key, board = asked.query.get("key"), asked.query.get("board")
-    sought = Sought(board=board or None, keys=(key,) if key else (), after=asked.query.get("after", ""))
+    sought = EntryQuery(board=board or None, keys=(key,) if key else (), after=asked.query.get("after", ""))
     return boards(call.work, sought)
 
 
 # -- doing ------------------------------------------------------------------------------------------------------------
 
 
-def _post_message(call: Call, asked: Asked) -> Sent:
+def _post_message(call: Call, asked: PageRequest) -> Sent:
     asked.visitor.check_decides("writes as the person")
     given = _body_as(asked, Posted)
     recipient_id = given.recipient_id or _other_side(call, asked, given.reply_to)
@@ -243,7 +243,7 @@ def _post_message(call: Call, asked: Asked) -> Sent:
     return Sent(id=sent["id"], thread_id=sent["thread_id"], message=_message_row(call, asked, sent["id"]))
 
 
-def _other_side(call: Call, asked: Asked, reply_to: str | None) -> str | None:
+def _other_side(call: Call, asked: PageRequest, reply_to: str | None) -> str | None:
     """Who an answer goes to: whoever the message it answers was from or, if that was the person, was to."""
     if reply_to is None:
         return None
@@ -253,7 +253,7 @@ def _other_side(call: Call, asked: Asked, reply_to: str | None) -> str | None:
     return answered.sender_id if answered.sender_id != HUMAN else answered.recipient_id
 
 
-def _read_message(call: Call, asked: Asked) -> MessageRow:
+def _read_message(call: Call, asked: PageRequest) -> MessageRow:
     asked.visitor.check_decides("reads the person's messages")
     given, key = _body_as(asked, Reading), asked.path["message"]
     message = call.ledger.run(asked.visitor.actor, lambda unit: unit.get(Message, key))
@@ -265,14 +265,14 @@ def _read_message(call: Call, asked: Asked) -> MessageRow:
     return _message_row(call, asked, key)
 
 
-def _invoked(name: str, call: Call, arguments: dict[str, Any], asked: Asked) -> Any:
+def _invoked(name: str, call: Call, arguments: dict[str, Any], asked: PageRequest) -> Any:
     """The answer to one of the catalog's operations, as the visitor asks it."""
     operation = operation_named(name)
     assert operation is not None, "the catalog has it"
     return invoke(operation, call, arguments, actor=asked.visitor.actor)
 
 
-def _message_row(call: Call, asked: Asked, key: str) -> MessageRow:
+def _message_row(call: Call, asked: PageRequest, key: str) -> MessageRow:
     def row(unit: UnitOfWork) -> MessageRow:
         message = unit.get(Message, key)
         assert message is not None, "it was there a moment ago"
@@ -281,7 +281,7 @@ def _message_row(call: Call, asked: Asked, key: str) -> MessageRow:
     return call.ledger.run(asked.visitor.actor, row)
 
 
-def _release(call: Call, asked: Asked) -> Freed:
+def _release(call: Call, asked: PageRequest) -> Freed:
     asked.visitor.check_decides("takes a task from its agent")
     given = _body_as(asked, Release)
     task = task_asked(call.work, asked.path["task"])
@@ -302,7 +302,7 @@ def _release(call: Call, asked: Asked) -> Freed:
     return Freed(task_id=task.id, status=freed.shown_status, agent_id=lease.holder, agent=name)
 
 
-def _pause(call: Call, asked: Asked) -> Steered:
+def _pause(call: Call, asked: PageRequest) -> Steered:
     asked.visitor.check_decides("stops a run")
     given = _body_as(asked, Pause)
     know_runs()
@@ -323,7 +323,7 @@ def _tell_driver(unit: UnitOfWork, run: PipelineRun, reason: str) -> str | None:
     return driver.name
 
 
-def _resume(call: Call, asked: Asked) -> Steered:
+def _resume(call: Call, asked: PageRequest) -> Steered:
     """Lets a run continue. Its documents are read first, because they decide whether it would stop again at once."""
     asked.visitor.check_decides("lets a run go on")
     _body_as(asked, Nothing)
@@ -337,7 +337,7 @@ def _resume(call: Call, asked: Asked) -> Steered:
     return Steered(workflow_id=kept.id, status="in_progress", next="It continues at its agent's next call.")
 
 
-def _run_meant(unit: UnitOfWork, asked: Asked) -> PipelineRun:
+def _run_meant(unit: UnitOfWork, asked: PageRequest) -> PipelineRun:
     workflow = workflow_asked(unit, asked.path["workflow"])
     run = unit.get(PipelineRun, workflow.id)
     if run is None:
@@ -354,7 +354,7 @@ def _no_run(workflow_id: str, name: str) -> RunNotFound:
     )
 
 
-def _body_as(asked: Asked, kind: type[KindT]) -> KindT:
+def _body_as(asked: PageRequest, kind: type[KindT]) -> KindT:
     """The posted body, converted to `kind`."""
     make_known(kind)
     try:
@@ -364,7 +364,7 @@ def _body_as(asked: Asked, kind: type[KindT]) -> KindT:
         raise InvalidParams(f"what was posted does not fit: {problem}", hint=f"it takes: {names}") from None
 
 
-def _number(asked: Asked, name: str) -> int | None:
+def _number(asked: PageRequest, name: str) -> int | None:
     """A number from the address; None if left out."""
     text = asked.query.get(name)
     if not text:
@@ -374,7 +374,7 @@ def _number(asked: Asked, name: str) -> int | None:
     return int(text)
 
 
-def _filter_values(asked: Asked, name: str) -> tuple[str, ...]:
+def _filter_values(asked: PageRequest, name: str) -> tuple[str, ...]:
     """The comma-separated values of a filter."""
     text = asked.query.get(name, "")
     values = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
@@ -383,7 +383,7 @@ def _filter_values(asked: Asked, name: str) -> tuple[str, ...]:
     return values
 
 
-CREW_ROUTES: tuple[Route, ...] = (
+CREW_ROUTES: tuple[PageRoute, ...] = (
     read("/api/workflows/{workflow}/timeline", _timeline),
     read("/api/workflows/{workflow}/decisions", _decisions),
     read("/api/workflows/{workflow}/milestones", _milestones),

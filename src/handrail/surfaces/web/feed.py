@@ -52,7 +52,7 @@ News = Callable[[UnitOfWork, Sequence[Event]], Any]
 """What a few events mean for the page, as something `msgspec.json` can encode."""
 
 
-class Listener:
+class FeedListener:
     """One stream: its position, and what wakes it. On the event loop only, except for what `Feed` sets."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -69,14 +69,14 @@ class Listener:
             self._loop.call_soon_threadsafe(self.wake.set)
 
 
-class Feed:
+class PageFeed:
     """The ring, the thread that fills it, and its listeners."""
 
     def __init__(self, ledger: Ledger, news: News) -> None:
         self._ledger = ledger
         self._news = news
         self._lock = threading.Lock()
-        self._listeners: set[Listener] = set()
+        self._listeners: set[FeedListener] = set()
         self._ring: deque[tuple[int, bytes]] = deque()
         self._ring_bytes = 0
         self._floor = 0
@@ -95,7 +95,7 @@ class Feed:
 
     # -- listeners --------------------------------------------------------------------------------------------------
 
-    def join(self, listener: Listener, after: int | None, most: int = STREAMS) -> bool:
+    def join(self, listener: FeedListener, after: int | None, most: int = STREAMS) -> bool:
         """Adds a stream that has seen everything up to `after`, or that starts now; False if there are `most` already.
         Uses the store: not for the event loop. Raises Refusal."""
         with self._lock:
@@ -116,11 +116,11 @@ class Feed:
             listener.generation = self._generation
         return True
 
-    def leave(self, listener: Listener) -> None:
+    def leave(self, listener: FeedListener) -> None:
         with self._lock:
             self._listeners.discard(listener)
 
-    def after(self, listener: Listener) -> list[tuple[int, bytes]] | None:
+    def after(self, listener: FeedListener) -> list[tuple[int, bytes]] | None:
         """What the listener has not been sent yet; None if some of it is no longer kept."""
         with self._lock:
             if listener.generation != self._generation or listener.position < self._floor:
@@ -233,7 +233,7 @@ class Feed:
 
 
 async def pump(
-    feed: Feed, listener: Listener, reply: Reply, headers: Headers, is_welcome: Callable[[], Awaitable[bool]]
+    feed: PageFeed, listener: FeedListener, reply: Reply, headers: Headers, is_welcome: Callable[[], Awaitable[bool]]
 ) -> None:
     """Sends news to one visitor who has joined, until they leave, are no longer welcome or too slow, or the server
     stops. Removes the listener afterwards."""
@@ -267,7 +267,7 @@ async def pump(
         feed.leave(listener)
 
 
-def _greeting(listener: Listener) -> bytes:
+def _greeting(listener: FeedListener) -> bytes:
     """How a stream begins: from which position, and whether everything must be reloaded first."""
     position = listener.position
     hello = b'retry: %d\nid: %d\nevent: hello\ndata: {"position":%d}\n\n' % (RETRY_MS, position, position)

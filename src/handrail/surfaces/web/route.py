@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.work.finding import find_task, find_workflow
+from handrail.domain.work.lookup import find_task, find_workflow
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import NotAllowed
@@ -40,7 +40,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request, parsed."""
 
     visitor: Visitor
@@ -51,25 +51,25 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The posted body, decoded."""
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class PageRoute(msgspec.Struct, frozen=True, kw_only=True):
     """One address. A handler runs on a worker thread and returns what `msgspec.json` can encode, or raises Refusal."""
 
     method: str
     pattern: str
     """Such as `/api/workflows/{workflow}/graph`."""
-    handler: Callable[[Call, Asked], Any]
+    handler: Callable[[Call, PageRequest], Any]
     stored: bool = True
     """True: the handler runs inside one unit of work (`call.work`). False: it also reads files or git, and opens units
     of its own with `call.ledger.run`, so that none is open while it reads."""
 
 
-def read(pattern: str, handler: Callable[[Call, Asked], Any], *, stored: bool = True) -> Route:
-    return Route(method="GET", pattern=pattern, handler=handler, stored=stored)
+def read(pattern: str, handler: Callable[[Call, PageRequest], Any], *, stored: bool = True) -> PageRoute:
+    return PageRoute(method="GET", pattern=pattern, handler=handler, stored=stored)
 
 
-def write(pattern: str, handler: Callable[[Call, Asked], Any], *, stored: bool = True) -> Route:
+def write(pattern: str, handler: Callable[[Call, PageRequest], Any], *, stored: bool = True) -> PageRoute:
     """A route that changes something: only for visitors who decide."""
-    return Route(method="POST", pattern=pattern, handler=handler, stored=stored)
+    return PageRoute(method="POST", pattern=pattern, handler=handler, stored=stored)
 
 
 def workflow_asked(unit: UnitOfWork, workflow_id: str) -> Workflow:

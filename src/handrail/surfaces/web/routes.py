@@ -8,17 +8,17 @@ from typing import Any
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call
-from handrail.surfaces.report.making import report_html, report_markdown
-from handrail.surfaces.web.answering import Download
+from handrail.surfaces.report.build import report_html, report_markdown
 from handrail.surfaces.web.crew_routes import CREW_ROUTES
-from handrail.surfaces.web.route import Asked, Route, read, workflow_asked
+from handrail.surfaces.web.responses import Download
+from handrail.surfaces.web.route import PageRequest, PageRoute, read, workflow_asked
 from handrail.surfaces.web.work_routes import WORK_ROUTES
 
 
-def _report(make: Callable[[Call, Workflow], str], ending: str, kind: str) -> Callable[[Call, Asked], Any]:
+def _report(make: Callable[[Call, Workflow], str], ending: str, kind: str) -> Callable[[Call, PageRequest], Any]:
     """A handler that makes a workflow's report to keep."""
 
-    def handler(call: Call, asked: Asked) -> Download:
+    def handler(call: Call, asked: PageRequest) -> Download:
         workflow = workflow_asked(call.work, asked.path["workflow"])
         text = make(call, workflow)
         return Download(name=f"report-{workflow.id}.{ending}", kind=f"{kind}; charset=utf-8", data=text.encode())
@@ -26,25 +26,25 @@ def _report(make: Callable[[Call, Workflow], str], ending: str, kind: str) -> Ca
     return handler
 
 
-REPORT_ROUTES: tuple[Route, ...] = (
+REPORT_ROUTES: tuple[PageRoute, ...] = (
     read("/api/workflows/{workflow}/report.html", _report(report_html, "html", "text/html")),
     read("/api/workflows/{workflow}/report.md", _report(report_markdown, "md", "text/markdown")),
 )
-ROUTES: tuple[Route, ...] = (*WORK_ROUTES, *CREW_ROUTES, *REPORT_ROUTES)
+ROUTES: tuple[PageRoute, ...] = (*WORK_ROUTES, *CREW_ROUTES, *REPORT_ROUTES)
 
 
-class Table:
+class RouteTable:
     """Routes by method and address."""
 
-    def __init__(self, routes: Sequence[Route], more_paths: Sequence[str] = ()) -> None:
+    def __init__(self, routes: Sequence[PageRoute], more_paths: Sequence[str] = ()) -> None:
         self._routes = [(route, route.pattern.split("/")) for route in routes]
         self._more_paths = tuple(more_paths)
         """Addresses that are served elsewhere, for hints."""
 
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    def find(self, method: str, path: str) -> tuple[PageRoute, dict[str, str]] | None:
         """The route for an address, with the parts it names. Literal parts win over named ones."""
         parts = path.split("/")
-        best: tuple[Route, dict[str, str]] | None = None
+        best: tuple[PageRoute, dict[str, str]] | None = None
         for route, pattern in self._routes:
             if route.method != method or (named := _fits(pattern, parts)) is None:
                 continue

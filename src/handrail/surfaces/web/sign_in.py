@@ -2,7 +2,7 @@
 
 Everything is in memory: no secret of the page is ever in a file, a log or a tool's result, and every session ends with
 the process. Codes and cookies are kept as hashes, so printing this object reveals none. Signing in means deciding in a
-person's name, so an agent's token never signs in. Which requests get this far is decided in `door.py`.
+person's name, so an agent's token never signs in. Which requests get this far is decided in `request_guard.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BELIEVED_S = 1.0
 """How long a token is trusted after the store was asked."""
 
 
-class Person(NamedTuple):
+class SignedInPerson(NamedTuple):
     """Who signs in, and their token in the store; None for the person at the terminal."""
 
     name: str
@@ -47,7 +47,7 @@ class People(Protocol):
         """Whether a text could be a token at all."""
         ...
 
-    def find(self, text: str) -> tuple[Person, bool] | None:
+    def find(self, text: str) -> tuple[SignedInPerson, bool] | None:
         """Whose token this is, and whether it has the right to decide; None if unknown."""
         ...
 
@@ -60,7 +60,7 @@ class People(Protocol):
         ...
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class PageSession(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody who is signed in."""
 
     key: bytes
@@ -68,7 +68,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     proof: bytes
     """A hash of the proof, a secret that the page keeps where only its own origin, port included, can read it. Browsers
     send the cookie to every port of a machine; without the proof it only permits reading."""
-    person: Person
+    person: SignedInPerson
     ends_at_s: float
 
 
@@ -77,10 +77,10 @@ class Opened(NamedTuple):
 
     cookie: str
     proof: str
-    session: Session
+    session: PageSession
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True):
+class SignInFailed(msgspec.Struct, frozen=True, kw_only=True):
     """Why nobody was signed in."""
 
     status: int
@@ -106,18 +106,18 @@ class SignIn:
         new_secret: Callable[[], str] = lambda: secrets.token_urlsafe(CODE_BYTES),
     ) -> None:
         self._people = people
-        self._owner = Person(owner)
+        self._owner = SignedInPerson(owner)
         self._now_s = now_s
         self._new_secret = new_secret
-        self._codes: dict[bytes, tuple[Person, float]] = {}
-        self._sessions: dict[bytes, Session] = {}
+        self._codes: dict[bytes, tuple[SignedInPerson, float]] = {}
+        self._sessions: dict[bytes, PageSession] = {}
         self._seen: dict[bytes, _Seen] = {}
         self._wrong: deque[float] = deque(maxlen=WRONG_TRIES)
         self._lock = threading.Lock()
 
     # -- codes ------------------------------------------------------------------------------------------------------
 
-    def new_code(self, lasting_s: float, person: Person | None = None) -> str:
+    def new_code(self, lasting_s: float, person: SignedInPerson | None = None) -> str:
         """A code that signs in once; without `person`, as the person who started the server."""
         code = self._new_secret()
         with self._lock:
@@ -127,7 +127,7 @@ class SignIn:
             self._codes[_hash(code)] = (person or self._owner, self._now_s() + lasting_s)
         return code
 
-    def by_code(self, code: str) -> Opened | Failed:
+    def by_code(self, code: str) -> Opened | SignInFailed:
         """Exchanges a code for a session and the cookie that proves it. A code works once."""
         with self._lock:
             person = self._take_code(code)  # first: wrong codes from a foreign page must not lock a person out
@@ -138,7 +138,7 @@ class SignIn:
             self._wrong.append(self._now_s())
             return _UNKNOWN
 
-    def by_text(self, text: str) -> Opened | Failed:
+    def by_text(self, text: str) -> Opened | SignInFailed:
         """The same for what somebody typed: a code, or a person's token that may decide. May be slow."""
         if not self._people.has_form(text):
             return self.by_code(text)
@@ -153,7 +153,7 @@ class SignIn:
             person, decides = found
             return self._open_session(person) if decides else _MAY_NOT
 
-    def _take_code(self, code: str) -> Person | None:
+    def _take_code(self, code: str) -> SignedInPerson | None:
         self._forget_old()
         given = _hash(code)
         found = None
@@ -173,17 +173,17 @@ class SignIn:
 
     # -- sessions ---------------------------------------------------------------------------------------------------
 
-    def _open_session(self, person: Person) -> Opened:
+    def _open_session(self, person: SignedInPerson) -> Opened:
         self._forget_old()
         if len(self._sessions) >= SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         cookie, proof = self._new_secret(), self._new_secret()
         ends_at_s = self._now_s() + SESSION_S
-        session = Session(key=_hash(cookie), proof=_hash(proof), person=person, ends_at_s=ends_at_s)
+        session = PageSession(key=_hash(cookie), proof=_hash(proof), person=person, ends_at_s=ends_at_s)
         self._sessions[session.key] = session
         return Opened(cookie, proof, session)
 
-    def session(self, cookie: str) -> Session | None:
+    def session(self, cookie: str) -> PageSession | None:
         """The session of this cookie, as far as this process knows."""
         if not cookie:
             return None
@@ -194,16 +194,16 @@ class SignIn:
             return None
         return session
 
-    def proves(self, session: Session, proof: str) -> bool:
+    def proves(self, session: PageSession, proof: str) -> bool:
         """Whether this is the session's proof."""
         return bool(proof) and hmac.compare_digest(session.proof, _hash(proof))
 
-    def is_open(self, session: Session) -> bool:
+    def is_open(self, session: PageSession) -> bool:
         """False once it has expired or was ended."""
         with self._lock:
             return session.key in self._sessions and session.ends_at_s > self._now_s()
 
-    def is_believed(self, session: Session) -> bool:
+    def is_believed(self, session: PageSession) -> bool:
         """Whether the store need not be asked about this session now."""
         if session.person.token_id is None:
             return True
@@ -211,7 +211,7 @@ class SignIn:
             seen = self._seen.get(session.key)
         return seen is not None and seen.mark == self._people.mark() and self._now_s() - seen.at_s < BELIEVED_S
 
-    def look_again(self, session: Session) -> bool:
+    def look_again(self, session: PageSession) -> bool:
         """Whether the session's person may still decide; ends a session whose token was revoked. Asks the store."""
         token_id = session.person.token_id
         if token_id is None:
@@ -226,7 +226,7 @@ class SignIn:
             self._seen[session.key] = seen
         return True
 
-    def end(self, session: Session) -> None:
+    def end(self, session: PageSession) -> None:
         with self._lock:
             self._sessions.pop(session.key, None)
             self._seen.pop(session.key, None)
@@ -239,16 +239,16 @@ def _hash(secret: str) -> bytes:
 _ANOTHER = (
     "start `handrail up` in a terminal for a new link, or create a token: handrail token create NAME --rights decide"
 )
-_UNKNOWN = Failed(
+_UNKNOWN = SignInFailed(
     status=403,
     code="SIGN_IN_REFUSED",
     message="this code is not valid: it was already used, or it is too old",
     hint=_ANOTHER,
 )
-_MAY_NOT = Failed(
+_MAY_NOT = SignInFailed(
     status=403, code="SIGN_IN_REFUSED", message="this token is valid, but it may not decide", hint=_ANOTHER
 )
-_TOO_MANY = Failed(
+_TOO_MANY = SignInFailed(
     status=429,
     code="TOO_MANY_TRIES",
     message="too many wrong codes",

@@ -15,22 +15,22 @@ from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.overview.gates import Gates, GateView, asked_at, find_gate, gate_view, is_shown, workflow_gates
 from handrail.domain.overview.graph import GraphView, Layouts
 from handrail.domain.overview.home import Home, home
+from handrail.domain.overview.inbox_items import Needs, needs
 from handrail.domain.overview.inspector import TaskDocument, task_document
-from handrail.domain.overview.needs import Needs, needs
 from handrail.domain.overview.pipeline import pipeline_view
 from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
-from handrail.domain.pipeline.answering import ABANDON, REJECT
+from handrail.domain.pipeline.answers import ABANDON, REJECT
 from handrail.domain.pipeline.engine import QUESTIONS, Action
-from handrail.domain.pipeline.gatekeeping import DECISION, open_gate
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.pipeline.running import Rules
+from handrail.domain.pipeline.run_gates import DECISION, open_gate
+from handrail.domain.pipeline.turns import RunRules
 from handrail.kernel.errors import IllegalTransition, InvalidParams
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
 from handrail.surfaces.gate_answers import (
     REMARK,
     WORD,
-    Asked,
+    OpenGate,
     answer,
     asked_now,
     check_there,
@@ -39,8 +39,8 @@ from handrail.surfaces.gate_answers import (
 )
 from handrail.surfaces.run_types import know_runs
 from handrail.surfaces.web.diffs import TaskDiff, task_diff
-from handrail.surfaces.web.route import Asked as Request
-from handrail.surfaces.web.route import Route, read, task_asked, workflow_asked, write
+from handrail.surfaces.web.route import PageRequest as Request
+from handrail.surfaces.web.route import PageRoute, read, task_asked, workflow_asked, write
 
 NEEDS_REASON = (REJECT, ABANDON)
 """Answers that say something is wrong, which need a reason: the one who has to fix it must know what."""
@@ -52,7 +52,7 @@ LAYOUTS = Layouts()
 """The latest layouts, shared by all visitors: a plan is laid out once."""
 
 
-class Decision(NamedTuple):
+class PersonDecision(NamedTuple):
     """What a person decided, about exactly what they were shown."""
 
     answer: str
@@ -84,7 +84,7 @@ def get_needs(call: Call, request: Request) -> Needs:  # noqa: ARG001 - every ha
 def get_workflow(call: Call, request: Request) -> WorkflowDocument:
     know_runs()
     document = workflow_document(call.work, workflow_asked(call.work, request.path["workflow"]))
-    rules = Rules(call.humans_decide, call.budget.prices, call.budget.limits)
+    rules = RunRules(call.humans_decide, call.budget.prices, call.budget.limits)
     return msgspec.structs.replace(document, pipeline=pipeline_view(call.work, document.workflow.id, rules))
 
 
@@ -151,7 +151,7 @@ def post_decision(call: Call, request: Request) -> dict[str, Any]:
         )
     files = documents_of(call, waiting.run) if waiting.run is not None else {}
 
-    def decide(unit: UnitOfWork) -> dict[str, Any] | Asked:
+    def decide(unit: UnitOfWork) -> dict[str, Any] | OpenGate:
         known = find_gate(unit, waiting.gate.id)
         _check_open(unit, known)
         asked = asked_now(unit, known, files)
@@ -164,7 +164,7 @@ def post_decision(call: Call, request: Request) -> dict[str, Any]:
         return answer(unit, asked, decision.answer, decision.feedback, files)
 
     done = call.ledger.run(actor, decide, writing=True)
-    if isinstance(done, Asked):  # the new question is kept, and nothing is answered
+    if isinstance(done, OpenGate):  # the new question is kept, and nothing is answered
         raise _stale(done.gate, done.path)
     return done
 
@@ -179,7 +179,7 @@ def post_review_closed(call: Call, request: Request) -> dict[str, Any]:
     return {"gate_id": closed.id, "answer": closed.answer, "next": "It is closed; nothing waited for it."}
 
 
-def _decision(body: Any) -> Decision:
+def _decision(body: Any) -> PersonDecision:
     word = _text(body, "answer", NAME)
     feedback = _text(body, "feedback", REMARK)
     shown = _text(body, "content_hash", NAME)
@@ -190,7 +190,7 @@ def _decision(body: Any) -> Decision:
         )
     if word in NEEDS_REASON and feedback is None:
         raise InvalidParams(f"{word} needs a reason", hint="say in `feedback` what is wrong; the next agent is told")
-    return Decision(word, feedback, shown)
+    return PersonDecision(word, feedback, shown)
 
 
 def _text(body: Any, name: str, most: int) -> str | None:
@@ -258,7 +258,7 @@ def _waiting(unit: UnitOfWork, gate_id: str) -> _Waiting:
     return _Waiting(gate, run, handed_out if asks else None)
 
 
-WORK_ROUTES: tuple[Route, ...] = (
+WORK_ROUTES: tuple[PageRoute, ...] = (
     read("/api/home", get_home),
     read("/api/needs", get_needs),
     read("/api/gates/{gate}", get_gate, stored=False),

@@ -15,7 +15,7 @@ from handrail.kernel.query import where
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
 from handrail.surfaces.invocation import invoke
-from handrail.wiring import LazyLedger, Place, assemble, settings_at
+from handrail.wiring import LazyLedger, WorkPlace, assemble, settings_at
 
 BETWEEN_CALLS_MS = 47_000
 NOWHERE = Path("/nowhere")
@@ -40,7 +40,7 @@ class Telling:
     def __init__(self) -> None:
         self.clock = FixedClock(1_767_600_000_000)
         self.store = Store(MemoryEngine(), clock=self.clock, ids=SteadyIds(self.clock))
-        place = Place(project=NOWHERE, home=NOWHERE, environ={})
+        place = WorkPlace(project=NOWHERE, home=NOWHERE, environ={})
         settings = settings_at(place, {"toolsets": TOOLSETS})
         self.handrail = assemble(place, settings, ledger=LazyLedger(lambda: self.store))
 

@@ -1,0 +1,257 @@
+"""Looking at an address: is anything there, what is it, and what has happened to it since. One entry point for all six
+kinds, so that tools and native resources see the same. No store.
+
+Watching a board also removes its expired entries (`board/history.py`); nothing else here writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail.domain.board.entry import board_stream
+from handrail.domain.board.history import watch as watch_board
+from handrail.domain.board.keys import check_board
+from handrail.domain.crew.agent import Agent
+from handrail.domain.graphs.history import history, version_step
+from handrail.domain.graphs.records import STREAM, SharedGraph, Transaction
+from handrail.domain.registry.addresses import Address, board, graph, graph_version, snapshot
+from handrail.domain.registry.addresses import child_logs as child_logs_at
+from handrail.domain.registry.addresses import run_events as run_events_at
+from handrail.domain.registry.envelopes import AGENT, TX, run_of
+from handrail.domain.registry.graphs import (
+    at_version,
+    changes_graph,
+    latest,
+    snapshot_of,
+    tx_of_version,
+    version_of_tx,
+)
+from handrail.domain.registry.payloads import (
+    board_entries,
+    child_logs,
+    is_line,
+    log_entry,
+    run_event,
+    run_events,
+)
+from handrail.domain.registry.shared_graphs import (
+    Owner,
+    shared_at_version,
+    shared_latest,
+    shared_snapshot,
+    tx_snapshot,
+    versions_there,
+)
+from handrail.domain.registry.tail import EventForm, OneStream, bus_of_agent, first_kept, page_after
+from handrail.domain.reply_size import within
+from handrail.domain.work.workflow import Workflow
+from handrail.kernel.errors import InvalidParams, ResourceNotFound
+from handrail.kernel.ledger import Event
+from handrail.kernel.records import UnitOfWork
+
+
+class AddressChanges(NamedTuple):
+    """What happened at an address after a sequence number."""
+
+    events: list[dict[str, Any]]
+    truncated_before: int = 0
+    """The first event still shown, if some that were asked for no longer are."""
+    looked_to: int = 0
+    """The last number that was examined. If nothing was found, the next look can start there."""
+
+
+class Most(NamedTuple):
+    """How much is shown at once. At least one entry is shown even if it is too long, so that a reader always makes
+    progress."""
+
+    events: int
+    bytes: int
+
+
+def read(unit: UnitOfWork, address: Address, *, keep: int) -> dict[str, Any]:
+    """What is at an address, in the shape its document defines. `keep` is how many events of one run or child may be
+    shown; 0 means all."""
+    shown: dict[str, Any] = msgspec.to_builtins(_payload(unit, address, keep))
+    return shown
+
+
+def _payload(unit: UnitOfWork, address: Address, keep: int) -> Any:
+    match address.kind:
+        case "graph" | "graph_version" | "snapshot":
+            return _graph(unit, address)
+        case "run_events":
+            return run_events(unit, _workflow(unit, address).id, keep)
+        case "child_logs":
+            return child_logs(unit, _agent(unit, address).id, keep)
+        case "blackboard_namespace":
+            return board_entries(unit, address.id)
+
+
+def _graph(unit: UnitOfWork, address: Address) -> Any:
+    """A graph now, at an earlier version, or before and after a change: a workflow's plan, or a shared graph."""
+    owner = _owner(unit, address)
+    if address.kind == "snapshot" and (tx := _tx(unit, address)) is not None:
+        return tx_snapshot(unit, owner, tx)
+    if isinstance(owner, SharedGraph):
+        match address.kind:
+            case "graph":
+                return shared_latest(unit, owner)
+            case "graph_version":
+                return shared_at_version(unit, owner, address.version)
+            case _:
+                return shared_snapshot(unit, owner, address.tx)
+    match address.kind:
+        case "graph":
+            return latest(unit, owner)
+        case "graph_version":
+            return at_version(unit, owner, address.version)
+        case _:
+            return snapshot_of(unit, owner, address.tx)
+
+
+def check(unit: UnitOfWork, address: Address) -> None:
+    """Refuses an address where nothing can ever happen. A board may be watched before anything is on it."""
+    match address.kind:
+        case "child_logs":
+            _agent(unit, address)
+        case "blackboard_namespace":
+            _board(address)
+        case "run_events":
+            _workflow(unit, address)
+        case "graph":
+            _owner(unit, address)
+        case "graph_version" | "snapshot":
+            owner = _owner(unit, address)
+            if _tx(unit, address) is None and _version(address) not in versions_there(unit, owner):
+                _payload(unit, address, 0)  # raises the refusal, with the reason
+
+
+def watch(unit: UnitOfWork, address: Address, after: int, most: Most, *, keep: int) -> AddressChanges:
+    """What happened there after a sequence number, as much of it as fits."""
+    if address.kind == "blackboard_namespace":
+        return _watched_board(unit, address, after, most, keep)
+    check(unit, address)
+    if address.kind == "child_logs":
+        log = bus_of_agent(unit, address.id)
+        page = page_after(log, is_line, after, EventForm(log_entry, *most), first_kept(log, after, keep))
+        return AddressChanges(list(page.entries), page.truncated_before, page.next_seq)
+    stream, is_tx = _stream(unit, address)
+    if address.kind in ("graph_version", "snapshot") and not is_tx:
+        end = unit.head_seq(stream)
+        cut = first_kept(OneStream(unit, stream), after, keep)
+        made = _made_or_taken_back(unit, stream, _version(address), max(after, cut - 1))
+        return AddressChanges([run_event(event) for event in islice(made, most.events)], cut, max(after, end))
+    run = OneStream(unit, stream)
+    fits = changes_graph if address.kind == "graph" else _every_one
+    page = page_after(run, fits, after, EventForm(run_event, *most), first_kept(run, after, keep))
+    return AddressChanges(list(page.entries), page.truncated_before, page.next_seq)
+
+
+def _watched_board(unit: UnitOfWork, address: Address, after: int, most: Most, keep: int) -> AddressChanges:
+    _board(address)
+    board = watch_board(unit, address.id, after, most.events, history=keep)
+    changes = [{"seq": change.version, **msgspec.to_builtins(change)} for change in board.changes]
+    cut = board.truncated_before if after + 1 < board.truncated_before else 0
+    return AddressChanges(within(changes, most.bytes), cut, max(after, board.version))
+
+
+def touched(event: Event) -> Iterator[Address]:
+    """The addresses whose content an event changed."""
+    run, child = run_of(event), event.stream if event.stream.startswith(AGENT) else None
+    if run is not None:
+        yield run_events_at(run)
+        yield from _touched_graph(event, run)
+    elif event.stream.startswith(_BOARD):
+        yield board(event.stream.removeprefix(_BOARD))
+    elif event.stream.startswith(STREAM):
+        yield from _touched_graph(event, event.stream.removeprefix(STREAM))
+    elif event.stream.startswith(TX) and isinstance(of := event.data.get("graph_id"), str):
+        yield snapshot(of, event.stream)
+    if is_line(event):
+        actor = event.actor if event.actor.startswith(AGENT) else None
+        yield from (child_logs_at(agent) for agent in dict.fromkeys((actor, child)) if agent is not None)
+
+
+def _touched_graph(event: Event, graph_id: str) -> Iterator[Address]:
+    if changes_graph(event):
+        yield graph(graph_id)
+    if (step := version_step(event)) is not None:
+        yield graph_version(graph_id, max(step))
+        yield snapshot(graph_id, tx_of_version(max(step)))
+
+
+_BOARD = board_stream("")
+
+
+def _every_one(_: Event) -> bool:
+    return True
+
+
+def _made_or_taken_back(unit: UnitOfWork, stream: str, version: int, after: int) -> Iterator[Event]:
+    """The events after a number that made a version or undid it. Only the very next event can undo it, so the event
+    that the caller already knows is examined too: after that one, there may be nothing more to come."""
+    is_made = False
+    for event in history(unit, stream, max(0, after - 1)):
+        step = version_step(event)
+        if is_made and (step is None or step[1] >= version):
+            return
+        is_made = step is not None and step[1] >= version
+        if step is not None and max(step) == version and event.seq > after:
+            yield event
+
+
+def _version(address: Address) -> int:
+    return address.version if address.kind == "graph_version" else version_of_tx(address.tx) or 0
+
+
+def _owner(unit: UnitOfWork, address: Address) -> Owner:
+    """The workflow or shared graph that an address names."""
+    found = unit.get(Workflow, address.id) or unit.get(SharedGraph, address.id)
+    if found is None:
+        raise _not_found(address, "graph")
+    return found
+
+
+def _tx(unit: UnitOfWork, address: Address) -> Transaction | None:
+    """The transaction that an address names, if it is one on that graph."""
+    tx = unit.get(Transaction, address.tx) if address.tx.startswith(TX) else None
+    return tx if tx is not None and tx.graph_id == address.id else None
+
+
+def _stream(unit: UnitOfWork, address: Address) -> tuple[str, bool]:
+    """The stream with the events of an address, and whether it is a transaction's."""
+    if address.kind == "run_events":
+        return address.id, False
+    tx = _tx(unit, address) if address.kind == "snapshot" else None
+    return (tx.stream, True) if tx is not None else (_owner(unit, address).stream, False)
+
+
+def _workflow(unit: UnitOfWork, address: Address) -> Workflow:
+    workflow = unit.get(Workflow, address.id)
+    if workflow is None:
+        raise _not_found(address, "workflow")
+    return workflow
+
+
+def _agent(unit: UnitOfWork, address: Address) -> Agent:
+    agent = unit.get(Agent, address.id)
+    if agent is None:
+        raise _not_found(address, "agent")
+    return agent
+
+
+def _not_found(address: Address, what: str) -> ResourceNotFound:
+    return ResourceNotFound(
+        f"there is no {what} {address.id}", hint="resources_list shows what there is", uri=address.uri
+    )
+
+
+def _board(address: Address) -> None:
+    try:
+        check_board(address.id)
+    except InvalidParams as refusal:
+        raise ResourceNotFound(refusal.message, hint=refusal.hint, uri=address.uri) from None

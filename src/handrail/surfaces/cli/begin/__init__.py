@@ -1,0 +1,1 @@
+"""Commands under the heading Begin: setting up, looking whether it works, trusting."""

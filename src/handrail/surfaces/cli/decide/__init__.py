@@ -1,0 +1,1 @@
+"""Commands under the heading Decide: a person's answers."""

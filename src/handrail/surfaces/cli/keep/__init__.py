@@ -1,0 +1,1 @@
+"""Commands under the heading Move and keep: import, export, the store."""

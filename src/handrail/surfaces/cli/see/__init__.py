@@ -1,0 +1,1 @@
+"""Commands under the heading See: what is open, done, decided, changed."""

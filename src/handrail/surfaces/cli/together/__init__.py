@@ -1,0 +1,1 @@
+"""Commands under the heading Work together: agents, messages, boards, worktrees."""

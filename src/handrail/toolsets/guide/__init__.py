@@ -1,0 +1,1 @@
+"""guide.md's tools."""

@@ -1,0 +1,1 @@
+"""journal.md's tools."""

@@ -1,0 +1,1 @@
+"""plan.md's tools, a module for each of its categories."""

@@ -1,0 +1,1 @@
+"""registry.md's tools, a module for each of its modules."""
