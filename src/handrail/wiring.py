@@ -14,13 +14,11 @@ import msgspec
 
 from handrail import __version__
 from handrail.kernel import limits
-from handrail.kernel.clock import DAY_MS
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.live_settings import LiveSettings
 from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
-from handrail.outside.process_names import is_alive, new_session
 from handrail.outside.project import repository_root
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Changing, NoResources, Offer
@@ -29,7 +27,7 @@ from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
-from handrail.settings_in_force import checks_of, house_rules, live_settings
+from handrail.settings_in_force import house_rules, live_settings
 from handrail.store_wiring import WorkPlace as WorkPlace  # noqa: PLC0414 - callers import it from here
 from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
 from handrail.store_wiring import key_for as key_for  # noqa: PLC0414 - as above
@@ -38,16 +36,11 @@ from handrail.surfaces.mcp.prompts import CatalogPrompts
 from handrail.surfaces.mcp.resource_updates import NAMED_BY, Follower
 from handrail.surfaces.mcp.tools import CatalogMethods, CatalogTools
 from handrail.surfaces.toolset_switch import ToolsetSwitch
+from handrail.world_wiring import RealWorld, guides_at
 
 if TYPE_CHECKING:
-    from handrail.domain.journal.ports import Checks, Tracker
-    from handrail.domain.pipeline.flow_shelf import FlowShelf
-    from handrail.domain.pipeline.specs import Specs
     from handrail.domain.prompts.text import PromptText
-    from handrail.domain.work.template_shelf import TemplateShelf
-    from handrail.domain.workspaces.worktrees import Worktrees
     from handrail.outside.guide_files import GuideFiles
-    from handrail.outside.repository_profile import RepositoryProfiles
     from handrail.store.store import Store
     from handrail.surfaces.mcp.resources import AllResources
 
@@ -174,91 +167,10 @@ def _nothing_stored() -> Store:
     return Store(MemoryEngine(), ids=RandomIds(SystemClock()))
 
 
-def _guides(place: WorkPlace) -> GuideFiles:
-    from handrail.outside.guide_files import GuideFiles, standard_sources  # noqa: PLC0415 - only once guides are read
-    from handrail.outside.linear_matcher import LinearMatcher  # noqa: PLC0415 - as above
-
-    own = place.environ.get("WORKFLOW_STORAGE_PATH")
-    sources = standard_sources(home=place.home, project=place.project, storage_path=own)
-    return GuideFiles(sources, matcher=LinearMatcher(), server_version=__version__)
-
-
-def _templates(place: WorkPlace) -> TemplateShelf:
-    from handrail.outside.template_files import TemplateFiles, standard_templates  # noqa: PLC0415 - only for templates
-
-    return TemplateFiles(standard_templates(home=place.home, project=place.project))
-
-
-def _tracker(place: WorkPlace, settings: Settings, ledger: LazyLedger) -> Tracker:
-    """The tracker of working copies. Once a day it drops snapshots that are too old or too many."""
-    from handrail.domain.journal.journal import LOOKING  # noqa: PLC0415 - only once work is journalled
-    from handrail.domain.journal.ports import Snapshot  # noqa: PLC0415 - as above
-    from handrail.domain.journal.retention import Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
-    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
-    from handrail.outside.snapshot_origin import check_snapshots, snapshot_folder  # noqa: PLC0415 - as above
-    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - as above
-
-    make_known(Snapshot)
-    tracker = tracker_at(place.project)
-    check_snapshots(snapshot_folder(place.project), machine_key(place.home))
-    if tracker.is_due(DAY_MS):
-        rule = Keeping(settings.snapshot_days, settings.snapshot_count)
-        prune(tracker, ledger.run(LOOKING, lambda unit: worth_keeping(unit, rule)))
-    return tracker
-
-
-def _worktrees(repository: str) -> Worktrees:
-    from handrail.outside.worktrees import worktrees_at  # noqa: PLC0415 - only where worktrees are used
-
-    return worktrees_at(Path(repository))
-
-
-def _specs(repository: str) -> Specs:
-    from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - only where a pipeline runs
-    from handrail.surfaces.run_types import know_runs  # noqa: PLC0415 - as above
-
-    know_runs()
-    return SpecFiles(Path(repository))
-
-
-def _flows(place: WorkPlace) -> FlowShelf:
-    from handrail.domain.pipeline.flow import Flow  # noqa: PLC0415 - as above
-    from handrail.domain.pipeline.request import Flags  # noqa: PLC0415 - as above
-    from handrail.outside.flow_files import FlowFiles, standard_flows  # noqa: PLC0415 - as above
-
-    make_known(Flags, Flow)
-    return FlowFiles(standard_flows(home=place.home, project=place.project))
-
-
-@functools.cache
-def _profiles() -> RepositoryProfiles:
-    from handrail.outside.repository_profile import RepositoryProfiles  # noqa: PLC0415 - as above
-
-    return RepositoryProfiles()
-
-
-def _profile(repository: str) -> list[str]:
-    from handrail.domain.pipeline.profile import lines  # noqa: PLC0415 - as above
-
-    return lines(_profiles().of(repository))
-
-
-def _role(place: WorkPlace, name: str) -> str:
-    from handrail.outside.role_files import RoleFiles  # noqa: PLC0415 - as above
-
-    return RoleFiles(place.project).role(name).text
-
-
 def _prompts() -> Mapping[str, PromptText]:
     from handrail.outside.prompt_files import bundled_prompts  # noqa: PLC0415 - only when a client asks for prompts
 
     return bundled_prompts()
-
-
-def _new_secret() -> str:
-    import secrets  # noqa: PLC0415 - only when an agent registers
-
-    return secrets.token_urlsafe(24)
 
 
 def ledger_at(place: WorkPlace, settings: Settings) -> LazyLedger:
@@ -281,61 +193,6 @@ def _open_store(place: WorkPlace, settings: Settings) -> Store:
     key = key_for(place, address)
     engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable, key=key)
     return Store(engine, ids=RandomIds(SystemClock()), key=key)
-
-
-class RealWorld:
-    """Behind the `World` port: this machine, as the settings allow it to be touched."""
-
-    def __init__(
-        self,
-        place: WorkPlace,
-        settings: Settings,
-        ledger: LazyLedger,
-        *,
-        live: LiveSettings,
-        guides: Callable[[], GuideFiles],
-        guest: bool,
-    ) -> None:
-        self._place = place
-        self._live = live
-        self._settings = settings
-        self._ledger = ledger
-        self._guest = guest
-        """Whether whoever calls is not this process's own client."""
-        self.guides = guides
-
-    def templates(self) -> TemplateShelf:
-        return _templates(self._place)
-
-    def flows(self) -> FlowShelf:
-        return _flows(self._place)
-
-    def role(self, name: str) -> str:
-        return _role(self._place, name)
-
-    def tracker(self) -> Tracker:
-        return _tracker(self._place, self._settings, self._ledger)
-
-    def checks(self) -> Checks:
-        return checks_of(self._live)
-
-    def worktrees(self, repository: str) -> Worktrees:
-        return _worktrees(repository)
-
-    def specs(self, repository: str) -> Specs:
-        return _specs(repository)
-
-    def profile(self, repository: str) -> Sequence[str]:
-        return _profile(repository)
-
-    def new_secret(self) -> str:
-        return _new_secret()
-
-    def new_session(self) -> str | None:
-        return new_session(guest=self._guest)
-
-    def is_alive(self, session: str) -> bool | None:
-        return is_alive(session)
 
 
 class Handrail(msgspec.Struct, frozen=True, kw_only=True):
@@ -375,7 +232,7 @@ def assemble(
         dynamic=settings.dynamic,
     )
     switch = ToolsetSwitch(selection, read_only=read_only)
-    shelf = functools.cache(lambda: _guides(place))  # shared: it caches what it has read
+    shelf = functools.cache(lambda: guides_at(place))  # shared: it caches what it has read
     lookup = _is_lookup(settings)
     facts = ServerFacts(
         name=LOOKUP_PROFILE if lookup else "handrail",

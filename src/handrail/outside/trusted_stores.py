@@ -21,6 +21,8 @@ from handrail.outside.atomic_files import write_whole
 from handrail.outside.private_files import NotPrivate, make_private_folder, read_private
 
 FILE = Path(".handrail") / "trusted-stores"
+AGREED_KINDS = ("mode", "owner", "tracked")
+"""The signs of a stranger's store that a person can agree to (`kernel/provenance.py`)."""
 POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -55,6 +57,13 @@ def agreements(home: Path) -> list[Agreement]:
         lines = (read_private(home / FILE) or b"").decode("ascii").splitlines()
         return [Agreement(digest, unquote(shown)) for digest, _, shown in (line.partition(" ") for line in lines)]
     return []
+
+
+def agreed_in(project: Path, home: Path, db: str) -> list[Agreement]:
+    """Those about one project's store, which is at `db`; empty for its own file."""
+    file = project / (db or Path(".handrail", "handrail.db"))
+    wanted = {_digest(about_file(file, kind)) for kind in AGREED_KINDS} | {_digest(about_address(db, project))}
+    return [known for known in agreements(home) if known.digest in wanted]
 
 
 def is_agreed(what: str, home: Path) -> bool:

@@ -70,13 +70,16 @@ def test_what_is_trusted_is_listed_and_taken_back(project: Path) -> None:
     assert known["trusted"][0]["project"] == str(project)
     assert known["trusted"][0]["follows"] == ["checks", "http"]
     assert known["trusted"][0]["never_weaker"] == {"own_flows": ["hasty"]}
+    assert len(known["stores"]) == 1
     assert "checks, http" in run(project, "--list").stdout
     assert msgspec.json.decode(run(project, "--remove", "--yes", "--json").stdout)["removed"] == [
         "checks",
+        "db",
         "http",
         "own_flows",
     ]
-    assert [one["name"] for one in listed(project)["waiting"]] == ["checks", "own_flows", "http"]
+    assert sorted(one["name"] for one in listed(project)["waiting"]) == ["checks", "db", "http", "own_flows"]
+    assert listed(project)["stores"] == []
     assert run(project, "--remove", "--yes").exit_code == 2
 
 

@@ -44,8 +44,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Parses a request: source, flags, workspace, or the run to resume",
         request=Init,
         response=dict[str, Any],
-        prepare=by_name("handrail.toolsets.pipeline.tools.start:looked_for_state"),
-        handler=by_name("handrail.toolsets.pipeline.tools.start:pipeline_init"),
+        prepare=by_name("handrail.toolsets.pipeline.start:looked_for_state"),
+        handler=by_name("handrail.toolsets.pipeline.start:pipeline_init"),
         examples=(
             Example(
                 title="an issue on GitHub",
@@ -76,9 +76,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Estimates the effort, asks what must be asked, and starts the run once it is confirmed",
         request=InitWithContext,
         response=dict[str, Any],
-        prepare=by_name("handrail.toolsets.pipeline.tools.start:looked_at_flows"),
-        handler=by_name("handrail.toolsets.pipeline.tools.start:pipeline_init_with_context"),
-        follow=by_name("handrail.toolsets.pipeline.tools.turns:write_request"),
+        prepare=by_name("handrail.toolsets.pipeline.start:looked_at_flows"),
+        handler=by_name("handrail.toolsets.pipeline.start:pipeline_init_with_context"),
+        follow=by_name("handrail.toolsets.pipeline.turns:write_request"),
         examples=(
             Example(
                 title="the effort is found and must be confirmed",
@@ -126,16 +126,16 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Returns the one action to do next; takes the result of the one before",
         request=NextAction,
         response=dict[str, Any],
-        prepare=by_name("handrail.toolsets.pipeline.tools.turns:documents_read"),
-        handler=by_name("handrail.toolsets.pipeline.tools.turns:pipeline_next_action"),
-        follow=by_name("handrail.toolsets.pipeline.tools.turns:mirror_state"),
+        prepare=by_name("handrail.toolsets.pipeline.turns:documents_read"),
+        handler=by_name("handrail.toolsets.pipeline.turns:pipeline_next_action"),
+        follow=by_name("handrail.toolsets.pipeline.turns:mirror_state"),
         wait=Wait(
             lambda request: 0 if request.user_response else request.wait_ms,
             lambda answer: not answer.get("still_waiting"),
         ),
         asks=Asks(
-            question=by_name("handrail.toolsets.pipeline.tools.elicitation:question"),
-            answered=by_name("handrail.toolsets.pipeline.tools.elicitation:answered"),
+            question=by_name("handrail.toolsets.pipeline.elicitation:question"),
+            answered=by_name("handrail.toolsets.pipeline.elicitation:answered"),
             again=lambda request: NextAction(request.workspace),
             told_once=("report_result", "warning"),
         ),
@@ -179,9 +179,9 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Records the result of a phase: cost, verdict, findings",
         request=ReportResult,
         response=dict[str, Any],
-        prepare=by_name("handrail.toolsets.pipeline.tools.turns:documents_read"),
-        handler=by_name("handrail.toolsets.pipeline.tools.turns:pipeline_report_result"),
-        follow=by_name("handrail.toolsets.pipeline.tools.turns:mirror_state"),
+        prepare=by_name("handrail.toolsets.pipeline.turns:documents_read"),
+        handler=by_name("handrail.toolsets.pipeline.turns:pipeline_report_result"),
+        follow=by_name("handrail.toolsets.pipeline.turns:mirror_state"),
         refusals=(RunNotFound, IllegalTransition, ArtefactMissing, WorkspaceHeld),
         examples=(
             Example(
@@ -228,8 +228,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         summary="Shows where a run stands",
         request=ResumeInfo,
         response=dict[str, Any],
-        prepare=by_name("handrail.toolsets.pipeline.tools.turns:documents_read"),
-        handler=by_name("handrail.toolsets.pipeline.tools.turns:state_resume_info"),
+        prepare=by_name("handrail.toolsets.pipeline.turns:documents_read"),
+        handler=by_name("handrail.toolsets.pipeline.turns:state_resume_info"),
         refusals=(RunNotFound,),
         examples=(
             Example(

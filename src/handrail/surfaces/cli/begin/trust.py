@@ -129,15 +129,17 @@ def _agree(place: WorkPlace, layer: FileLayer) -> None:
 
 def _list(place: WorkPlace, *, as_json: bool) -> None:
     from handrail.outside.trusted_settings import all_agreed  # noqa: PLC0415 - not to show help
+    from handrail.outside.trusted_stores import agreements  # noqa: PLC0415 - as above
 
     layer, known = file_at(place.project, place.home), all_agreed(place.home)
+    stores = [one.shown or "one that an older Handrail kept" for one in agreements(place.home)]
     if as_json:
         waiting = [{"name": one.name, "says": _json_of(place, one), "in_force": one.in_force} for one in layer.waiting]
         trusted = [
             {"project": project, "follows": sorted(kept.marks), "never_weaker": kept.limits, "at": kept.at}
             for project, kept in sorted(known.items())
         ]
-        echo_json({"project": str(place.project), "waiting": waiting, "trusted": trusted})
+        echo_json({"project": str(place.project), "waiting": waiting, "trusted": trusted, "stores": stores})
         return
     _show(place, layer)
     if not layer.waiting:
@@ -149,6 +151,9 @@ def _list(place: WorkPlace, *, as_json: bool) -> None:
         ]
         click.echo()
         echo_table(("project", "trusted", "not to be weakened by its file"), rows)
+    if stores:
+        click.echo()
+        echo_table(("trusted store", "how"), [(one_line(store), "handrail db trust") for store in stores])
 
 
 def _json_of(place: WorkPlace, one: Waiting) -> Any:
@@ -161,9 +166,12 @@ def _words(limits: dict[str, Any]) -> str:
 
 def _remove(place: WorkPlace, *, yes: bool, as_json: bool) -> None:
     from handrail.outside.trusted_settings import forget  # noqa: PLC0415 - not to show help
+    from handrail.outside.trusted_stores import agreed_in, withdraw  # noqa: PLC0415 - as above
 
     agreed = agreed_for(place.project, place.home)
-    if not (agreed.marks or agreed.limits):
+    db = file_at(place.project, place.home).said.get("db")
+    stores = agreed_in(place.project, place.home, db if isinstance(db, str) else "")
+    if not (agreed.marks or agreed.limits or stores):
         raise InvalidParams(
             "nothing of this project is trusted", hint="`handrail trust --list` shows where something is"
         )
@@ -172,5 +180,7 @@ def _remove(place: WorkPlace, *, yes: bool, as_json: bool) -> None:
         _check_person("takes trust back")
         confirm(f"Follow nothing of {place.project / CONFIG_FILE} that needs trust{kept}?", as_json=as_json)
     forget(place.project, place.home)
-    names = sorted({*agreed.marks, *agreed.limits})
+    for store in stores:
+        withdraw(store, place.home)
+    names = sorted({*agreed.marks, *agreed.limits} | ({"db"} if stores else set()))
     echo_json({"removed": names}) if as_json else echo_wrapped(f"no longer trusted: {', '.join(names)}")
