@@ -91,7 +91,7 @@ def test_what_restricts_is_kept_without_a_question_and_let_go_with_one(project: 
     assert listed(project)["waiting"] == [{"name": "approvals", "says": None, "in_force": "human"}]
     assert run(project).exit_code == 1  # weaker: only a person
     assert run(project, "--yes").exit_code == 0
-    assert listed(project) == {"project": str(project), "waiting": [], "trusted": []}
+    assert listed(project) == {"project": str(project), "waiting": [], "trusted": [], "stores": []}
 
 
 @pytest.mark.parametrize("wrong", [("--list", "--remove"), ("--global",), ("--db", "x.db")])

@@ -71,7 +71,7 @@ def test_a_token_that_decides_is_made_by_a_person_at_a_terminal(project: Path, m
     assert refused.exit_code == 1
     assert "NOT_ALLOWED" in refused.output
     assert run_json(project, "token", "list")["tokens"] == []
-    monkeypatch.setattr("handrail.surfaces.cli.serve.serve.token.sits_at_terminal", lambda: True)
+    monkeypatch.setattr("handrail.surfaces.cli.serve.token.sits_at_terminal", lambda: True)
     shown = run(project, "token", "create", "ann", "--rights", "decide").stdout
     assert "signs its owner in to the page" in shown
     assert "Bearer" not in shown
