@@ -82,7 +82,7 @@ def test_what_is_kept_is_a_real_project(tmp_path: Path) -> None:
     project = folder / "words"
     for command in ("up", "watch"):
         assert f"`handrail {command} --root {project.resolve()}`" in done.stdout
-    runner = click.testing.CliRunner(env={"HOME": str(tmp_path), "COLUMNS": "120"})
+    runner = click.testing.CliRunner(env={"HOME": str(tmp_path / "own-home"), "COLUMNS": "120"})
     verified = runner.invoke(cli, ["db", "verify", "--root", str(project)])
     assert (verified.exit_code, verified.output) == (0, "ledger and tables agree\n")
     with contextlib.closing(apsw.Connection(str(project / ".handrail" / "handrail.db"))) as connection:

@@ -47,7 +47,7 @@ def fact(ending: str = "", *, uid: int = 7, mode: int = 0o100600, size: int = 1)
     return FileFacts("s.db", ending, uid=uid, mode=mode, size=size)
 
 
-WAL = b"\0" * 16 + b"\x10\0" + b"\2\2"
+WAL = b"SQLite format 3\0" + b"\x10\0" + b"\2\2"
 STORE_ITSELF = FileFacts("s.db", "", uid=7, mode=0o100600, size=8192)
 
 
@@ -74,6 +74,12 @@ def test_what_speaks_against_a_file(found: FileFacts, kinds: list[str]) -> None:
 def test_a_store_that_is_just_being_made_may_have_a_journal() -> None:
     for size, header in ((0, b""), (4096, WAL), (8192, WAL[:-2] + b"\1\1")):
         assert list(signs([fact(size=size), fact("-journal")], uid=7, header=header, tracked=None)) == []
+
+
+def test_what_is_no_database_is_refused_as_that() -> None:
+    assert list(signs([fact(mode=0o100644)], uid=7, header=b"somebody's notes", tracked="x")) == []
+    assert list(signs([fact(mode=0o040755)], uid=7, header=b"", tracked="x")) == []
+    assert list(signs([fact(mode=0o100644)], uid=7, header=b"", tracked=None)) != []
 
 
 @pytest.mark.parametrize("version", [2, 4])

@@ -112,5 +112,10 @@ def test_closing_it_to_others(store: Path, tmp_path: Path) -> None:
     assert is_believed(str(store), str(tmp_path))
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.db")
+    assert foreign_signs(tmp_path / "pipe.db") == []
+
+
 def test_what_is_not_there_is_nobodys(tmp_path: Path) -> None:
     assert foreign_signs(tmp_path / "none.db") == []

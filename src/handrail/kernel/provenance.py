@@ -18,6 +18,7 @@ SIDE_FILES = ("", "-wal", "-journal", "-shm")
 are of no use to a stranger: a lock without content, and notes that name the store's mark."""
 WAL_MODE = b"\x02\x02"
 """What a database's header says, from byte 18 on, if it keeps a write-ahead log instead of a rollback journal."""
+MAGIC = b"SQLite format 3\0"
 FILE_TYPE, ORDINARY = 0o170000, 0o100000
 """The bits of a mode that tell what a file is."""
 HEADER = 20
@@ -99,10 +100,13 @@ class Sign:
 
 
 def signs(found: Iterable[FileFacts], *, uid: int | None, header: bytes, tracked: str | None) -> Iterator[Sign]:
-    """What speaks against a store, given the facts about its files. `uid` is None where files have no owners."""
+    """What speaks against a store, given the facts about its files. `uid` is None where files have no owners. Nothing
+    for what is no database: it is refused as that when it is opened."""
+    files = list(found)
+    if (header and not header.startswith(MAGIC)) or any(not file.ending and not file.is_plain for file in files):
+        return
     if tracked is not None:
         yield Sign("tracked", f"git tracks {tracked}, so it came with the repository or goes with it")
-    files = list(found)
     for file in files:
         if file.ending and not file.is_plain:
             yield Sign("link", f"{file.name} is no ordinary file")

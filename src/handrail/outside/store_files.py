@@ -76,6 +76,8 @@ def _facts(real: Path) -> Iterator[FileFacts]:
 
 
 def _header(real: Path) -> bytes:
+    if not real.is_file():  # whoever opens a pipe waits
+        return b""
     try:
         with real.open("rb") as file:
             return file.read(HEADER)

@@ -105,7 +105,7 @@ def demo(speed: float, headless: bool, keep: bool) -> None:
     """Watch three agents plan, claim tasks, foresee a conflict, merge, and wait for your decision.
 
     It runs in a temporary repository. Every line is what a real tool answered. Your home folder, your git settings and
-    this folder are not touched.
+    this folder are not touched; --keep makes ~/.handrail/machine-key if there is none, so that you can open the store.
     """
     from handrail.demo.acts import perform  # noqa: PLC0415 - not to show help
     from handrail.demo.ground import has_git, prepared  # noqa: PLC0415 - as above
@@ -123,9 +123,26 @@ def demo(speed: float, headless: bool, keep: bool) -> None:
             click.echo("\nStopped.")
         finally:
             _leave(ground, keep=keep)
+    if keep:
+        _hand_over(ground)
     if not finished:
         sys.exit(EXIT_REFUSED)
     click.echo("Next: `handrail init` sets up the clients of your own repository.")
+
+
+def _hand_over(ground: Ground) -> None:
+    """Makes the store of the demo, which has a home of its own, one that this user's commands recognise."""
+    from pathlib import Path  # noqa: PLC0415 - only for a folder that is kept
+
+    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
+    from handrail.outside.snapshot_origin import mark_snapshots, snapshot_folder  # noqa: PLC0415 - as above
+    from handrail.surfaces.cli.db_trust import own_file  # noqa: PLC0415 - as above
+    from handrail.wiring import Place, has_store, settings_at  # noqa: PLC0415 - as above
+
+    place = Place(project=ground.project, home=Path.home(), environ={})
+    if has_store(place, settings_at(place, {})):
+        own_file(place, "")
+        mark_snapshots(snapshot_folder(ground.project), machine_key(place.home))
 
 
 def _leave(ground: Ground, *, keep: bool) -> None:
