@@ -116,15 +116,6 @@ def a_large_file_is_marked_and_edited(repo: Playground) -> Work:
     return Expected(modified={b"huge.bin"}, is_literal=False)
 
 
-def sparse_with_many_untracked_files(repo: Playground) -> Work:
-    repo.git("sparse-checkout", "set", "--cone", "src")
-    for number in range(5005):
-        repo.write(f"src/many/{number:05}.txt", f"{number}\n")
-    yield
-    repo.write("src/many/00000a.txt", "new\n")
-    return Expected(added={b"src/many/00000a.txt"})
-
-
 def sparse_is_given_up(repo: Playground) -> Work:
     repo.git("sparse-checkout", "set", "--cone", "src")
     yield
@@ -430,7 +421,6 @@ CASES: list[Case] = [
     slipped_in_within_one_second,
     marks_set_by_the_task,
     a_large_file_is_marked_and_edited,
-    sparse_with_many_untracked_files,
     sparse_is_given_up,
     sparse_begins_in_the_task,
     sparse_marks_by_hand,

@@ -21,7 +21,7 @@ from handrail.domain.journal.paths import path_bytes
 from handrail.outside.tracking.git_tracker import GitTracker
 from handrail.outside.tracking.large_files import Limits
 from handrail.outside.world import RandomIds, SystemClock
-from tests.outside.tracking.history_steps import TASK_STEPS, Step, Work
+from tests.outside.tracking.history_steps import GIT_STEPS, TASK_STEPS, Step, Work
 from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, at_home, written_config
 from tests.outside.tracking.playground import File, file_at
 
@@ -100,6 +100,8 @@ class History:
             tag = tags.of.get(path, tags.otherwise)
             is_link = "link" in (before.get(path, " ")[0], after.get(path, " ")[0])
             if tag == "foreign" and (path in self.edited or (is_link and self.work.plain_links)):
+                tag = "either"
+            if self.work.was_sparse and step in GIT_STEPS and not (path in before and path in after):
                 tag = "either"
             if in_task:
                 self.tags.setdefault(path, set()).add(tag)

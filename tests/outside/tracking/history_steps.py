@@ -447,6 +447,8 @@ def inner_repository(work: Work) -> Tags:
     return Tags(f"{name} inside {inner.name}")
 
 
+GIT_STEPS = (stage, untrack, commit, mark, stash, new_branch, cherry_pick, restore, plumbing)
+"""Commands that may put a sparse checkout into effect."""
 TASK_STEPS: tuple[Step, ...] = (
     *(
         write,

@@ -69,6 +69,17 @@ def test_more_files_than_the_budget_are_fingerprinted_and_still_exact(repo: Play
     }
 
 
+def test_a_sparse_checkout_over_the_budget_is_exact_as_well(repo: Playground, tmp_path: Path) -> None:
+    repo.git("sparse-checkout", "set", "--cone", "src")
+    for number in range(12):
+        repo.write(f"src/many/{number:02}.txt", f"{number}\n")
+    tracker = limited(tmp_path, Limits(files=5))
+    before = tracker.snapshot(str(repo.top))
+    repo.write("src/many/00a.txt", "new\n")  # comes before the others: one of them no longer fits
+    found = tracker.changes(before, tracker.snapshot(str(repo.top), like=before))
+    assert [(change.path, change.change) for change in found.own] == [("src/many/00a.txt", "added")]
+
+
 def test_committing_what_was_over_the_budget_is_no_change(repo: Playground, tmp_path: Path) -> None:
     tracker = limited(tmp_path, Limits(file_bytes=100))
     repo.write("big.txt", "x" * 1000)
