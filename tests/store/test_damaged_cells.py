@@ -153,6 +153,15 @@ def test_a_lease_is_believed_where_a_renewal_would_leave_it(ask: Ask) -> None:
     assert ask("UPDATE lease SET holder = NULL, expires_ms = expires_ms + 1 WHERE id = 'lease_1'", ())
 
 
+@pytest.mark.parametrize("lost", ['"expires_ms":', '"auto_create_workspaces":', '"holder":'])
+def test_an_event_that_lacks_a_value_is_found_and_stops_nobody(sqlite: Ground, lost: str) -> None:
+    fill(sqlite.store)
+    other = lost.replace("e", "f", 1)
+    body = f"CAST(replace(CAST(body AS TEXT), '{lost}', '{other}') AS BLOB)"
+    found = asked_of_sqlite(sqlite)(f"UPDATE event SET body = {body}", ())
+    assert any("was changed after it was written" in problem for problem in found)
+
+
 def test_columns_that_a_later_step_added_are_compared_with_its_default() -> None:
     """Events that are older than a column say nothing of it."""
     table = BY_NAME["gate"]

@@ -212,7 +212,7 @@ def _difference(table: Table, document: dict[str, Any], row: tuple[Any, ...]) ->
         return "its row cannot be read back"
     try:
         expected = row_from(table, document)
-    except msgspec.MsgspecError:  # the event that made it is missing or damaged
+    except (msgspec.MsgspecError, TypeError, ValueError):  # the event that made it is missing or damaged
         return "the ledger no longer says what its row should hold"
     for column, kind, here, there in zip(table.columns, table.kinds, row, expected, strict=True):
         if type(here) is type(there) and here == there:
@@ -238,7 +238,7 @@ def _is_readable(table: Table, row: tuple[Any, ...]) -> bool:
 def may_be_newer(column: str, document: dict[str, Any], here: Any, there: Any) -> bool:
     """Whether a lease may have been renewed to this value. A renewal only moves the end further, and only of a lease
     that somebody holds."""
-    if type(here) is not int:
+    if type(here) is not int or type(there) is not int:
         return False
     return column != "expires_ms" or (here > there and document.get("holder") is not None)
 
