@@ -136,10 +136,10 @@ def _hand_over(ground: Ground) -> None:
 
     from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
     from handrail.outside.snapshot_origin import mark_snapshots, snapshot_folder  # noqa: PLC0415 - as above
-    from handrail.surfaces.cli.db_trust import own_file  # noqa: PLC0415 - as above
-    from handrail.wiring import Place, has_store, settings_at  # noqa: PLC0415 - as above
+    from handrail.surfaces.cli.keep.db_trust import own_file  # noqa: PLC0415 - as above
+    from handrail.wiring import WorkPlace, has_store, settings_at  # noqa: PLC0415 - as above
 
-    place = Place(project=ground.project, home=Path.home(), environ={})
+    place = WorkPlace(project=ground.project, home=Path.home(), environ={})
     if has_store(place, settings_at(place, {})):
         own_file(place, "")
         mark_snapshots(snapshot_folder(ground.project), machine_key(place.home))
