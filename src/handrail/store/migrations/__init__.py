@@ -40,7 +40,7 @@ STEPS: tuple[Migration, ...] = (
     Migration(7, "0.4.0", STEP_0007),
     Migration(8, "0.4.0", STEP_0008),
     Migration(9, "0.5.0", STEP_0009),
-    Migration(10, "0.6.0", STEP_0010),
+    Migration(10, "0.7.0", STEP_0010),
 )
 LATEST = STEPS[-1].number
 
