@@ -200,3 +200,13 @@ def test_nothing_heavy_is_imported_by_a_hook(parts: str, heavy: tuple[str, ...])
     assert [name for name in heavy if name in added] == []
     ours = {name for name in added if name.startswith("handrail.")}
     assert [name for name in sorted(ours) if not name.startswith(HOOK_RINGS)] == []
+
+
+def test_a_public_class_is_defined_once() -> None:
+    """Who reads a name in one room should not meet another thing of that name in the next."""
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT / "src" / "handrail")))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
