@@ -140,7 +140,7 @@ def _leads_out(path: str) -> FileRefused:
 
 def _open_within(path: str, root: str, *, links: bool, folder: bool) -> int:
     below = root.rstrip(os.sep) + os.sep
-    if not path.startswith(below):
+    if not path.startswith(below) and path + os.sep != below:
         raise FileRefused(path, "it is not in the project", "name a file in the project")
     inner = path[len(below) :]
     if not _CAN_WALK:

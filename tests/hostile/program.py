@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 DEADLINE_S = 60
+HOME = Path(tempfile.mkdtemp(prefix="handrail-user-"))
+"""The folder of the one user who runs all these commands: a store is believed where its user's key is."""
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 
 
 def handrail(project: Path, *argv: str) -> subprocess.CompletedProcess[str]:
@@ -14,6 +21,7 @@ def handrail(project: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "handrail", *argv, "--root", str(project)],
         cwd=project,
+        env={**os.environ, "HOME": str(HOME)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

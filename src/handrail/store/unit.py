@@ -169,8 +169,9 @@ class Unit:
                 self._put[change.table, change.key] = None
             else:
                 before = self.get(table.record, change.key)
-                document = {**(table.document_of(before) if before is not None else {}), **change.after}
-                self._put[change.table, change.key] = table.record_from(document)
+                stored = table.document_of(self._shifted(table, before, -1)) if before is not None else {}
+                record = table.record_from({**stored, **change.after})
+                self._put[change.table, change.key] = self._shifted(table, record, 1)
         event = NewEvent(kind, self.actor.name, self.actor.channel, self.now_ms(), data, given)
         self._events.setdefault(stream, []).append(event)
 
@@ -190,13 +191,19 @@ class Unit:
         table = BY_RECORD[type(record)]
         before = self.get(table.record, record.id)
         self._put[table.name, record.id] = after
-        if before is None or after is None:
-            new = table.document_of(after) if after is not None else None
-            old = table.document_of(before) if before is not None else None
-            return Change(table.name, record.id, new, old)
-        differing = differing_fields(table, before, after)
+        # An event says what is stored, so that rows can be compared with it and made from it.
+        old = self._shifted(table, before, -1) if before is not None else None
+        new = self._shifted(table, after, -1) if after is not None else None
+        if old is None or new is None:
+            return Change(
+                table.name,
+                record.id,
+                table.document_of(new) if new is not None else None,
+                table.document_of(old) if old is not None else None,
+            )
+        differing = differing_fields(table, old, new)
         self._differing[table.name, record.id] = before, after, differing
-        return Change(table.name, record.id, plain_fields(after, differing), plain_fields(before, differing))
+        return Change(table.name, record.id, plain_fields(new, differing), plain_fields(old, differing))
 
     # -- the outcome ------------------------------------------------------------------------------------------------
 

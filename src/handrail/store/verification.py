@@ -237,10 +237,10 @@ def _is_readable(table: Table, row: tuple[Any, ...]) -> bool:
 
 def may_be_newer(column: str, document: dict[str, Any], here: Any, there: Any) -> bool:
     """Whether a lease may have been renewed to this value. A renewal only moves the end further, and only of a lease
-    that somebody holds."""
+    that somebody holds. One that came from another machine has ended here (`origin.py`)."""
     if type(here) is not int or type(there) is not int:
         return False
-    return column != "expires_ms" or (here > there and document.get("holder") is not None)
+    return column != "expires_ms" or ((here > there or here == 0) and document.get("holder") is not None)
 
 
 def _canonical(value: Any) -> str:

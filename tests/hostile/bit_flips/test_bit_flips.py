@@ -4,7 +4,6 @@ each one that is live, and says what is lost and how it comes back; doing what i
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +12,12 @@ import apsw
 import pytest
 
 from handrail.kernel.errors import StoreUnusable
+from handrail.outside.machine_key import machine_key
+from handrail.store.origin import adopt_file
 from handrail.store.rebuild import rebuild_file
 from tests.hostile.bit_flips.full_store import full_ground
 from tests.hostile.bit_flips.live_bytes import live_spans
-from tests.hostile.program import handrail
+from tests.hostile.program import HOME, handrail
 from tests.store.ground import VERSION, sqlite_ground
 
 LEDGER = ("event", "stream")
@@ -41,11 +42,14 @@ class Flip(NamedTuple):
 class Victim:
     """A store with something in every column, as bytes."""
 
-    def __init__(self, folder: Path, each: int = 3) -> None:
+    def __init__(self, folder: Path, each: int = 3, *, own: bool = False) -> None:
+        """`own`: one that the program's user recognises."""
         self.path = folder / "whole.db"
         ground = full_ground(self.path, each)
         self.events = [event.hash for event in ground.store.feed(limit=10_000)]
         ground.close()
+        if own:
+            adopt_file(self.path, machine_key(HOME), lapse=False)
         self.raw = self.path.read_bytes()
         connection = apsw.Connection(str(self.path))
         roots = {root: (kind, name) for root, kind, name in connection.execute(_ROOTS)}
@@ -91,6 +95,7 @@ def put_file(path: Path, raw: bytes) -> Path:
     for ending in ("", "-wal", "-shm", ".gate"):
         Path(f"{path}{ending}").unlink(missing_ok=True)
     path.write_bytes(raw)
+    path.chmod(0o600)
     return path
 
 
@@ -170,11 +175,16 @@ def test_what_is_not_in_the_ledger_comes_back_from_it(victim: Victim, tmp_path: 
     assert outcomes["refused"] >= 6
 
 
+@pytest.fixture(scope="module")
+def own_victim(tmp_path_factory: pytest.TempPathFactory) -> Victim:
+    return Victim(tmp_path_factory.mktemp("own"), own=True)
+
+
 @pytest.fixture
-def project(tmp_path: Path, victim: Victim) -> Path:
+def project(tmp_path: Path, own_victim: Victim) -> Path:
     folder = tmp_path / "project"
     (folder / ".handrail").mkdir(parents=True)
-    shutil.copyfile(victim.path, folder / ".handrail" / "handrail.db")
+    put_file(folder / ".handrail" / "handrail.db", own_victim.raw)
     return folder
 
 
@@ -192,12 +202,12 @@ def in_cells(victim: Victim, name: str, word: bytes) -> int:
     return at
 
 
-def test_the_program_says_what_is_lost_and_brings_it_back(project: Path, victim: Victim, tmp_path: Path) -> None:
+def test_the_program_says_what_is_lost_and_brings_it_back(project: Path, own_victim: Victim, tmp_path: Path) -> None:
     store, backup = project / ".handrail" / "handrail.db", tmp_path / "backup.db"
     assert handrail(project, "db", "backup", str(backup)).returncode == 0
 
-    row = Flip(in_cells(victim, "fact", b"subject of fact 2"), 0, "table", "fact")
-    put_file(store, row.of(victim.raw))
+    row = Flip(in_cells(own_victim, "fact", b"subject of fact 2"), 0, "table", "fact")
+    put_file(store, row.of(own_victim.raw))
     told = handrail(project, "db", "verify")
     assert told.returncode == 1
     assert "fact fact_2: ledger and table disagree about subject" in told.stdout
@@ -206,8 +216,8 @@ def test_the_program_says_what_is_lost_and_brings_it_back(project: Path, victim:
     assert handrail(project, "db", "rebuild", "--yes").returncode == 0
     assert not is_found(store)
 
-    event = Flip(in_cells(victim, "event", b'"said":"made"') + 9, 1, "ledger", "event")
-    put_file(store, event.of(victim.raw))
+    event = Flip(in_cells(own_victim, "event", b'"said":"made"') + 9, 1, "ledger", "event")
+    put_file(store, event.of(own_victim.raw))
     told = handrail(project, "db", "verify")
     assert told.returncode == 1
     assert "was changed after it was written" in told.stdout
@@ -219,21 +229,21 @@ def test_the_program_says_what_is_lost_and_brings_it_back(project: Path, victim:
     assert not is_found(store)
 
 
-def test_the_quick_check_finds_an_index_and_the_newest_events(project: Path, victim: Victim) -> None:
+def test_the_quick_check_finds_an_index_and_the_newest_events(project: Path, own_victim: Victim) -> None:
     store = project / ".handrail" / "handrail.db"
     for name, word in (("fact_subject", b"subject of fact 2"), ("event", b'"said":"made"')):
-        put_file(store, Flip(in_cells(victim, name, word) + 9, 1, "", name).of(victim.raw))
+        put_file(store, Flip(in_cells(own_victim, name, word) + 9, 1, "", name).of(own_victim.raw))
         told = handrail(project, "db", "check")
         assert told.returncode == 1, name
         assert "handrail db verify" in told.stdout or "handrail db restore BACKUP" in told.stdout
 
 
-def test_a_store_that_cannot_be_opened_is_replaced_by_a_backup_and_kept(project: Path, victim: Victim) -> None:
-    store, backup, broken = project / ".handrail" / "handrail.db", victim.path, b"\0" * 64
-    put_file(store, broken + victim.raw[64:])
+def test_a_store_that_cannot_be_opened_is_replaced_by_a_backup_and_kept(project: Path, own_victim: Victim) -> None:
+    store, backup, broken = project / ".handrail" / "handrail.db", own_victim.path, b"\0" * 64
+    put_file(store, broken + own_victim.raw[64:])
     told = handrail(project, "db", "verify")
     assert told.returncode == 1
     assert "handrail db restore BACKUP" in told.stderr
     assert handrail(project, "db", "restore", str(backup), "--yes").returncode == 0
     assert not is_found(store)
-    assert Path(f"{store}.before-restore").read_bytes() == broken + victim.raw[64:]
+    assert Path(f"{store}.before-restore").read_bytes() == broken + own_victim.raw[64:]

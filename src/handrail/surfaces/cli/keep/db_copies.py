@@ -12,10 +12,11 @@ import click
 from handrail import __version__
 from handrail.domain.crew.credentials_trust import strangers
 from handrail.kernel.errors import InvalidParams, StoreUnusable
-from handrail.store_wiring import key_for
+from handrail.store_wiring import check_trusted, key_for
 from handrail.surfaces.cli.columns import counted, spoken_bytes
 from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.keep.db_store import (
+    address_of,
     check_there,
     engine_of,
     free_name,
@@ -26,7 +27,7 @@ from handrail.surfaces.cli.keep.db_store import (
     trusted_address,
 )
 from handrail.surfaces.cli.keep.db_trust import told_of_strangers
-from handrail.surfaces.cli.options import common_options, person, place_of
+from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ class _Named:
     def file(self) -> Path:
         from handrail.store.open_engine import database_path  # noqa: PLC0415 - the store, only once something runs
 
-        return database_path(trusted_address(self.place, self._options), self.place.project)
+        check_trusted(self.place, settings_of(self.place, self._options))  # a damaged one cannot be looked into
+        return database_path(address_of(self.place, self._options), self.place.project)
 
     def beside(self, engine: LastingEngine, ending: str) -> Path:
         """A free name for what is there now: beside the file, or in the project's folder for a server."""
