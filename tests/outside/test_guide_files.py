@@ -468,7 +468,7 @@ def test_reading_json_guides_imports_no_yaml(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from handrail.outside.guide_files import *; "
         "from handrail.outside.linear_matcher import LinearMatcher; "
-        "f = GuideFiles([Source('x', Path(sys.argv[1]))], matcher=LinearMatcher(), server_version='1.0.0'); "
+        "f = GuideFiles([UserFolder('x', Path(sys.argv[1]))], matcher=LinearMatcher(), server_version='1.0.0'); "
         "assert len(f.guides()) == 1; assert 'yaml' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
