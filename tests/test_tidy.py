@@ -160,7 +160,7 @@ def heavy_among(modules: set[str]) -> list[str]:
 SERVER = (
     "from pathlib import Path; import handrail.surfaces.cli.serve.serve; "
     "from handrail.wiring import *; "
-    "place = Place(project=Path.cwd(), home=Path.cwd(), environ={}); "
+    "place = WorkPlace(project=Path.cwd(), home=Path.cwd(), environ={}); "
     "server = build_server(assemble(place, settings_at(place, {}))); "
     "server.offer.capabilities(stateless=False)"
 )

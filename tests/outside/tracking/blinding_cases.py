@@ -227,6 +227,18 @@ def ident_as_git_writes_it(repo: Playground) -> Work:
     return Expected(external={b"one.py": "switch"}, is_literal=False)
 
 
+def ident_is_given_up(repo: Playground) -> Work:
+    repo.write(".gitattributes", "*.py ident\n")
+    repo.write("one.py", "key = '$Id$'\n")
+    repo.commit()
+    repo.remove("one.py")
+    repo.git("checkout", "-q", "--", "one.py")  # now with an id inside
+    yield
+    repo.remove(".gitattributes")
+    repo.write("one.py", repo.read("one.py"))
+    return Expected(deleted={b".gitattributes"})
+
+
 def files_that_look_like_handrail_s(repo: Playground) -> Work:
     repo.write(".handrail/.gitignore", "handrail.db*\n*.gate\nsnapshots/\n")  # as it used to be
     repo.write(".handrail/handrail.db", b"rows")
@@ -431,6 +443,7 @@ CASES: list[Case] = [
     line_ends_are_reconfigured,
     text_inside_ident,
     ident_as_git_writes_it,
+    ident_is_given_up,
     files_that_look_like_handrail_s,
     a_conflict_resolved_with_theirs,
     a_conflict_resolved_with_ours,

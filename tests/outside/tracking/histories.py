@@ -25,7 +25,7 @@ from tests.outside.tracking.history_steps import GIT_STEPS, TASK_STEPS, Step, Wo
 from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, at_home, written_config
 from tests.outside.tracking.playground import File, file_at
 
-LIMITS = (None, None, Limits(file_bytes=40, seconds=60), Limits(files=3, seconds=60))
+LIMITS = (None, None, Limits(file_bytes=80, seconds=60), Limits(files=3, seconds=60))
 
 
 class Wrong(AssertionError):  # noqa: N818 - it is the history that is
@@ -94,6 +94,8 @@ class History:
         self.came_in |= in_task and tags.otherwise != "own"
         self.done.append(f"{'task: ' if in_task else ''}{tags.said} -> {sorted(touched)}")
         self.show(self.done[-1])
+        if tags.otherwise != "own":
+            self.settled &= tags.of.keys()
         for path in (tags.of.keys() - touched) & self.tags.keys():  # decided upon, though its bytes stayed the same
             self.tags[path].add("either")
         for path in touched:
@@ -147,7 +149,8 @@ class History:
 
     def may_have_come_in(self, path: bytes, file: File | None) -> bool:
         """Whether a file may be taken for what a switch brought, because that would have brought the same."""
-        return self.came_in and path not in self.settled and self.work.is_committed(path, file)
+        has_moved = self.came_in or self.work.moved_head_only
+        return has_moved and path not in self.settled and self.work.is_committed(path, file)
 
     def was_left_out(self, path: bytes) -> bool:
         """Whether a sparse checkout may have left a file out that HEAD has: one that is written there is no new one."""

@@ -61,7 +61,7 @@ class Work:
         self.plain_links |= settings.get("core.symlinks") == "false"
 
     def begin_task(self) -> None:
-        self.may_be_partial = self.moved_head_only = False
+        self.may_be_partial = False
 
     def attributes(self, lines: list[str]) -> None:
         self.ident |= any("ident" in line for line in lines)
@@ -324,7 +324,7 @@ def pull(work: Work) -> Tags:
 def fetch_and_reset(work: Work) -> Tags:
     work.git("fetch", "-q", "origin")
     work.git("reset", "-q", "--hard", "origin/main")
-    return Tags("fetch and reset --hard origin/main", "foreign")
+    return Tags("fetch and reset --hard origin/main", "either" if work.line_ends else "foreign")
 
 
 def rebase(work: Work) -> Tags:
@@ -350,7 +350,8 @@ def reset(work: Work) -> Tags:
     how, to = work.choose.choice(("--soft", "--mixed", "--hard")), work.choose.choice(("HEAD", "HEAD~1", "side"))
     work.git("reset", "-q", how, to)
     work.moved_head_only |= how != "--hard"
-    return Tags(f"reset {how} {to}", "foreign" if how == "--hard" else "own")
+    # What git only takes for dirty, because of its line ends, is discarded as well.
+    return Tags(f"reset {how} {to}", "own" if how != "--hard" else "either" if work.line_ends else "foreign")
 
 
 def restore(work: Work) -> Tags:

@@ -175,7 +175,7 @@ def test_the_list_is_the_same_in_both_eras_and_says_what_can_be_said(tmp_path: P
 def test_nothing_is_read_before_somebody_asks() -> None:
     code = (
         "import sys; from pathlib import Path; from handrail.wiring import *; "
-        "place = Place(project=Path.cwd(), home=Path.cwd(), environ={}); "
+        "place = WorkPlace(project=Path.cwd(), home=Path.cwd(), environ={}); "
         "server = build_server(assemble(place, settings_at(place, {}))); "
         "server.offer.capabilities(stateless=False); "
         "late = ('handrail.outside.prompt_files', 'handrail.surfaces.mcp.prompt_values', 'yaml'); "

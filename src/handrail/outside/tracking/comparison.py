@@ -15,7 +15,7 @@ from handrail.domain.journal.changes import Cause, Origin
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.outside.tracking import difference
 from handrail.outside.tracking.autostash import Carrying
-from handrail.outside.tracking.conversion import differing_in_line_ends, has_line_ends
+from handrail.outside.tracking.conversion import differing_by_git_alone, is_converted
 from handrail.outside.tracking.difference import (
     EMPTY_TREE,
     Detail,
@@ -116,7 +116,7 @@ class Comparison:
         self._before = before
         self._after = after
         self._warnings: list[str] = []
-        self._partial = self._are_attributes_new = self._are_line_ends_new = False
+        self._partial = self._are_attributes_new = self._are_conversions_new = False
         self._carrying = Carrying(private)
         self._empty = EMPTY_TREE[private.repository.algorithm]
 
@@ -148,7 +148,9 @@ class Comparison:
             bases[path] = net[path][1]
             alike.add(path)
         if alike:
-            self._warnings.append("the rules for line ends changed during the task: other line ends are no change")
+            self._warnings.append(
+                "the rules for line ends or $Id$ changed during the task: such a difference alone is no change"
+            )
         for path in self._in_and_out_of_sight(net):
             bases[path] = net[path][1]
             causes[path] = "ignore_rules"
@@ -218,13 +220,13 @@ class Comparison:
         return self._carrying.merged(found, was_committed, committed) or committed
 
     def _look_at_rules(self, net: Pairs) -> None:
-        """If the rules for line ends changed, git finds new ones in files that nobody touched."""
+        """If the rules for conversions changed, git finds differences in files that nobody touched."""
         before, after = self._before.notes, self._after.notes
         self._are_attributes_new = bool(
             before.attributes and after.attributes and before.attributes != after.attributes
         )
         in_tree = any(path == b".gitattributes" or path.endswith(b"/.gitattributes") for path in net)
-        self._are_line_ends_new = in_tree or self._are_attributes_new or before.line_ends != after.line_ends
+        self._are_conversions_new = in_tree or self._are_attributes_new or before.line_ends != after.line_ends
         if self._are_attributes_new:
             self._partial = True
             self._warnings.append(
@@ -232,8 +234,8 @@ class Comparison:
             )
 
     def _alike(self, pairs: Pairs) -> set[bytes]:
-        """The paths that differ in line ends alone, if the rules for them changed."""
-        if not self._are_line_ends_new:
+        """The paths that differ in what git converts alone, if the rules for that changed."""
+        if not self._are_conversions_new:
             return set()
         asked = {
             path: (old.oid, new.oid)
@@ -241,18 +243,18 @@ class Comparison:
             if old is not None and new is not None and old.mode == new.mode and old.is_stored and new.is_stored
             if old.oid is not None and new.oid is not None
         }
-        alike = differing_in_line_ends(self._private, asked)
+        alike = differing_by_git_alone(self._private, asked)
         if not self._are_attributes_new:
-            alike &= self._with_line_ends(sorted(alike))
+            alike &= self._converted(sorted(alike))
         return alike
 
-    def _with_line_ends(self, paths: list[bytes]) -> set[bytes]:
-        """The files whose line ends git changed at either end."""
+    def _converted(self, paths: list[bytes]) -> set[bytes]:
+        """The files in which git changed line ends or `$Id$` at either end."""
         found: set[bytes] = set()
         for point in (self._before, self._after):
             kept = self._private.state.kept_index(point.id)
             if paths and os.path.exists(kept):  # noqa: PTH110
-                found |= has_line_ends(self._private, paths, kept, point.notes.line_ends)
+                found |= is_converted(self._private, paths, kept, point.notes.line_ends)
         return found
 
     def _in_and_out_of_sight(self, net: Pairs) -> list[bytes]:

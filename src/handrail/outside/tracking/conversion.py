@@ -17,13 +17,15 @@ from handrail.outside.tracking.discovery import LineEnds
 from handrail.outside.tracking.git_process import GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
 
-LINE_ENDS = ("crlf", "eol", "text")
+REVERSIBLE = ("crlf", "eol", "ident", "text")
+"""Attributes whose conversions git does in both directions."""
 ATTRIBUTES = ("crlf", "eol", "filter", "ident", "text", "working-tree-encoding")
 OFF = ("unspecified", "unset")
 COMPARED = 500
-"""How many files are read to find out whether they differ in line ends alone."""
+"""How many files are read to find out whether they differ in what git converts alone."""
 _IDENT = re.compile(rb"\$Id:([^$\n]*)\$")
 _BY_GIT = re.compile(rb" ?(?:[0-9a-f]{40}|[0-9a-f]{64})? ?")
+_WRITTEN_BY_GIT = re.compile(rb"\$Id: (?:[0-9a-f]{40}|[0-9a-f]{64}) \$")
 _HEADER = re.compile(rb"([0-9a-f]+) blob (\d+)\n")
 
 
@@ -85,8 +87,8 @@ def bytes_of(full: bytes, most: int) -> bytes | None:
             return None
 
 
-def differing_in_line_ends(private: PrivateIndex, pairs: Mapping[bytes, tuple[str, str]]) -> set[bytes]:
-    """The paths whose two blobs differ in line ends alone."""
+def differing_by_git_alone(private: PrivateIndex, pairs: Mapping[bytes, tuple[str, str]]) -> set[bytes]:
+    """The paths whose two blobs differ in line ends and in what git writes into `$Id$` alone."""
     chosen = dict(sorted(pairs.items())[:COMPARED])
     asked = sorted({oid for pair in chosen.values() for oid in pair})
     if not asked:
@@ -101,16 +103,18 @@ def differing_in_line_ends(private: PrivateIndex, pairs: Mapping[bytes, tuple[st
     position = 0
     while (header := _HEADER.match(output, position)) is not None:
         size = int(header[2])
-        contents[header[1].decode()] = output[header.end() : header.end() + size].replace(b"\r\n", b"\n")
+        content = output[header.end() : header.end() + size].replace(b"\r\n", b"\n")
+        contents[header[1].decode()] = _WRITTEN_BY_GIT.sub(b"$Id$", content)
         position = header.end() + size + 1
     found = {path for path, pair in chosen.items() if all(oid in contents for oid in pair)}
     return {path for path in found if contents[chosen[path][0]] == contents[chosen[path][1]]}
 
 
-def has_line_ends(private: PrivateIndex, paths: Sequence[bytes], index: str, configured: str) -> set[bytes]:
-    """The files whose line ends git changes, by the attributes in an index. `configured` is for those without any."""
+def is_converted(private: PrivateIndex, paths: Sequence[bytes], index: str, configured: str) -> set[bytes]:
+    """The files in which git changes line ends or `$Id$`, by the attributes in an index. `configured` is for those
+    without any."""
     try:
-        found = private.attributes(LINE_ENDS, paths, index=index)
+        found = private.attributes(REVERSIBLE, paths, index=index)
     except GitTimedOut:
         raise
     except GitFailed:
