@@ -18,6 +18,7 @@ from handrail.kernel.errors import StoreNotTrusted, StoreUnusable
 from handrail.kernel.provenance import NONCE_DIGITS, MachineKey
 from handrail.store import statements as sql
 from handrail.store.places import OTHER_FILE
+from handrail.store.sqlite_connections import inert
 from handrail.store.sqlite_refusals import translated
 from handrail.store.tables import BY_NAME
 from handrail.store.write_lock import WriteLock
@@ -97,7 +98,7 @@ def made_here(path: Path, key: MachineKey) -> bool:
 
 @contextlib.contextmanager
 def _opened(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw.Connection]:
-    with contextlib.closing(apsw.Connection(str(path), flags=flags)) as connection:
+    with contextlib.closing(inert(str(path), flags)) as connection:
         connection.set_busy_timeout(BUSY_MS)
         connection.execute("PRAGMA trusted_schema = OFF").fetchall()
         filled = connection.execute("SELECT count(*) FROM sqlite_schema").get

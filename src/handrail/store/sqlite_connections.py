@@ -3,7 +3,9 @@ and views do not run whatever the file holds, its schema cannot be written to, a
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from urllib.parse import quote
 
 import apsw
 
@@ -43,7 +45,10 @@ def connect(path: Path, *, busy_ms: int, durable: bool) -> apsw.Connection:
 
 
 def inert(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
-    """A connection for looking at a file that may be anybody's: it is not created, and nothing that it holds runs."""
+    """A connection for looking at a file that may be anybody's: it is not created, and nothing that it holds runs. Who
+    only reads one without a log leaves nothing beside it, as SQLite otherwise would."""
+    if flags == apsw.SQLITE_OPEN_READONLY and not os.path.exists(f"{os.path.realpath(path)}-wal"):  # noqa: PTH110 - never raises
+        path, flags = f"file:{quote(path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(path, flags=flags)
     make_inert(connection)
     connection.execute("PRAGMA cell_size_check = ON").fetchall()

@@ -9,10 +9,17 @@ STATE_FILES = """\
 /handrail.db.gate
 /handrail.db.hooks
 /handrail.db.hooks-journal
+/handrail.db-search
+/handrail.db-search-wal
+/handrail.db-search-shm
+/handrail.db-search-journal
 /handrail.db.before-restore
 /handrail.db.before-restore-[0-9]
+/handrail.db.before-rebuild
+/handrail.db.before-rebuild-[0-9]
 /handrail.db.schema-[0-9]
 /handrail.db.schema-[0-9][0-9]
 /handrail.db.part-[0-9]*
+/handrail.db.rebuilt-[0-9]*
 /snapshots/
 """

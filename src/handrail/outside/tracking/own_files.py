@@ -7,8 +7,8 @@ import os
 import re
 
 _WITH_JOURNAL = r"(?:-wal|-shm|-journal|\.gate)?"
-_DATABASE = rf"handrail\.db(?:\.hooks|\.part-\d+)?{_WITH_JOURNAL}"
-_OLDER = r"handrail\.db\.(?:before-restore|schema-\d+)(?:-\d+)?"
+_DATABASE = rf"handrail\.db(?:\.hooks|-search|\.part-\d+|\.rebuilt-\d+)?{_WITH_JOURNAL}"
+_OLDER = r"handrail\.db\.(?:before-restore|before-rebuild|schema-\d+)(?:-\d+)?"
 _OURS = re.compile(rf"\.handrail/(?:{_DATABASE}|{_OLDER}|snapshots(?:/.*)?)", re.DOTALL)
 _ONCE_IGNORED = re.compile(r"handrail\.db.*|.*\.gate", re.DOTALL)
 """What the .gitignore that Handrail writes into its folder used to cover: more than its own files."""
