@@ -32,7 +32,7 @@ for thread in threads: thread.join()
 ARGUMENTS = (
     """
 from handrail.surfaces.arguments import parse_arguments
-from handrail.toolsets.workflow import OPERATIONS
+from handrail.toolsets.plan.workflow import OPERATIONS
 plan = OPERATIONS[-1]
 """,
     "parse_arguments(plan, plan.examples[0].request)",
@@ -60,9 +60,9 @@ GUIDES = (
 from pathlib import Path
 import handrail.outside.documents, handrail.outside.positions
 from handrail.outside.guide_files import GuideFiles
-from handrail.outside.written_files import Source
-from handrail.outside.matching import LinearMatcher
-here = [Source("here", Path("guides"))]
+from handrail.outside.user_files import UserFolder
+from handrail.outside.linear_matcher import LinearMatcher
+here = [UserFolder("here", Path("guides"))]
 shelves = [GuideFiles(here, matcher=LinearMatcher(), server_version="99.0.0") for _ in range(32)]
 """,
     "assert [item.guide.id for item in shelves[number].guides()] == ['first']",
@@ -102,7 +102,7 @@ ELSEWHERE = {
     "domain/graphs/mutations.py": "as domain/graphs/graph.py",
     "domain/values/value_sets.py": "made known while the module is loaded",
     "domain/registry/cancellation.py": "as domain/board/history.py",
-    "outside/client_files.py": "to set clients up, which is a command of its own process",
+    "outside/trusted_settings.py": "made known while the module is loaded",
     "domain/guides/definition.py": "made known by outside/guide_files.py, which reads every guide",
     "domain/journal/journal.py": "made known where the tracker is made, before anything is compared",
     "domain/pipeline/flow.py": "made known where the shelf of flows is made, in wiring.py",

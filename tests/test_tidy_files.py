@@ -31,7 +31,7 @@ OTHER_OPEN = (
         "sessions",
         "webbrowser",
     ),
-    *("builder", "_seal"),
+    *("builder", "_seal", "_among"),
 )
 """What also has a method `open` and is no path: the last name before it."""
 
@@ -55,6 +55,16 @@ ALLOWED = {
     "outside/atomic_files.py": "a draft of our own, written with the flags that `open` gives",
     "outside/worktrees/stray_commits.py": "a stream over what was opened there",
     "protocol/stdio.py": "the null device",
+    "hooks/memory.py": "a file of our own, made for its owner alone",
+    "hooks/open_tasks.py": "the kernel's files",
+    "outside/private_files.py": "the user's own folder: no link followed, nothing waited for, and whose it is examined",
+    "outside/snapshot_origin.py": "as above, for marks of our own",
+    "outside/trusted_settings.py": "as outside/private_files.py",
+    "outside/tracking/arrivals.py": "a stream over what was opened there",
+    "outside/tracking/conversion.py": "a working copy's files: no link followed, nothing waited for",
+    "store/backups.py": "a backup that its user names: examined once it is open, and copied before anybody looks",
+    "store/lease_clock.py": "the kernel's files",
+    "store/rebuild.py": "a store that is its user's own by then, set aside",
 }
 """Modules that do it themselves, and why."""
 

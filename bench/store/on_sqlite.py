@@ -16,7 +16,7 @@ from bench.store.through_store import prepared_changes, steps_of
 from bench.store.work import ONE_ROW
 from handrail.outside.world import RandomIds, SystemClock
 from handrail.store import statements as sql
-from handrail.store.sqlite import _CONNECTION_PRAGMAS, SqliteEngine
+from handrail.store.sqlite_connections import CONNECTION_PRAGMAS, SqliteEngine
 from handrail.store.store import Store
 from handrail.store.writes import WriteSet
 
@@ -24,7 +24,7 @@ from handrail.store.writes import WriteSet
 def raw_connection(path: Path, synchronous: str) -> apsw.Connection:
     connection = apsw.Connection(str(path), statementcachesize=256)
     connection.set_busy_timeout(30_000)
-    for pragma in (*_CONNECTION_PRAGMAS, f"synchronous = {synchronous}"):
+    for pragma in (*CONNECTION_PRAGMAS, f"synchronous = {synchronous}"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
 

@@ -22,7 +22,7 @@ from handrail.store.write_lock import WriteLock
 HOLD = """
 import sys
 from pathlib import Path
-from handrail.store.gate import Gate
+from handrail.store.write_lock import WriteLock as Gate
 with Gate(Path(sys.argv[1]), 5).held():
     print("held", flush=True)
     sys.stdin.readline()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from handrail.kernel.limits import GIT_FILE_BYTES, INDEX_FILE_BYTES, RECORD_FILE_BYTES
 from handrail.kernel.provenance import (
     FILE_TYPE,
     HEADER,
@@ -20,6 +21,7 @@ from handrail.kernel.provenance import (
     signs,
     tracked_in,
 )
+from handrail.regular_files import read_beginning, read_regular
 
 _STATE = ".handrail"
 
@@ -40,8 +42,7 @@ def private_text(path: str) -> bytes | None:
             folder = os.stat(os.path.dirname(path))  # noqa: PTH116, PTH120 - as above
             if found.st_uid != os.geteuid() or (found.st_mode & 0o022 and folder.st_mode & 0o011):
                 return None
-        with open(path, "rb") as file:  # noqa: PTH123 - as above
-            return file.read()
+        return read_regular(path, RECORD_FILE_BYTES, links=False)
     except OSError:
         return None
 
@@ -75,8 +76,7 @@ def _is_agreed(real: str, kind: str, home: str) -> bool:
 
 
 def _header(real: str) -> bytes:
-    with open(real, "rb") as file:  # noqa: PTH123 - as above
-        return file.read(HEADER)
+    return read_beginning(real, HEADER)
 
 
 def _tracked(real: str) -> str | None:
@@ -101,8 +101,7 @@ def _git_dir(folder: str) -> str | None:
         return marker
     if not os.path.isfile(marker):  # noqa: PTH113 - as above
         return None
-    with open(marker, "rb") as file:  # noqa: PTH123 - as above
-        said = file.read().decode(errors="replace").removeprefix("gitdir:").strip()
+    said = read_regular(marker, GIT_FILE_BYTES).decode(errors="replace").removeprefix("gitdir:").strip()
     return os.path.join(folder, said)  # noqa: PTH118 - as above
 
 
@@ -116,6 +115,5 @@ def _indexes(git_dir: str) -> list[bytes]:
         if name == "index" or name.startswith("sharedindex."):
             path = os.path.join(git_dir, name)  # noqa: PTH118 - as above
             if os.path.isfile(path):  # noqa: PTH113 - as above
-                with open(path, "rb") as file:  # noqa: PTH123 - as above
-                    found.append(file.read())
+                found.append(read_regular(path, INDEX_FILE_BYTES))
     return found

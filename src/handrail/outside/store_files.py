@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from handrail.kernel.errors import StoreNotTrusted
+from handrail.kernel.limits import GIT_FILE_BYTES, INDEX_FILE_BYTES
 from handrail.kernel.provenance import HEADER, SIDE_FILES, FileFacts, Sign, signs, tracked_in
 from handrail.outside.trusted_stores import about_file, is_agreed
-
-LARGEST_INDEX = 1 << 30
+from handrail.regular_files import read_beginning, read_regular
 
 
 def foreign_signs(file: Path) -> list[Sign]:
@@ -79,8 +79,7 @@ def _header(real: Path) -> bytes:
     if not real.is_file():  # whoever opens a pipe waits
         return b""
     try:
-        with real.open("rb") as file:
-            return file.read(HEADER)
+        return read_beginning(real, HEADER)
     except OSError:
         return b""
 
@@ -99,7 +98,7 @@ def _git_dir(marker: Path) -> Path | None:
         return marker
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if marker.is_file():
-            return marker.parent / marker.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            return marker.parent / read_regular(marker, GIT_FILE_BYTES).decode().removeprefix("gitdir:").strip()
     return None
 
 
@@ -107,5 +106,4 @@ def _indexes(git_dir: Path) -> Iterator[bytes]:
     """The index, and what it may share with another: such a split index lists only its own changes."""
     for name in ("index", *(file.name for file in git_dir.glob("sharedindex.*"))):
         with contextlib.suppress(OSError):
-            if (git_dir / name).is_file() and (git_dir / name).stat().st_size <= LARGEST_INDEX:
-                yield (git_dir / name).read_bytes()
+            yield read_regular(git_dir / name, INDEX_FILE_BYTES)

@@ -34,6 +34,9 @@ class KeptAgreement(msgspec.Struct, frozen=True):
     """When it was agreed to last, in milliseconds."""
 
 
+_KEPT = msgspec.json.Decoder(dict[str, KeptAgreement])
+
+
 def key_of(project: Path) -> str:
     """The name of a project: its real path. Bytes that are not text are written out."""
     return os.fsencode(os.path.realpath(project)).decode(errors="backslashreplace")
@@ -48,7 +51,7 @@ def agreed_for(project: Path, home: Path) -> Agreed:
 def all_agreed(home: Path) -> dict[str, KeptAgreement]:
     """By project. Empty if there is no such file, or none to be believed."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(_private_bytes(home / FILE), type=dict[str, KeptAgreement])
+        return _KEPT.decode(_private_bytes(home / FILE))
     return {}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handrail.kernel.errors import StoreUnusable
+from handrail.store import statements as sql
 from handrail.store.migrations import LATEST
 from handrail.store.places import whole_file
 from handrail.store.ports import Reader
@@ -80,9 +81,8 @@ def _rows_of(table: Table, folded: Fold, present: dict[str, tuple[Any, ...]]) ->
         row = list(row_from(table, document))
         for column in table.unlogged if key in present else ():
             place = table.columns.index(column)
-            here = present[key][place]
-            if may_be_newer(column, document, here, row[place]):
-                row[place] = here
+            if may_be_newer(table, column, document, present[key]):
+                row[place] = present[key][place]
         found.append(tuple(row))
     return found
 
@@ -106,7 +106,7 @@ def rebuild_file(path: Path, kept: Path, *, version: str, tell: Tell, mark: str 
     with contextlib.closing(gate), gate.held():
         with _looking(real) as reader, whole_file(made) as part:
             rows = FoldedRows(reader, lambda seen: tell("reading events", seen, 0))
-            _write(part, rows, version, tell, {mark: reader.note(mark)} if mark else {})
+            _write(part, rows, version, tell, {mark: reader.note(mark) or ""} if mark else {})
         try:
             keep_beside(real, kept)
             drop_log(real)
@@ -131,16 +131,18 @@ def _looking(path: Path) -> Iterator[Reader]:
         yield SqliteReader(connection)
 
 
-def _write(part: Path, rows: FoldedRows, version: str, tell: Tell, notes: dict[str, str | None]) -> None:
+def _write(part: Path, rows: FoldedRows, version: str, tell: Tell, notes: dict[str, str]) -> None:
     engine = SqliteEngine(part, version=version, durable=True)
     try:
         engine.fill(rows, tell)
-        engine.keep_notes({name: text for name, text in notes.items() if text is not None})
         problems = engine.check()
         with engine.reading() as reader:
             problems = problems or problems_in(reader)
     finally:
         engine.close()
+    with contextlib.closing(inert(str(part))) as connection:
+        for note in notes.items():
+            connection.execute(sql.KEEP_META, note)
     if problems:
         raise StoreUnusable(f"the ledger makes no sound store: {problems[0]}", hint="nothing was changed")
 

@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -38,10 +38,8 @@ from handrail.store.store_copy import Rows, Still, Tell, differences, report_not
 from handrail.store.write_lock import WriteLock
 from handrail.store.writes import Conflict, PendingWrites, RowWrite, StreamWrite, WriteSet
 
-GROUP = 64
-"""How many units of one process are committed together."""
-RESTORE_PAGES = 1000
-"""Pages between two progress reports of a restore."""
+GROUP, RESTORE_PAGES = 64, 1000
+"""How many units of one process are committed together; pages between two progress reports of a restore."""
 KEEP_IDLE = 16
 """How many idle read connections are kept for the next reader: each has its own cache of up to 16 MB."""
 WAIT_STEPS_S = (0.002, 0.005, 0.01, 0.025, 0.05)
@@ -301,11 +299,6 @@ class SqliteEngine:
             anchor = new_anchor(at, int(self._execute(sql.LAST_RENEWED).get))
             self._execute(sql.KEEP_META, (ANCHOR_KEY, anchor.text))
         self._clock.is_due = False
-
-    def keep_notes(self, notes: Mapping[str, str]) -> None:
-        """Keeps notes about the store as a whole."""
-        for note in notes.items():
-            self._execute(sql.KEEP_META, note)
 
     def _check_schema(self) -> None:
         """Others have written since our last commit: one may be a newer Handrail, or have moved the store, or be

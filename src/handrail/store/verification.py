@@ -219,7 +219,7 @@ def _difference(table: Table, document: dict[str, Any], row: tuple[Any, ...]) ->
             continue
         if kind == "json" and _canonical(msgspec.json.decode(here)) == there:
             continue
-        if column not in table.unlogged or not may_be_newer(column, document, here, there):
+        if column not in table.unlogged or not may_be_newer(table, column, document, row):
             unlike.append(column)
     if unlike == ["stream"]:
         return "its row stands in another stream than it should"
@@ -235,12 +235,18 @@ def _is_readable(table: Table, row: tuple[Any, ...]) -> bool:
     return not any(isinstance(value, bytes) for value in row)
 
 
-def may_be_newer(column: str, document: dict[str, Any], here: Any, there: Any) -> bool:
+def may_be_newer(table: Table, column: str, document: dict[str, Any], row: Sequence[Any]) -> bool:
     """Whether a lease may have been renewed to this value. A renewal only moves the end further, and only of a lease
-    that somebody holds. One that came from another machine has ended here (`origin.py`)."""
+    that somebody holds. One that came from another machine has ended here (`origin.py`), or lasts as long as it did but
+    by another clock (`postgres_copy.py`)."""
+    here, there = row[table.columns.index(column)], document.get(column)
     if type(here) is not int or type(there) is not int:
         return False
-    return column != "expires_ms" or ((here > there or here == 0) and document.get("holder") is not None)
+    if column != "expires_ms":
+        return True
+    renewed = row[table.columns.index("renewed_ms")]
+    as_long = type(renewed) is int and here - renewed == there - document["renewed_ms"]
+    return (here > there or here == 0 or as_long) and document.get("holder") is not None
 
 
 def _canonical(value: Any) -> str:

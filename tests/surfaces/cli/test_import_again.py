@@ -179,16 +179,12 @@ def test_an_ending_that_means_nothing_is_refused(project: Path) -> None:
     assert "--format checklist" not in run(project, "export", "-o", str(project / "a.md"), "--format", "md").stderr
 
 
-def test_a_terminal_is_not_steered_by_what_a_plan_says(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_gets_all_that_a_plan_says_and_a_line_about_it_steers_nothing(project: Path) -> None:
+    """On a terminal: tests/hostile/terminal_text."""
     task = {"task": "a", "description": "\x1b[31mred\x9b\n\ttab"}
     lines = (msgspec.json.encode(line).decode() for line in ({"handrail": 1, "name": "Odd"}, task))
     assert run(project, "import", "-", given="\n".join(lines)).exit_code == 0
     assert "\x1b" in shown(project, "export", "--format", "checklist"), "a file gets all of it"
-    monkeypatch.setattr(export_command, "_is_terminal", lambda: True)
-    seen = shown(project, "export", "--format", "checklist")
-    assert "\x1b" not in seen
-    assert "\x9b" not in seen
-    assert "\ttab" in seen
     assert "\x1b" not in shown(project, "export", "-o", str(project / "a\x1b[2J.jsonl"))
 
 

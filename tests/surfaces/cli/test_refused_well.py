@@ -88,8 +88,8 @@ def test_a_guide_that_cannot_be_written_is_refused_by_its_file(project: Path) ->
     (project / ".handrail" / "guides").write_text("not a folder")
     done = run(project, "guide", "new", "release-notes")
     assert done.exit_code == 1
-    assert f"{project / '.handrail' / 'guides' / 'release-notes.yaml'} cannot be written" in done.stderr
-    assert "--root" in done.stderr
+    assert f"{project / '.handrail' / 'guides'} cannot be written to: Not a directory" in done.stderr
+    assert "make it a folder" in done.stderr
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Tests of plan.md's tools."""

@@ -1,0 +1,1 @@
+"""Tests of registry.md's tools."""

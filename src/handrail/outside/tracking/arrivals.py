@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from handrail.outside.tracking.private_index import PrivateIndex
+from handrail.regular_files import open_regular
 
 LOG_BYTES = 1 << 20
 """How much of the end of a log is read."""
@@ -94,7 +95,7 @@ def _lines(file: str, began_s: int) -> Iterator[tuple[str, str, bytes]]:
 
 def _end_of(file: str) -> bytes:
     try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as log:
+        with os.fdopen(open_regular(file), "rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_BYTES))
             return log.read(LOG_BYTES)
     except OSError:  # also for a pipe, which cannot be sought

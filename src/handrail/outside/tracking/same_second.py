@@ -12,6 +12,9 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from handrail.kernel.limits import INDEX_FILE_BYTES
+from handrail.regular_files import read_regular
+
 _ENTRIES_FROM = 12
 _TIMES = struct.Struct(">IIII")
 _OIDS = {"sha1": 20, "sha256": 32}
@@ -36,8 +39,7 @@ def has_untracked_cache(index: str) -> bool:
 
 def _content(index: str) -> bytes:
     try:
-        with open(index, "rb") as file:  # noqa: PTH123 - names need not be UTF-8
-            return file.read()
+        return read_regular(index, INDEX_FILE_BYTES)
     except OSError:
         return b""
 

@@ -1,1 +1,1 @@
-"""guide.md's tools."""
+"""guide.md's tools, all in one module."""

@@ -1,1 +1,1 @@
-"""journal.md's tools."""
+"""journal.md's tools, and what they take and answer."""

@@ -142,7 +142,7 @@ def test_a_line_of_help_is_not_cut(rich: Facts) -> None:
         "COMP_CWORD": "2",
     }
     said = click.testing.CliRunner(env=env).invoke(cli, [], prog_name="handrail").stdout
-    assert "Check the store's files for damage and show what takes up room." in said
+    assert "Check the store for damage and show what takes up room." in said
     assert "..." not in said
 
 

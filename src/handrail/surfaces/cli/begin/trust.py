@@ -15,7 +15,7 @@ import click
 
 from handrail.kernel.errors import InvalidParams, NotAllowed
 from handrail.outside.trusted_settings import agreed_for
-from handrail.settings import CONFIG_FILE, FileLayer
+from handrail.settings import CONFIG_FILE, FileLayer, said_by_project
 from handrail.settings_in_force import file_at
 from handrail.strictness import CAUTIONS, Obeyed, Waiting, ascii_json
 from handrail.surfaces.cli.columns import one_line
@@ -169,7 +169,7 @@ def _remove(place: WorkPlace, *, yes: bool, as_json: bool) -> None:
     from handrail.outside.trusted_stores import agreed_in, withdraw  # noqa: PLC0415 - as above
 
     agreed = agreed_for(place.project, place.home)
-    db = file_at(place.project, place.home).said.get("db")
+    db = said_by_project(place.project, "db")
     stores = agreed_in(place.project, place.home, db if isinstance(db, str) else "")
     if not (agreed.marks or agreed.limits or stores):
         raise InvalidParams(
