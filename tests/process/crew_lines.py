@@ -51,7 +51,7 @@ class OwnLine:
     """Handrail in this process, with a store of its own on the shared database."""
 
     def __init__(self, folder: Path, settings: dict[str, str], name: str) -> None:
-        place = WorkPlace(project=folder, home=folder, environ={})
+        place = WorkPlace(project=folder, home=Path.home(), environ={})  # as a served agent has it
         self.handrail = assemble(place, settings_at(place, settings))
         self._actor = Actor(name, "test")
         self._client = CallingClient()

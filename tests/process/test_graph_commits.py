@@ -46,7 +46,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
         options = ["--toolsets", TOOLSETS, *FLAGS, "--set", "durable=false", "--db", address]
 
         def opened() -> Store:
-            place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
+            place = WorkPlace(project=tmp_path, home=Path.home(), environ={})
             store = ledger_at(place, settings_at(place, {"db": address})).open()
             stack.callback(store.engine.close)
             return store

@@ -68,7 +68,10 @@ def test_a_server_with_subscribers_ends_with_its_input(tmp_path: Path) -> None:
         assert process.errors() == ""
 
 
-def test_subscribers_over_http_hear_what_a_process_on_a_pipe_sends(tmp_path: Path) -> None:
+def test_subscribers_over_http_hear_what_a_process_on_a_pipe_sends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # both are one user's
     options = ("--toolsets", "agent,message")
     with handrail_http(tmp_path, *options) as server, Peer(server.url, "T") as peer:
         given: dict[str, Any] = {"name": "agent_register", "arguments": {"name": "ben", "runtime": "codex"}}
