@@ -67,7 +67,7 @@ def test_of_processes_that_ask_at_once_exactly_one_is_granted(kind: str, tmp_pat
                 assert answer["granted"] or [one["agent_id"] for one in answer["conflicts"]] == [first]
         for rival in rivals:
             rival.end()
-        place = WorkPlace(project=tmp_path, home=tmp_path, environ={})
+        place = WorkPlace(project=tmp_path, home=Path.home(), environ={})
         store = ledger_at(place, settings_at(place, {"db": address})).open()
         kinds = [event.kind for event in store.events(reservations_stream(str(tmp_path)))]
         assert kinds == ["paths.reserved"] * ROUNDS
