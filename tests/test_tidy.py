@@ -68,6 +68,21 @@ SILENT_HOOK_HEAVY = (*HOOK_HEAVY, "enum", "json", "re", "typing")
 """Those that a hook may not import either where it has nothing to say, as after most edits."""
 HOOK_RINGS = ("handrail.hooks", "handrail.kernel", "handrail.regular_files")
 """What hooks may load of Handrail."""
+IMPORTS_IN_FUNCTIONS = {
+    "protocol/client_requests.py": {"base64", "binascii", "hashlib", "hmac"},
+    "protocol/lines.py": {"json"},
+    "protocol/replies.py": {"traceback"},
+    "protocol/wire.py": {"json"},
+}
+"""What is imported inside a function: the protocol knows no Handrail word, `kernel/late.py` included."""
+WAITING = (
+    "hooks/",
+    "setup/",
+    "surfaces/cli/begin/",
+    "surfaces/cli/together/hook.py",
+    "surfaces/mcp/prompts.py",
+)
+"""Where imports inside functions have not been replaced yet."""
 
 
 def relative(path: Path) -> str:
@@ -200,6 +215,86 @@ def test_nothing_heavy_is_imported_by_a_hook(parts: str, heavy: tuple[str, ...])
     assert [name for name in heavy if name in added] == []
     ours = {name for name in added if name.startswith("handrail.")}
     assert [name for name in sorted(ours) if not name.startswith(HOOK_RINGS)] == []
+
+
+def own_name(path: Path) -> str:
+    return path.relative_to(ROOT / "src" / "handrail").as_posix()
+
+
+def imports_of(nodes: list[ast.stmt]) -> dict[str, str]:
+    """The modules, and what else, that imports bind, by their names there."""
+    bound: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            bound |= {one.asname or one.name: one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            bound |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    return bound
+
+
+def late_modules(tree: ast.Module) -> list[tuple[str, str, str | None]]:
+    """For each late module of a file: its name there, the module, and the real import beside it."""
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            real = imports_of(node.body)
+            for late in node.orelse:
+                if isinstance(late, ast.Assign) and ast.unparse(late.value).startswith("late_module("):
+                    assert isinstance(late.value, ast.Call)
+                    name, module = ast.unparse(late.targets[0]), ast.literal_eval(late.value.args[0])
+                    found.append((name, module, real.get(name)))
+    return found
+
+
+def test_a_function_imports_nothing() -> None:
+    """What should be loaded late is, by the one mechanism for it; what need not be is imported at the top."""
+    found: dict[str, set[str]] = {}
+    for path in SOURCES:
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                inner = [node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+                for node in inner:
+                    module = node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
+                    found.setdefault(own_name(path), set()).add(module)
+    assert {name: modules for name, modules in found.items() if not name.startswith(WAITING)} == IMPORTS_IN_FUNCTIONS
+
+
+def test_a_late_module_has_its_real_import_beside_it() -> None:
+    """Otherwise neither the type checker nor the linter of imports would see it."""
+    seen = 0
+    for path in SOURCES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        late = late_modules(tree)
+        for name, module, real in late:
+            assert module == real, f"{own_name(path)}: {name}"
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        assert len(late) == sum(ast.unparse(call.func) == "late_module" for call in calls), own_name(path)
+        seen += len(late)
+    assert seen > 100
+
+
+def test_what_is_declared_by_name_is_a_function_beside_the_declaration() -> None:
+    """No linter sees a name in a text, so it may not lead out of its folder, where all imports are allowed."""
+    seen = 0
+    for path in SOURCES:
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "by_name":
+                module, _, name = ast.literal_eval(call.args[0]).partition(":")
+                there = ROOT / "src" / f"{module.replace('.', '/')}.py"
+                assert there.parent == path.parent, f"{own_name(path)}: {module}"
+                defined = ast.parse(there.read_text(encoding="utf-8")).body
+                assert name in {node.name for node in defined if isinstance(node, ast.FunctionDef)}
+                seen += 1
+    assert seen > 10
+
+
+def test_nothing_is_late_that_a_start_loads_anyway() -> None:
+    loaded = imported_by(SERVER)
+    for path in SOURCES:
+        module = f"handrail.{own_name(path).removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
+        if module in loaded:
+            late = {name for _, name, _ in late_modules(ast.parse(path.read_text(encoding="utf-8")))}
+            assert not [name for name in late & loaded if name.startswith("handrail.")], own_name(path)
 
 
 def test_a_public_class_is_defined_once() -> None:

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from handrail.kernel import limits
 from handrail.kernel.errors import SettingInvalid
+from handrail.kernel.late import late_module
 from handrail.kernel.nearest import did_you_mean
 from handrail.regular_files import read_regular, reason_of
 from handrail.strictness import CAUTIONS, STORES, Agreed, Caution, Obeyed, Waiting
 from handrail.validator_words import explained, path_of
+
+if TYPE_CHECKING:
+    from handrail.kernel import toml_values
+else:
+    toml_values = late_module("handrail.kernel.toml_values")
 
 CONFIG_FILE = Path(".handrail") / "config.toml"
 STRICT = {"approvals": "human", "identity": "strict"}
@@ -303,10 +309,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise SettingInvalid(
             f"{path} cannot be read: {reason_of(problem)}", hint="make it readable or remove it"
         ) from None
-    # Only for projects that have a config file; keeps start-up light.
-    from handrail.kernel.toml_values import parse_toml  # noqa: PLC0415
-
     try:
-        return parse_toml(written)
+        return toml_values.parse_toml(written)
     except ValueError as problem:
         raise SettingInvalid(f"{path} cannot be used: {problem}", hint="fix the file") from None

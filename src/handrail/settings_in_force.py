@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from handrail.domain.crew.identity import CrewRules
 from handrail.domain.pipeline.budget import Budget
+from handrail.kernel.errors import SettingNotTrusted, StoreNotTrusted
+from handrail.kernel.late import late_module
 from handrail.live_settings import LiveSettings
 from handrail.operation import Bounds, HouseRules
 from handrail.outside.trusted_settings import FILE, agreed_for
@@ -16,6 +18,10 @@ from handrail.strictness import Waiting, ascii_json
 
 if TYPE_CHECKING:
     from handrail.domain.journal.ports import Checks
+    from handrail.outside import check_runner, trusted_stores
+else:
+    check_runner = late_module("handrail.outside.check_runner")
+    trusted_stores = late_module("handrail.outside.trusted_stores")
 
 SHOWN_CHECKS = 400
 """Characters of untrusted checks that a refusal repeats; `handrail trust` shows all of them."""
@@ -39,11 +45,13 @@ def live_settings(project: Path, home: Path, settings: Settings) -> LiveSettings
 def file_at(project: Path, home: Path) -> FileLayer:
     """What the project's file says, and what of it this person has not trusted, a store elsewhere included. Raises
     SettingInvalid if the file cannot be read."""
-    from handrail.outside.trusted_stores import is_trusted, lies_outside  # noqa: PLC0415 - only to look
-
     layer = file_layer(project, agreed_for(project, home))
     db = layer.values.get("db")
-    if not isinstance(db, str) or not lies_outside(db, project) or is_trusted(db, project=project, home=home):
+    if (
+        not isinstance(db, str)
+        or not trusted_stores.lies_outside(db, project)
+        or trusted_stores.is_trusted(db, project=project, home=home)
+    ):
         return layer
     return layer._replace(waiting=(Waiting("db", db, ""), *layer.waiting))
 
@@ -51,9 +59,6 @@ def file_at(project: Path, home: Path) -> FileLayer:
 def checks_of(live: LiveSettings) -> Checks:
     """The project's checks. Raises SettingNotTrusted if its file names some that nobody here has trusted: work must
     not count as checked, nor be merged, because they were left out."""
-    from handrail.kernel.errors import SettingNotTrusted  # noqa: PLC0415 - only for tasks that verify
-    from handrail.outside.check_runner import CheckRunner  # noqa: PLC0415 - as above
-
     for one in live.waiting():
         if one.name == "checks":
             raise SettingNotTrusted(
@@ -63,14 +68,12 @@ def checks_of(live: LiveSettings) -> Checks:
                 "nor merged by Handrail",
             )
     settings = live.now()
-    return CheckRunner(settings.checks, timeout_s=settings.check_timeout_s)
+    return check_runner.CheckRunner(settings.checks, timeout_s=settings.check_timeout_s)
 
 
 def check_shared(settings: Settings) -> None:
     """Raises StoreNotTrusted if only the project's file chooses the store of all this person's repositories: whoever
     works in this one could then read what is recorded of the others."""
-    from handrail.kernel.errors import StoreNotTrusted  # noqa: PLC0415 - only once something is stored
-
     if isinstance(settings, SettingsWithUntrustedStore):
         raise StoreNotTrusted(
             f"{CONFIG_FILE} of this project chooses the store of all your repositories, ~/.handrail/handrail.db",

@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.settings import Settings
+from handrail.kernel.errors import StoreNotTrusted
+from handrail.kernel.late import late_module
+from handrail.settings import CONFIG_FILE, Settings, said_by_project
 from handrail.settings_in_force import check_shared
 
 if TYPE_CHECKING:
     from handrail.kernel.provenance import MachineKey
+    from handrail.outside import machine_key, store_files, trusted_stores
+    from handrail.store import open_engine, origin
+else:
+    machine_key = late_module("handrail.outside.machine_key")
+    store_files = late_module("handrail.outside.store_files")
+    trusted_stores = late_module("handrail.outside.trusted_stores")
+    open_engine = late_module("handrail.store.open_engine")
+    origin = late_module("handrail.store.origin")
 
 
 class WorkPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,9 +37,7 @@ class WorkPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 def store_address(place: WorkPlace, settings: Settings) -> str:
     """The store's address in the form `open_engine` takes: empty for the project's own."""
-    from handrail.store.open_engine import user_database  # noqa: PLC0415 - only once something is stored
-
-    return str(user_database(place.home)) if settings.global_store else settings.db
+    return str(open_engine.user_database(place.home)) if settings.global_store else settings.db
 
 
 def check_trusted(place: WorkPlace, settings: Settings) -> None:
@@ -39,10 +47,7 @@ def check_trusted(place: WorkPlace, settings: Settings) -> None:
     check_place_of_store(place, settings)
     address = store_address(place, settings)
     if "://" not in address:
-        from handrail.outside.store_files import check_store_files  # noqa: PLC0415 - only once something is stored
-        from handrail.store.open_engine import database_path  # noqa: PLC0415 - as above
-
-        check_store_files(database_path(address, place.project), place.home)
+        store_files.check_store_files(open_engine.database_path(address, place.project), place.home)
 
 
 def check_store(place: WorkPlace, settings: Settings) -> None:
@@ -52,33 +57,24 @@ def check_store(place: WorkPlace, settings: Settings) -> None:
     key = key_for(place, address)
     if key is None:
         return
-    from handrail.store.open_engine import check_own, database_path  # noqa: PLC0415 - only once something is stored
-
     if not address:
-        check_own(place.project)
-    file = database_path(address, place.project)
-    if file.is_file():
-        from handrail.store.origin import made_here, not_made_here  # noqa: PLC0415 - as above
-
-        if not made_here(file, key):
-            raise not_made_here(file)
+        open_engine.check_own(place.project)
+    file = open_engine.database_path(address, place.project)
+    if file.is_file() and not origin.made_here(file, key):
+        raise origin.not_made_here(file)
 
 
 def check_place_of_store(place: WorkPlace, settings: Settings) -> None:
     """The first half of it: the project's file may have come with a cloned repository, and records would be sent
     wherever it says."""
-    from handrail.kernel.errors import StoreNotTrusted  # noqa: PLC0415 - only once something is stored
-    from handrail.outside.trusted_stores import is_trusted, lies_outside  # noqa: PLC0415 - as above
-    from handrail.settings import CONFIG_FILE, said_by_project  # noqa: PLC0415 - as above
-    from handrail.store.open_engine import shown_address  # noqa: PLC0415 - as above
-
     check_shared(settings)
     db = "" if settings.global_store else settings.db
-    if not lies_outside(db, place.project) or place.environ.get("HANDRAIL_DB") == db:
+    if not trusted_stores.lies_outside(db, place.project) or place.environ.get("HANDRAIL_DB") == db:
         return
-    if said_by_project(place.project, "db") == db and not is_trusted(db, project=place.project, home=place.home):
+    is_theirs = said_by_project(place.project, "db") == db
+    if is_theirs and not trusted_stores.is_trusted(db, project=place.project, home=place.home):
         raise StoreNotTrusted(
-            f"{CONFIG_FILE} of this project names a store elsewhere: {shown_address(db, place.project)}",
+            f"{CONFIG_FILE} of this project names a store elsewhere: {open_engine.shown_address(db, place.project)}",
             hint="if you trust that file's author, run `handrail db trust` once; else name a store with HANDRAIL_DB",
         )
 
@@ -88,6 +84,4 @@ def key_for(place: WorkPlace, address: str) -> MachineKey | None:
     and whoever may write to it was let in by the server itself."""
     if "://" in address:
         return None
-    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - only once something is stored
-
-    return machine_key(place.home)
+    return machine_key.machine_key(place.home)

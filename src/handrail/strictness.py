@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+
+from handrail.kernel.late import late_module
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late_module("hashlib")
 
 ANY_MODEL = "*"
 """The price of models without one of their own."""
@@ -122,10 +129,8 @@ class Agreed(msgspec.Struct, frozen=True, kw_only=True):
 
 def mark_of(project: str, name: str, value: Any) -> str:
     """A full hash of one setting's value in one project: the value may hold a password."""
-    from hashlib import sha256  # noqa: PLC0415 - only where something waits for trust; keeps start-up light
-
     written = msgspec.json.encode([name, value], enc_hook=str)
-    return sha256(project.encode(errors="surrogateescape") + b"\0" + written).hexdigest()
+    return hashlib.sha256(project.encode(errors="surrogateescape") + b"\0" + written).hexdigest()
 
 
 class Waiting(NamedTuple):

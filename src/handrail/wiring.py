@@ -14,19 +14,22 @@ import msgspec
 
 from handrail import __version__
 from handrail.kernel import limits
+from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
 from handrail.live_settings import LiveSettings
 from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
 from handrail.outside.project import repository_root
+from handrail.outside.trusted_settings import agreed_for
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.offer import Changing, NoResources, Offer
 from handrail.protocol.revisions import NEWEST
 from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
-from handrail.settings import Settings, load_settings
+from handrail.settings import Settings, load_settings, said_by_project
 from handrail.settings_in_force import house_rules, live_settings
 from handrail.store_wiring import WorkPlace as WorkPlace  # noqa: PLC0414 - callers import it from here
 from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
@@ -39,10 +42,26 @@ from handrail.surfaces.toolset_switch import ToolsetSwitch
 from handrail.world_wiring import RealWorld, guides_at
 
 if TYPE_CHECKING:
+    from handrail.domain.board import entry as board_entry
     from handrail.domain.prompts.text import PromptText
+    from handrail.domain.registry import operation as registry_operation
+    from handrail.outside import prompt_files, world
     from handrail.outside.guide_files import GuideFiles
+    from handrail.store import memory, open_engine, store, store_move
     from handrail.store.store import Store
-    from handrail.surfaces.mcp.resources import AllResources
+    from handrail.surfaces.mcp import completions as mcp_completions
+    from handrail.surfaces.mcp import resources as mcp_resources
+else:
+    board_entry = late_module("handrail.domain.board.entry")
+    registry_operation = late_module("handrail.domain.registry.operation")
+    prompt_files = late_module("handrail.outside.prompt_files")
+    world = late_module("handrail.outside.world")
+    memory = late_module("handrail.store.memory")
+    open_engine = late_module("handrail.store.open_engine")
+    store = late_module("handrail.store.store")
+    store_move = late_module("handrail.store.store_move")
+    mcp_completions = late_module("handrail.surfaces.mcp.completions")
+    mcp_resources = late_module("handrail.surfaces.mcp.resources")
 
 HANDRAIL_DESCRIPTION = "Steps to hold on to, for coding agents"
 LOOKUP_PROFILE = "workflowlookup"
@@ -128,9 +147,6 @@ def looking_ledger(place: WorkPlace, settings: Settings, ledger: LazyLedger | No
 
 
 def _check_named(place: WorkPlace, settings: Settings) -> None:
-    from handrail.kernel.errors import StoreUnusable  # noqa: PLC0415 - only once something is looked for
-    from handrail.settings import said_by_project  # noqa: PLC0415 - as above
-
     if not settings.db or settings.global_store or has_store(place, settings):
         return
     if said_by_project(place.project, "db") != settings.db:
@@ -140,37 +156,25 @@ def _check_named(place: WorkPlace, settings: Settings) -> None:
 
 def is_made(place: WorkPlace, settings: Settings) -> bool:
     """Whether the store exists. Asks a database server too: an empty database gets its tables from the first writer."""
-    from handrail.store.open_engine import POSTGRES  # noqa: PLC0415 - the store, only once something runs
-
     address = store_address(place, settings)
-    if not address.startswith(POSTGRES):
+    if not address.startswith(open_engine.POSTGRES):
         return has_store(place, settings)
-    from handrail.store.store_move import found_at  # noqa: PLC0415 - as above
-
     check_trusted(place, settings)
-    return found_at(address, place.project).schema > 0
+    return store_move.found_at(address, place.project).schema > 0
 
 
 def has_store(place: WorkPlace, settings: Settings) -> bool:
     """Whether the store exists. A database server counts as existing: asking it creates nothing."""
-    from handrail.store.open_engine import database_path  # noqa: PLC0415 - the store, only once something runs
-
     address = store_address(place, settings)
-    return "://" in address or database_path(address, place.project).exists()
+    return "://" in address or open_engine.database_path(address, place.project).exists()
 
 
 def _nothing_stored() -> Store:
-    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - only where there is no store
-    from handrail.store.memory import MemoryEngine  # noqa: PLC0415 - as above
-    from handrail.store.store import Store  # noqa: PLC0415 - as above
-
-    return Store(MemoryEngine(), ids=RandomIds(SystemClock()))
+    return store.Store(memory.MemoryEngine(), ids=world.RandomIds(world.SystemClock()))
 
 
 def _prompts() -> Mapping[str, PromptText]:
-    from handrail.outside.prompt_files import bundled_prompts  # noqa: PLC0415 - only when a client asks for prompts
-
-    return bundled_prompts()
+    return prompt_files.bundled_prompts()
 
 
 def ledger_at(place: WorkPlace, settings: Settings) -> LazyLedger:
@@ -179,20 +183,16 @@ def ledger_at(place: WorkPlace, settings: Settings) -> LazyLedger:
 
 
 def _open_store(place: WorkPlace, settings: Settings) -> Store:
-    from handrail.domain.board.entry import BoardEntry  # noqa: PLC0415 - only once something is stored
-    from handrail.domain.registry.operation import RunningCall  # noqa: PLC0415 - as above
-    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415 - as above
-    from handrail.store.open_engine import make_user_folder, open_engine  # noqa: PLC0415 - as above
-    from handrail.store.store import Store  # noqa: PLC0415 - as above
-
-    make_known(BoardEntry, RunningCall)  # the types history is read back into
+    make_known(board_entry.BoardEntry, registry_operation.RunningCall)  # the types history is read back into
     check_trusted(place, settings)
     if settings.global_store:
-        make_user_folder(place.home)
+        open_engine.make_user_folder(place.home)
     address = store_address(place, settings)
     key = key_for(place, address)
-    engine = open_engine(address, project=place.project, version=__version__, durable=settings.durable, key=key)
-    return Store(engine, ids=RandomIds(SystemClock()), key=key)
+    engine = open_engine.open_engine(
+        address, project=place.project, version=__version__, durable=settings.durable, key=key
+    )
+    return store.Store(engine, ids=world.RandomIds(world.SystemClock()), key=key)
 
 
 class Handrail(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,8 +271,6 @@ def _is_shared(place: WorkPlace, settings: Settings) -> bool:
 
 def settings_at(place: WorkPlace, given: Mapping[str, object]) -> Settings:
     """The settings in force here: what came with the project counts as far as this person has trusted it."""
-    from handrail.outside.trusted_settings import agreed_for  # noqa: PLC0415 - as everything outside
-
     return load_settings(
         given=given, environ=place.environ, project=place.project, agreed=agreed_for(place.project, place.home)
     )
@@ -286,17 +284,13 @@ class _CompletedLater:
         self._prompts = prompts
 
     def complete(self, exchange: Exchange, reference: Mapping[str, Any], argument: Mapping[str, Any]) -> Sequence[str]:
-        from handrail.surfaces.mcp.completions import ArgumentCompletions  # noqa: PLC0415 - few clients ever ask
-
-        return ArgumentCompletions(self._call, self._prompts).complete(exchange, reference, argument)
+        return mcp_completions.ArgumentCompletions(self._call, self._prompts).complete(exchange, reference, argument)
 
 
-def _resources(handrail: Handrail) -> tuple[AllResources, Follower]:
+def _resources(handrail: Handrail) -> tuple[mcp_resources.AllResources, Follower]:
     """Everything that has an address, and the follower that announces changes to it."""
-    from handrail.surfaces.mcp.resources import AllResources, touched  # noqa: PLC0415 - where a toolset has some
-
-    follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), touched)
-    return AllResources(handrail.call, follower), follower
+    follower = Follower(handrail.ledger, lambda after: handrail.ledger.open().feed(after=after), mcp_resources.touched)
+    return mcp_resources.AllResources(handrail.call, follower), follower
 
 
 def build_server(handrail: Handrail) -> Server:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from handrail import __version__
 from handrail.kernel.clock import DAY_MS
+from handrail.kernel.late import late_module
 from handrail.known_types import make_known
 from handrail.live_settings import LiveSettings
 from handrail.operation import Ledger
@@ -20,13 +21,50 @@ from handrail.settings_in_force import checks_of
 from handrail.store_wiring import WorkPlace
 
 if TYPE_CHECKING:
+    import secrets
+
+    from handrail.domain.journal import journal, ports, retention
     from handrail.domain.journal.ports import Checks, Tracker
+    from handrail.domain.pipeline import flow, profile, request
     from handrail.domain.pipeline.flow_shelf import FlowShelf
     from handrail.domain.pipeline.specs import Specs
     from handrail.domain.work.template_shelf import TemplateShelf
     from handrail.domain.workspaces.worktrees import Worktrees
+    from handrail.outside import (
+        flow_files,
+        guide_files,
+        linear_matcher,
+        machine_key,
+        repository_profile,
+        role_files,
+        snapshot_origin,
+        spec_files,
+        template_files,
+        tracking,
+        worktrees,
+    )
     from handrail.outside.guide_files import GuideFiles
-    from handrail.outside.repository_profile import RepositoryProfiles
+    from handrail.surfaces import run_types
+else:
+    journal = late_module("handrail.domain.journal.journal")
+    ports = late_module("handrail.domain.journal.ports")
+    retention = late_module("handrail.domain.journal.retention")
+    flow = late_module("handrail.domain.pipeline.flow")
+    profile = late_module("handrail.domain.pipeline.profile")
+    request = late_module("handrail.domain.pipeline.request")
+    flow_files = late_module("handrail.outside.flow_files")
+    guide_files = late_module("handrail.outside.guide_files")
+    linear_matcher = late_module("handrail.outside.linear_matcher")
+    machine_key = late_module("handrail.outside.machine_key")
+    repository_profile = late_module("handrail.outside.repository_profile")
+    role_files = late_module("handrail.outside.role_files")
+    snapshot_origin = late_module("handrail.outside.snapshot_origin")
+    spec_files = late_module("handrail.outside.spec_files")
+    template_files = late_module("handrail.outside.template_files")
+    tracking = late_module("handrail.outside.tracking")
+    worktrees = late_module("handrail.outside.worktrees")
+    run_types = late_module("handrail.surfaces.run_types")
+    secrets = late_module("secrets")
 
 
 class RealWorld:
@@ -85,81 +123,52 @@ class RealWorld:
 
 
 def guides_at(place: WorkPlace) -> GuideFiles:
-    from handrail.outside.guide_files import GuideFiles, standard_sources  # noqa: PLC0415 - only once guides are read
-    from handrail.outside.linear_matcher import LinearMatcher  # noqa: PLC0415 - as above
-
     own = place.environ.get("WORKFLOW_STORAGE_PATH")
-    sources = standard_sources(home=place.home, project=place.project, storage_path=own)
-    return GuideFiles(sources, matcher=LinearMatcher(), server_version=__version__)
+    sources = guide_files.standard_sources(home=place.home, project=place.project, storage_path=own)
+    return guide_files.GuideFiles(sources, matcher=linear_matcher.LinearMatcher(), server_version=__version__)
 
 
 def _templates(place: WorkPlace) -> TemplateShelf:
-    from handrail.outside.template_files import TemplateFiles, standard_templates  # noqa: PLC0415 - only for templates
-
-    return TemplateFiles(standard_templates(home=place.home, project=place.project))
+    return template_files.TemplateFiles(template_files.standard_templates(home=place.home, project=place.project))
 
 
 def _tracker(place: WorkPlace, settings: Settings, ledger: Ledger) -> Tracker:
     """The tracker of working copies. Once a day it drops snapshots that are too old or too many."""
-    from handrail.domain.journal.journal import LOOKING  # noqa: PLC0415 - only once work is journalled
-    from handrail.domain.journal.ports import Snapshot  # noqa: PLC0415 - as above
-    from handrail.domain.journal.retention import Keeping, prune, worth_keeping  # noqa: PLC0415 - as above
-    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - as above
-    from handrail.outside.snapshot_origin import check_snapshots, snapshot_folder  # noqa: PLC0415 - as above
-    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - as above
-
-    make_known(Snapshot)
-    tracker = tracker_at(place.project)
-    check_snapshots(snapshot_folder(place.project), machine_key(place.home))
+    make_known(ports.Snapshot)
+    tracker = tracking.tracker_at(place.project)
+    snapshot_origin.check_snapshots(snapshot_origin.snapshot_folder(place.project), machine_key.machine_key(place.home))
     if tracker.is_due(DAY_MS):
-        rule = Keeping(settings.snapshot_days, settings.snapshot_count)
-        prune(tracker, ledger.run(LOOKING, lambda unit: worth_keeping(unit, rule)))
+        rule = retention.Keeping(settings.snapshot_days, settings.snapshot_count)
+        retention.prune(tracker, ledger.run(journal.LOOKING, lambda unit: retention.worth_keeping(unit, rule)))
     return tracker
 
 
 def _worktrees(repository: str) -> Worktrees:
-    from handrail.outside.worktrees import worktrees_at  # noqa: PLC0415 - only where worktrees are used
-
-    return worktrees_at(Path(repository))
+    return worktrees.worktrees_at(Path(repository))
 
 
 def _specs(repository: str) -> Specs:
-    from handrail.outside.spec_files import SpecFiles  # noqa: PLC0415 - only where a pipeline runs
-    from handrail.surfaces.run_types import know_runs  # noqa: PLC0415 - as above
-
-    know_runs()
-    return SpecFiles(Path(repository))
+    run_types.know_runs()
+    return spec_files.SpecFiles(Path(repository))
 
 
 def _flows(place: WorkPlace) -> FlowShelf:
-    from handrail.domain.pipeline.flow import Flow  # noqa: PLC0415 - as above
-    from handrail.domain.pipeline.request import Flags  # noqa: PLC0415 - as above
-    from handrail.outside.flow_files import FlowFiles, standard_flows  # noqa: PLC0415 - as above
-
-    make_known(Flags, Flow)
-    return FlowFiles(standard_flows(home=place.home, project=place.project))
+    make_known(request.Flags, flow.Flow)
+    return flow_files.FlowFiles(flow_files.standard_flows(home=place.home, project=place.project))
 
 
 @functools.cache
-def _profiles() -> RepositoryProfiles:
-    from handrail.outside.repository_profile import RepositoryProfiles  # noqa: PLC0415 - as above
-
-    return RepositoryProfiles()
+def _profiles() -> repository_profile.RepositoryProfiles:
+    return repository_profile.RepositoryProfiles()
 
 
 def _profile(repository: str) -> list[str]:
-    from handrail.domain.pipeline.profile import lines  # noqa: PLC0415 - as above
-
-    return lines(_profiles().of(repository))
+    return profile.lines(_profiles().of(repository))
 
 
 def _role(place: WorkPlace, name: str) -> str:
-    from handrail.outside.role_files import RoleFiles  # noqa: PLC0415 - as above
-
-    return RoleFiles(place.project).role(name).text
+    return role_files.RoleFiles(place.project).role(name).text
 
 
 def _new_secret() -> str:
-    import secrets  # noqa: PLC0415 - only when an agent registers
-
     return secrets.token_urlsafe(24)

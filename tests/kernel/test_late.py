@@ -50,3 +50,29 @@ def test_a_module_is_loaded_when_something_of_it_is_used() -> None:
 def test_what_it_stands_for_is_passed_on() -> None:
     assert by_name("operator:add")(2, 3) == 5
     assert late_module("operator").add(2, 3) == 5
+
+
+def test_a_module_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = late_module("colorsys")
+    first = late.rgb_to_hsv
+    monkeypatch.delitem(sys.modules, "colorsys")
+
+    assert late.rgb_to_hsv is first
+    assert "colorsys" not in sys.modules
+
+
+def test_what_a_module_holds_is_read_at_each_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = late_module("colorsys")
+    assert late.ONE_THIRD < 1
+    monkeypatch.setattr("colorsys.ONE_THIRD", 3)
+
+    assert late.ONE_THIRD == 3
+
+
+def test_it_costs_a_hook_nothing() -> None:
+    script = (
+        "import sys; before = set(sys.modules); import handrail.kernel.late; print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert set(done.stdout.split()) <= {"__future__", "handrail", "handrail.kernel", "handrail.kernel.late"}

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from handrail.kernel.late import late_module
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = late_module("difflib")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like `name`, or else the only one that begins with it; None when nothing comes
     close."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only on the way to an error; keeps start-up light
-
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    found = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     found = found or [folded for folded in by_folded if name and folded.startswith(name.casefold())]
     return by_folded[found[0]] if len(found) == 1 else None
 

@@ -10,6 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+try:
+    from _blake2 import blake2b  # takes a tenth of hashlib's time to load
+except ImportError:
+    from hashlib import blake2b
+
 KEY_BYTES = 32
 NONCE_DIGITS = 32
 MARK_PREFIX = "made_on:"
@@ -51,11 +56,7 @@ class MachineKey:
         return bool(word) and word == self.word(mark, what)
 
     def _mac(self, purpose: str, text: str) -> str:
-        # BLAKE2 has a key of its own, and its module alone takes a tenth of hashlib's time to load.
-        try:
-            from _blake2 import blake2b  # noqa: PLC0415 - only where something is proved
-        except ImportError:
-            from hashlib import blake2b  # noqa: PLC0415 - as above
+        # BLAKE2 has a key of its own.
         said = text.encode("utf-8", "surrogatepass")
         return str(blake2b(said, digest_size=32, key=self._key, person=purpose.encode()).hexdigest())
 

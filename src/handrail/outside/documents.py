@@ -8,12 +8,18 @@ knows nothing about guides.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from handrail.kernel.late import late_module
 from handrail.kernel.limits import MESSAGE_DEPTH
 from handrail.outside.positions import Spot, TreeBuilder, Unreadable
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = late_module("yaml")
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -48,8 +54,6 @@ def read_json(text: str) -> Document:
 
 def read_yaml(text: str) -> Document:
     """The document, or `Unreadable`."""
-    import yaml  # noqa: PLC0415 - slow to import; a process that reads only JSON never pays
-
     builder = TreeBuilder(text)
     documents = 0
     try:

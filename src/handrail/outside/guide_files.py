@@ -12,12 +12,14 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail.domain.guides.definition import Composition, Guide, GuideProblem, Rule, parse_guide, path_text, valid_id
 from handrail.domain.guides.matcher import Matcher
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
+from handrail.kernel.late import late_module
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
 from handrail.known_types import make_known
 from handrail.outside.user_files import (
@@ -31,6 +33,12 @@ from handrail.outside.user_files import (
     shown,
 )
 from handrail.regular_files import read_with_facts, reason_of
+
+if TYPE_CHECKING:
+    from handrail.outside import documents, positions
+else:
+    documents = late_module("handrail.outside.documents")
+    positions = late_module("handrail.outside.positions")
 
 UNSETTLED_NS = 2_000_000_000
 """A file this fresh is read again by the next call: its clock may be too coarse to show a second edit."""
@@ -178,10 +186,6 @@ class GuideFiles:
 
     def _parse(self, file: Path, raw: bytes) -> tuple[Guide | _Flaw, Position | None]:
         """The guide in `raw` and the position of its id, or the flaw."""
-        # Imported late: otherwise every start would pay for what only the first guide call uses.
-        from handrail.outside.documents import read_document  # noqa: PLC0415
-        from handrail.outside.positions import Unreadable, locate, position_at  # noqa: PLC0415
-
         if len(raw) > GUIDE_FILE_BYTES:
             return _Flaw(file.stem, f"the file is larger than {GUIDE_FILE_BYTES} bytes; a guide is far smaller"), None
         raw = raw.removeprefix(b"\xef\xbb\xbf")
@@ -190,21 +194,21 @@ class GuideFiles:
         except UnicodeDecodeError as error:
             before = raw[: error.start].decode()
             reason = f"the file is not UTF-8: byte 0x{raw[error.start]:02X} is no character; save it as UTF-8"
-            return _Flaw(file.stem, reason, position_at(before, len(before))), None
+            return _Flaw(file.stem, reason, positions.position_at(before, len(before))), None
         try:
-            document = read_document(text, file.suffix)
-        except Unreadable as problem:
-            position = None if problem.offset is None else position_at(text, problem.offset)
+            document = documents.read_document(text, file.suffix)
+        except positions.Unreadable as problem:
+            position = None if problem.offset is None else positions.position_at(text, problem.offset)
             return _Flaw(file.stem, problem.reason, position, path_text(problem.path)), None
         make_known(Guide, Composition, Rule)
         try:
             guide = parse_guide(document.data, matcher=self.matcher, server_version=self._server_version)
         except GuideProblem as problem:
             own = document.data.get("id") if isinstance(document.data, dict) else None
-            position = locate(text, document.spots, problem.path)
+            position = positions.locate(text, document.spots, problem.path)
             found = own if isinstance(own, str) and valid_id(own) else file.stem
             return _Flaw(found, problem.reason, position, path_text(problem.path)), None
-        return guide, locate(text, document.spots, ("id",))
+        return guide, positions.locate(text, document.spots, ("id",))
 
 
 def _list(source: UserFolder) -> _Listing:

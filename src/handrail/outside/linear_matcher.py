@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from handrail.domain.guides.definition import path_text
+from handrail.kernel.late import late_module
 from handrail.kernel.limits import PATTERN_MEMORY_BYTES
 from handrail.kernel.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+    import re2
+else:
+    jsonschema_rs = late_module("jsonschema_rs")
+    re2 = late_module("re2")
 
 COMPILED_MAX = 32
 """How many patterns and how many schemas are kept compiled. Times PATTERN_MEMORY_BYTES, this bounds their memory."""
@@ -33,8 +41,6 @@ class LinearMatcher:
     """Implements `handrail.domain.guides.matcher.Matcher`."""
 
     def pattern_problem(self, pattern: str, flags: str) -> str | None:
-        import re2  # noqa: PLC0415 - slow to import, and most guides are read without a pattern being used
-
         try:
             _compiled_pattern(pattern, flags)
         except re2.error as error:
@@ -45,8 +51,6 @@ class LinearMatcher:
         return _compiled_pattern(pattern, flags).search(text.encode("utf-8", "replace")) is not None
 
     def schema_problem(self, schema: Mapping[str, Any]) -> str | None:
-        import jsonschema_rs  # noqa: PLC0415 - slow to import, and few guides have a schema
-
         try:
             _compiled_schema(msgspec.json.encode(schema))
         except jsonschema_rs.ValidationError as error:
@@ -56,8 +60,6 @@ class LinearMatcher:
         return None
 
     def schema_errors(self, schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
-        import jsonschema_rs  # noqa: PLC0415 - as above
-
         validator = _compiled_schema(msgspec.json.encode(schema))
         try:
             if _has_more_values_than(LISTED_VALUES_MAX, value):
@@ -73,8 +75,6 @@ class LinearMatcher:
 
 @lru_cache(maxsize=COMPILED_MAX)
 def _compiled_pattern(pattern: str, flags: str) -> Any:
-    import re2  # noqa: PLC0415 - as above
-
     options = re2.Options()
     options.max_mem = PATTERN_MEMORY_BYTES
     options.log_errors = False
@@ -87,8 +87,6 @@ def _compiled_pattern(pattern: str, flags: str) -> Any:
 
 @lru_cache(maxsize=COMPILED_MAX)
 def _compiled_schema(schema: bytes) -> Any:
-    import jsonschema_rs  # noqa: PLC0415 - as above
-
     linear = jsonschema_rs.RegexOptions(size_limit=PATTERN_MEMORY_BYTES, dfa_size_limit=PATTERN_MEMORY_BYTES)
     return jsonschema_rs.validator_for(schema.decode(), pattern_options=linear, offline=True)
 

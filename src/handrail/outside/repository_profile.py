@@ -18,10 +18,20 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.domain.pipeline.profile import Profile, profile_of, wanted
+from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.late import late_module
 from handrail.regular_files import FileRefused, open_regular, read_beginning, take
+
+if TYPE_CHECKING:
+    from handrail.outside.tracking import directory, discovery, git_process, ignore_rules
+else:
+    directory = late_module("handrail.outside.tracking.directory")
+    discovery = late_module("handrail.outside.tracking.discovery")
+    git_process = late_module("handrail.outside.tracking.git_process")
+    ignore_rules = late_module("handrail.outside.tracking.ignore_rules")
 
 SECONDS = 5.0
 """The time for everything asked of git."""
@@ -125,17 +135,14 @@ def _digest(parts: Iterable[str]) -> str:
 
 def _list_files(top: str) -> tuple[str | None, list[str]]:
     """Git's index and the names of all visible files, relative to the root; no index if there is no usable git."""
-    from handrail.outside.tracking.discovery import discover  # noqa: PLC0415 - starts processes; only runs need it
-    from handrail.outside.tracking.git_process import Deadline, GitFailed  # noqa: PLC0415
-
-    deadline = Deadline(SECONDS)
+    deadline = git_process.Deadline(SECONDS)
     try:
-        repository = discover(top, deadline)
+        repository = discovery.discover(top, deadline)
         if repository is None:
             return None, _walk_files(top)
         here = f"{os.path.relpath(top, repository.top)}/" if top != repository.top else ""
         listed = repository.run(*_question(here), deadline=deadline, environment={"GIT_LITERAL_PATHSPECS": "0"})
-    except (GitFailed, OSError):
+    except (git_process.GitFailed, OSError):
         return None, _walk_files(top)
     found = listed.split(b"\0")[:-1]
     start = len(os.fsencode(here))
@@ -157,24 +164,20 @@ def _question(here: str) -> list[str]:
 
 def _walk_files(top: str) -> list[str]:
     """The names of the files below a folder that is not a repository, level by level, without ignored ones."""
-    from handrail.kernel.errors import PlaceUnusable  # noqa: PLC0415
-    from handrail.outside.tracking.directory import check_place  # noqa: PLC0415
-    from handrail.outside.tracking.ignore_rules import IGNORE_FILE, default_rules  # noqa: PLC0415
-
     try:
-        check_place(top)
+        directory.check_place(top)
     except PlaceUnusable:
         return []
     found: list[str] = []
     looked = 0
-    waiting = [("", default_rules())]
+    waiting = [("", ignore_rules.default_rules())]
     for folder, above in waiting:
         try:
             entries = sorted(os.scandir(f"{top}/{folder}"), key=lambda entry: entry.name)
         except OSError:
             continue
         prefix = f"{folder}/" if folder else ""
-        rules = above.below(folder, _text(top, f"{prefix}{IGNORE_FILE}"))
+        rules = above.below(folder, _text(top, f"{prefix}{ignore_rules.IGNORE_FILE}"))
         for entry in entries:
             if not folder and entry.name in OUR_FOLDERS:
                 continue

@@ -12,12 +12,19 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.late import late_module
 from handrail.strictness import CAUTIONS, Agreed, Obeyed, mark_of
+
+if TYPE_CHECKING:
+    from handrail.outside import atomic_files, file_lock
+else:
+    atomic_files = late_module("handrail.outside.atomic_files")
+    file_lock = late_module("handrail.outside.file_lock")
 
 FILE = Path(".handrail") / "trusted-settings.json"
 LOCK = Path(".handrail") / "trusted-settings.lock"
@@ -89,12 +96,10 @@ def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 def _change(project: Path, home: Path, change: Callable[[KeptAgreement], KeptAgreement]) -> None:
     """Changes what is kept about one project. Others who could write to the file could forge it, so it is private to
     its owner."""
-    from handrail.outside.file_lock import FileLock  # noqa: PLC0415 - only to write
-
     file = home / FILE
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = FileLock(str(home / LOCK))
+        lock = file_lock.FileLock(str(home / LOCK))
         try:
             if not lock.taken_within(LOCK_S):
                 raise PlaceUnusable(f"{home / LOCK} is held by another process", hint="try again soon")
@@ -124,14 +129,12 @@ def _leave_nothing(home: Path) -> None:
 
 
 def _write_private(file: Path, content: bytes) -> None:
-    from handrail.outside.atomic_files import PRIVATE, write_new, write_whole  # noqa: PLC0415 - as above
-
     try:
-        write_new(file, content, rights=PRIVATE)
+        atomic_files.write_new(file, content, rights=atomic_files.PRIVATE)
     except FileExistsError:
         if not file.is_symlink():
-            file.chmod(PRIVATE)
-        write_whole(file, content)
+            file.chmod(atomic_files.PRIVATE)
+        atomic_files.write_whole(file, content)
 
 
 def _private_bytes(file: Path) -> bytes:

@@ -14,11 +14,16 @@ import msgspec
 
 import handrail
 from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.late import late_module
 from handrail.regular_files import list_folder, read_with_facts, reason_of
 from handrail.validator_words import explained, path_of
 
 if TYPE_CHECKING:
+    from handrail.outside import documents, positions
     from handrail.outside.documents import Document
+else:
+    documents = late_module("handrail.outside.documents")
+    positions = late_module("handrail.outside.positions")
 
 SUFFIXES = (".json", ".yaml", ".yml")
 BUNDLED = "bundled"
@@ -153,9 +158,7 @@ class UserFile:
 
     def at(self, path: WrittenPath) -> str:
         """Where this is in the file: `:line:column`."""
-        from handrail.outside.positions import locate  # noqa: PLC0415 - only a broken file needs it
-
-        position = locate(self.text, self._document.spots, path)
+        position = positions.locate(self.text, self._document.spots, path)
         return f":{position.line}:{position.column}"
 
 
@@ -175,16 +178,12 @@ def _text(file: Path, most_bytes: int, tree: Path | None) -> tuple[str, int]:
 
 
 def _document(file: Path, text: str) -> Document:
-    # Imported late: otherwise every start would pay for what only the first call uses.
-    from handrail.outside.documents import read_document  # noqa: PLC0415
-    from handrail.outside.positions import Unreadable, position_at  # noqa: PLC0415
-
     try:
-        return read_document(text, file.suffix)
-    except Unreadable as problem:
+        return documents.read_document(text, file.suffix)
+    except positions.Unreadable as problem:
         if problem.offset is None:
             raise Flaw(problem.reason) from None
-        position = position_at(text, problem.offset)
+        position = positions.position_at(text, problem.offset)
         braces = "{{" in text[max(0, problem.offset - 1) : problem.offset + 2]
         quotes = "; a text that begins with {{ needs quotes around it" if braces else ""
         raise Flaw(problem.reason + quotes, f":{position.line}:{position.column}") from None

@@ -7,7 +7,17 @@ mark refuses the store as too new.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.late import late_module
+
+if TYPE_CHECKING:
+    import json
+    import shlex
+else:
+    json = late_module("json")
+    shlex = late_module("shlex")
 
 MOVED = 1_000_000
 """Added to the schema number."""
@@ -21,9 +31,6 @@ def is_moved(schema: int) -> bool:
 
 def moved(location: str, moved_to: str | None) -> StoreUnusable:
     """The refusal for a store that has moved."""
-    import json  # noqa: PLC0415 - every opening of a store would pay for it
-    import shlex  # noqa: PLC0415 - as above
-
     where = moved_to or "another place"
     secret = " (there with its password, if it has one)" if "://" in where else ""
     said = json.dumps(where, ensure_ascii=False)

@@ -6,13 +6,21 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.domain.setup.state_files import STATE_FILES
 from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.late import late_module
 from handrail.kernel.provenance import MachineKey
 from handrail.store.addresses import POSTGRES as POSTGRES  # noqa: PLC0414 - callers that open stores import it from here
 from handrail.store.addresses import shown_server
 from handrail.store.ports import LastingEngine
+
+if TYPE_CHECKING:
+    from handrail.store import postgres, sqlite
+else:
+    postgres = late_module("handrail.store.postgres")
+    sqlite = late_module("handrail.store.sqlite")
 
 STATE_FOLDER = ".handrail"
 DATABASE = "handrail.db"
@@ -53,18 +61,14 @@ def open_engine(db: str, *, project: Path, version: str, durable: bool, key: Mac
     """Opens the engine behind an address. With a key, a file is marked as this machine's when it is made, and refused
     if it is somebody else's; a server is its users' own choice."""
     if db.startswith(POSTGRES):
-        from handrail.store.postgres import PostgresEngine  # noqa: PLC0415 - its driver is heavy and optional
-
-        return PostgresEngine(db, version=version)
+        return postgres.PostgresEngine(db, version=version)
     if "://" in db:
         raise StoreUnusable(f"{db.partition('://')[0]} is no store Handrail knows", hint="a file, or postgresql://…")
-    from handrail.store.sqlite import SqliteEngine  # noqa: PLC0415 - not needed with PostgreSQL
-
     path = database_path(db, project)
     if not db:
         _make_state_folder(path.parent)
         check_own(project)
-    return SqliteEngine(path, version=version, durable=durable, key=key)
+    return sqlite.SqliteEngine(path, version=version, durable=durable, key=key)
 
 
 def check_own(project: Path) -> None:

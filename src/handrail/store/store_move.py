@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.late import late_module
 from handrail.store.marks import MOVED_KEY, is_moved
 from handrail.store.migrations import LATEST
 from handrail.store.open_engine import POSTGRES, check_own, database_path, open_engine, shown_address
@@ -23,7 +24,26 @@ from handrail.store.store_copy import COPIED, EMPTY_ONLY, EVENT, KEY, STREAM, St
 from handrail.store.verification import check_sound, problems_in
 
 if TYPE_CHECKING:
+    from handrail.store import (
+        postgres,
+        postgres_copy,
+        postgres_schema,
+        sqlite,
+        sqlite_connections,
+        sqlite_copy,
+        sqlite_refusals,
+        write_lock,
+    )
     from handrail.store.postgres_connections import Connections
+else:
+    postgres = late_module("handrail.store.postgres")
+    postgres_copy = late_module("handrail.store.postgres_copy")
+    postgres_schema = late_module("handrail.store.postgres_schema")
+    sqlite = late_module("handrail.store.sqlite")
+    sqlite_connections = late_module("handrail.store.sqlite_connections")
+    sqlite_copy = late_module("handrail.store.sqlite_copy")
+    sqlite_refusals = late_module("handrail.store.sqlite_refusals")
+    write_lock = late_module("handrail.store.write_lock")
 
 _LEDGER = (STREAM, EVENT, KEY)
 
@@ -83,12 +103,10 @@ def _free_target(
     if not target.startswith(POSTGRES):
         check_free(database_path(target, project))
         return None
-    from handrail.store.postgres import PostgresEngine  # noqa: PLC0415 - its driver is heavy and optional
-
     shown = shown_address(target, project)
-    filled = PostgresEngine(target, version=version)
+    filled = postgres.PostgresEngine(target, version=version)
     stack.callback(filled.close)
-    if isinstance(source, PostgresEngine) and source.is_same_place(filled):
+    if isinstance(source, postgres.PostgresEngine) and source.is_same_place(filled):
         raise StoreUnusable(f"{shown} is where the store is already", hint=EMPTY_ONLY)
     if not filled.is_empty():
         raise StoreUnusable(f"{shown} holds something already", hint=EMPTY_ONLY)
@@ -115,10 +133,8 @@ def found_at(db: str, project: Path) -> StoreFound:
     """What is at an address, without changing or upgrading it."""
     if db.startswith(POSTGRES):
         connections = _connections(db)
-        from handrail.store.postgres_schema import read_schema  # noqa: PLC0415 - its driver is heavy and optional
-
         with contextlib.closing(connections), connections.taken() as session:
-            schema, meta = read_schema(session, connections.location)
+            schema, meta = postgres_schema.read_schema(session, connections.location)
             return StoreFound(schema, meta.get(MOVED_KEY))
     path = database_path(db, project)
     if not db:
@@ -126,16 +142,11 @@ def found_at(db: str, project: Path) -> StoreFound:
     if not path.exists():
         return StoreFound(0, None)
     check_place(path)
-    from handrail.store.sqlite import APPLICATION_ID  # noqa: PLC0415 - not needed with PostgreSQL
-    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - as above
-    from handrail.store.sqlite_copy import moved_to  # noqa: PLC0415 - as above
-    from handrail.store.sqlite_refusals import translated  # noqa: PLC0415 - as above
-
-    with translated(path), contextlib.closing(inert(str(path))) as connection:
+    with sqlite_refusals.translated(path), contextlib.closing(sqlite_connections.inert(str(path))) as connection:
         schema = int(connection.execute("PRAGMA user_version").get)
-        if schema and connection.execute("PRAGMA application_id").get != APPLICATION_ID:
+        if schema and connection.execute("PRAGMA application_id").get != sqlite.APPLICATION_ID:
             raise StoreUnusable(f"{path} is a database of something else", hint=OTHER_FILE)
-        return StoreFound(schema, moved_to(connection) if is_moved(schema) else None)
+        return StoreFound(schema, sqlite_copy.moved_to(connection) if is_moved(schema) else None)
 
 
 def release(db: str, project: Path) -> StoreFound:
@@ -145,27 +156,19 @@ def release(db: str, project: Path) -> StoreFound:
         raise _not_moved(db, project)
     if db.startswith(POSTGRES):
         connections = _connections(db)
-        from handrail.store import postgres_copy  # noqa: PLC0415 - its driver is heavy and optional
-
         with contextlib.closing(connections), connections.taken() as session:
             if not postgres_copy.take_mark_away(session, found.schema):
                 raise _not_moved(db, project)
         return found
-    from handrail.store import sqlite_copy  # noqa: PLC0415 - not needed with PostgreSQL
-    from handrail.store.sqlite import BUSY_MS  # noqa: PLC0415 - as above
-    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - as above
-    from handrail.store.sqlite_refusals import translated  # noqa: PLC0415 - as above
-    from handrail.store.write_lock import WriteLock  # noqa: PLC0415 - as above
-
     path = database_path(db, project)
-    gate = WriteLock(Path(f"{os.path.realpath(path)}.gate"), BUSY_MS / 1000)
+    gate = write_lock.WriteLock(Path(f"{os.path.realpath(path)}.gate"), sqlite.BUSY_MS / 1000)
     with (
         contextlib.closing(gate),
-        translated(path),
+        sqlite_refusals.translated(path),
         gate.held(),
-        contextlib.closing(inert(str(path))) as connection,
+        contextlib.closing(sqlite_connections.inert(str(path))) as connection,
     ):
-        connection.set_busy_timeout(BUSY_MS)
+        connection.set_busy_timeout(sqlite.BUSY_MS)
         if not sqlite_copy.take_mark_away(connection):  # somebody else was first
             raise _not_moved(db, project)
     return found
@@ -176,15 +179,14 @@ def _not_moved(db: str, project: Path) -> StoreUnusable:
 
 
 def _connections(db: str) -> Connections:
-    from handrail.store.postgres import connections_to  # noqa: PLC0415 - it says what is missing without its driver
-
-    return connections_to(db)
+    return postgres.connections_to(db)
 
 
 def copy_before_upgrade(path: Path, target: Path) -> None:
     """A copy of a file as it is, whatever schema it has."""
-    from handrail.store.sqlite_connections import inert  # noqa: PLC0415 - not needed with PostgreSQL
-    from handrail.store.sqlite_refusals import translated  # noqa: PLC0415 - as above
-
-    with whole_file(target) as part, translated(path), contextlib.closing(inert(str(path))) as connection:
+    with (
+        whole_file(target) as part,
+        sqlite_refusals.translated(path),
+        contextlib.closing(sqlite_connections.inert(str(path))) as connection,
+    ):
         connection.execute("VACUUM INTO ?", (str(part),))

@@ -12,19 +12,25 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from handrail.domain.registry.cancellation import end_call, is_running
 from handrail.domain.registry.operation import RunningCall
 from handrail.kernel.errors import KeyReused, StoreBusy
+from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import KeyWrite, UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call, Operation
 from handrail.surfaces.cancellable_call import CancellableCall
 from handrail.surfaces.common_arguments import RESERVED
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late_module("hashlib")
 
 KEPT_MS = 24 * 60 * 60 * 1000
 """How long an answer is kept."""
@@ -136,6 +142,4 @@ class KeyedCall:
 
 
 def _hash(asked: list[Any]) -> str:
-    import hashlib  # noqa: PLC0415 - only where a key is given
-
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -19,8 +19,17 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.transitions import workflow_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import NotFound, PlaceUnusable
+from handrail.kernel.late import late_module
 from handrail.kernel.shorten import printable_line
 from handrail.operation import Call
+
+if TYPE_CHECKING:
+    from handrail.outside import tracking
+    from handrail.outside.tracking import git_process, state
+else:
+    tracking = late_module("handrail.outside.tracking")
+    git_process = late_module("handrail.outside.tracking.git_process")
+    state = late_module("handrail.outside.tracking.state")
 
 
 class Journalled(NamedTuple):
@@ -68,10 +77,8 @@ def tracker_of(call: Call, workflow: Workflow) -> Tracker:
     """The tracker with the snapshots of a workflow's tasks: in a shared store, its own repository's."""
     if not call.here.shared or workflow.repository_path in (None, call.here.repository):
         return call.world.tracker()
-    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only for another repository's task
-
     assert workflow.repository_path is not None, "just looked at"
-    return tracker_at(Path(workflow.repository_path))
+    return tracking.tracker_at(Path(workflow.repository_path))
 
 
 def difference(meant: Journalled) -> Difference:
@@ -98,16 +105,13 @@ def difference(meant: Journalled) -> Difference:
 
 def patch_of(tracker: Tracker, found: Difference, paths: Sequence[str]) -> Iterator[bytes]:
     """The patch of these files; refused if the snapshots it is made from are gone."""
-    from handrail.outside.tracking.git_process import GitFailed  # noqa: PLC0415 - only for a patch
-    from handrail.outside.tracking.state import Busy  # noqa: PLC0415 - as above
-
     try:
         yield from tracker.patch(found.before, found.after, paths)
-    except Busy:
+    except state.Busy:
         raise PlaceUnusable(
             f"another snapshot of {printable_line(found.before.root)} is being taken for too long", hint="try again"
         ) from None
-    except GitFailed:
+    except git_process.GitFailed:
         raise given_up(len(paths)) from None
 
 

@@ -7,6 +7,7 @@ what could be meant, so that the next call can be right.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from handrail.domain.claims.claim import check_writer
 from handrail.domain.claims.offers import ready_tasks
@@ -16,9 +17,15 @@ from handrail.domain.work.lookup import find_task, find_workflow, listed
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.errors import NothingOpen, SeveralOpen
+from handrail.kernel.late import late_module
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
+
+if TYPE_CHECKING:
+    from handrail.domain.pipeline import ownership
+else:
+    ownership = late_module("handrail.domain.pipeline.ownership")
 
 SHOWN = 10
 """How many things a refusal lists."""
@@ -37,9 +44,7 @@ def task_to_write(call: Call, task_id: str) -> Task:
 
 def may_finish(unit: UnitOfWork, task: Task, status: str) -> None:
     """Refuses to finish a task that only the run it belongs to may finish."""
-    from handrail.domain.pipeline.ownership import check_task  # noqa: PLC0415 - every start would pay
-
-    check_task(unit, task, status)
+    ownership.check_task(unit, task, status)
 
 
 def plan_to_change(call: Call, workflow: Workflow) -> None:

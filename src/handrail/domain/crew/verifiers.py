@@ -8,15 +8,23 @@ server, which its users named and which several machines share, no word is neede
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.token import Token
+from handrail.kernel.late import late_module
 from handrail.kernel.records import UnitOfWork
+
+if TYPE_CHECKING:
+    import hashlib
+    import hmac
+else:
+    hashlib = late_module("hashlib")
+    hmac = late_module("hmac")
 
 
 def secret_hash(secret: str) -> str:
     """The hash of a secret. Secrets are long and random, so a plain hash is safe."""
-    import hashlib  # noqa: PLC0415 - it takes longer to load than all of this toolset
-
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -47,8 +55,6 @@ def is_vouched(unit: UnitOfWork, credential: Agent | Token) -> bool:
 
 def fits(credential: Agent | Token, secret: str) -> bool:
     """Whether this is the credential's secret, whoever made it. Lets nobody in by itself."""
-    import hmac  # noqa: PLC0415 - as above
-
     return hmac.compare_digest(secret_hash(secret), credential.secret_hash.partition(":")[0])
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from handrail.domain.knowledge.records import Fact
 from handrail.kernel.errors import InvalidParams
+from handrail.kernel.late import late_module
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late_module("hashlib")
 
 THOUSAND = 1000
 PROVENANCE = 2_000
@@ -54,8 +60,6 @@ class FactPattern(NamedTuple):
 
 def fact_id(repository: str | None, subject: str, predicate: str, said: str) -> str:
     """The id of a statement: the same for the same words in the same repository."""
-    import hashlib  # noqa: PLC0415 - keeps it out of every start
-
     words = msgspec.json.encode([repository, subject, predicate, said])
     return f"fact_{hashlib.sha256(words).hexdigest()[:24]}"
 

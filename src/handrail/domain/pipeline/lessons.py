@@ -16,11 +16,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from handrail.kernel.late import late_module
 from handrail.kernel.shorten import on_one_line
+
+if TYPE_CHECKING:
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+else:
+    Levenshtein = late_module("rapidfuzz.distance.Levenshtein")
+    process = late_module("rapidfuzz.process")
 
 RUNS = 1000
 """How many earlier runs are compared, newest first."""
@@ -282,9 +290,6 @@ def _similar_group(normal: str, known: Mapping[str, _Group]) -> _Group | None:
     """The most recent group that says the same; groups are keyed by the wording of their latest note."""
     if not known:
         return None
-    from rapidfuzz import process  # noqa: PLC0415 - keeps it out of every start; only runs with earlier notes need it
-    from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - as above
-
     near = process.extract_iter(normal, known.keys(), scorer=Levenshtein.normalized_distance, score_cutoff=APART)
     first = next(near, None)
     return known[first[0]] if first is not None else None

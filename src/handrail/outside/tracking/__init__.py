@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.kernel.errors import PlaceUnusable
+from handrail.kernel.late import late_module
+from handrail.outside.world import RandomIds, SystemClock
 
 if TYPE_CHECKING:
-    from handrail.outside.tracking.working_copies import WorkingCopies
+    from handrail.outside.tracking import working_copies
+else:
+    working_copies = late_module("handrail.outside.tracking.working_copies")
 
 
-def tracker_at(project: Path) -> WorkingCopies:
+def tracker_at(project: Path) -> working_copies.WorkingCopies:
     """The tracker that keeps its state in the project's `.handrail/snapshots/`."""
-    from handrail.outside.tracking.working_copies import WorkingCopies  # noqa: PLC0415 - it needs subprocess
-    from handrail.outside.world import RandomIds, SystemClock  # noqa: PLC0415
-
     for folder in (project / ".handrail", project / ".handrail" / "snapshots"):
         if folder.is_symlink():  # it may have come with the repository, and lead anywhere
             raise PlaceUnusable(f"{folder} is a symbolic link", hint="remove it; what is kept there must lie there")
     clock = SystemClock()
-    return WorkingCopies(project / ".handrail" / "snapshots", clock=clock, ids=RandomIds(clock))
+    return working_copies.WorkingCopies(project / ".handrail" / "snapshots", clock=clock, ids=RandomIds(clock))

@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Protocol
 
+if sys.platform != "win32":
+    import resource
+
 STRANGERS = 512
 """More than a crowd of clients that all connect at once and have not said anything yet."""
 DESCRIPTORS = 8192
@@ -134,8 +137,6 @@ def room_for_connections() -> int:
     """How many connections this process has descriptors for, after asking the system for more."""
     if sys.platform == "win32":
         return DESCRIPTORS - RESERVED
-    import resource  # noqa: PLC0415 - not everywhere
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -3,6 +3,8 @@ are checked against it here. Pure; sends no answers."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -65,9 +67,6 @@ def decoded(value: str | None) -> str | None:
     """A header value, plain or in the base64 form for text that a header cannot carry; None if malformed."""
     if value is None or not (value.startswith(_BASE64_START) and value.endswith(_BASE64_END)):
         return value
-    import base64  # noqa: PLC0415 - few values need it
-    import binascii  # noqa: PLC0415 - as above
-
     payload = value[len(_BASE64_START) : -len(_BASE64_END)]
     try:
         raw = base64.b64decode(payload, validate=True)

@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from handrail import __version__
+from handrail.kernel.late import late_module
 from handrail.kernel.nearest import did_you_mean
 from handrail.surfaces.cli.colour import colour_wanted
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+    from click import shell_completion
+
+    from handrail.kernel import errors
+    from handrail.surfaces.cli import options
+else:
+    shell_completion = late_module("click.shell_completion")
+    errors = late_module("handrail.kernel.errors")
+    options = late_module("handrail.surfaces.cli.options")
 
 AS_JSON = "handrail.as_json"
 """The key under which it is noted that the answer, whatever it is, should be JSON."""
@@ -109,11 +117,13 @@ class LazyGroup(click.Group):
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(names), summary) for name, (_, summary) in commands.items()])
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[shell_completion.CompletionItem]:
         """Like click's, without importing every command for its line of help."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only to complete
-
-        found = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        found = [
+            shell_completion.CompletionItem(name, help=text)
+            for name, (_, text) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
@@ -124,8 +134,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options = args[: args.index("--")] if "--" in args else args
-        ctx.meta[AS_JSON] = "--json" in options
+        typed = args[: args.index("--")] if "--" in args else args
+        ctx.meta[AS_JSON] = "--json" in typed
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -155,11 +165,10 @@ def _end_stopped() -> NoReturn:
 
 def _end_misused(error: click.UsageError) -> NoReturn:
     """Ends a command that was typed wrongly by a program, which reads answers and not help texts."""
-    from handrail.kernel.errors import InvalidParams  # noqa: PLC0415 - only on the way out
-    from handrail.surfaces.cli.options import end_refused  # noqa: PLC0415 - as above
-
     command = error.ctx.command_path if error.ctx is not None else "handrail"
-    end_refused(InvalidParams(error.format_message(), hint=f"{command} --help shows its use"), as_json=True)
+    options.end_refused(
+        errors.InvalidParams(error.format_message(), hint=f"{command} --help shows its use"), as_json=True
+    )
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -13,6 +13,7 @@ import click
 
 from handrail.catalog import ENABLE_FLAGS, PROFILES
 from handrail.kernel.errors import InvalidParams, PlaceUnusable, Refusal, SettingInvalid, ToolsetUnknown
+from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.project import find_project
@@ -24,7 +25,15 @@ from handrail.surfaces.refusals import EXIT_REFUSED, EXIT_USAGE, error_object
 from handrail.wiring import WorkPlace, settings_at
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+    import getpass
+
+    from click import shell_completion
+
+    from handrail.surfaces.cli import columns
+else:
+    shell_completion = late_module("click.shell_completion")
+    getpass = late_module("getpass")
+    columns = late_module("handrail.surfaces.cli.columns")
 
 HELP_LINE = 80
 """How many characters of a command's help a shell shows beside it."""
@@ -83,11 +92,12 @@ def toolset_options(command: CommandT) -> CommandT:
 class Commands(click.Group):
     """A group that helps like `handrail` itself: it suggests the nearest command, and shells show help lines uncut."""
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only to complete
-
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[shell_completion.CompletionItem]:
         begun = {name: one for name, one in self.commands.items() if name.startswith(incomplete) and not one.hidden}
-        found = [CompletionItem(name, help=one.get_short_help_str(HELP_LINE)) for name, one in sorted(begun.items())]
+        found = [
+            shell_completion.CompletionItem(name, help=one.get_short_help_str(HELP_LINE))
+            for name, one in sorted(begun.items())
+        ]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
@@ -116,8 +126,6 @@ def typed_text(text: str) -> str:
 
 def person() -> Actor:
     """The person at this terminal, by login name."""
-    import getpass  # noqa: PLC0415 - only commands that write need it
-
     try:
         return Actor(getpass.getuser(), "cli")
     except (KeyError, OSError):  # a container's user without a name
@@ -191,11 +199,11 @@ def end_refused(refusal: Refusal, *, as_json: bool) -> NoReturn:
 
 def _print_wrapped(word: str, colour: str, text: str) -> None:
     """A line of a refusal, wrapped to fit. It may repeat what an agent wrote, which must not control the terminal."""
-    from handrail.surfaces.cli.columns import columns, one_line, wrapped  # noqa: PLC0415 - only on the way out
-
     inner = " " * 8
     gap = text[: len(text) - len(text.lstrip())]
-    lines = list(wrapped(text, columns(), inner)) if sys.stderr.isatty() else [inner + one_line(text)]
+    lines = [inner + columns.one_line(text)]
+    if sys.stderr.isatty():
+        lines = list(columns.wrapped(text, columns.columns(), inner))
     click.echo(f"{styled(word, fg=colour)}{gap}{lines[0].removeprefix(inner)}", err=True)
     for line in lines[1:]:
         click.echo(line, err=True)

@@ -9,7 +9,14 @@ import codecs
 import io
 import re
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+from handrail.kernel.late import late_module
+
+if TYPE_CHECKING:
+    import unicodedata
+else:
+    unicodedata = late_module("unicodedata")
 
 _COLOUR = re.compile(r"(\x1b\[(?:0|1|2|3[1-6]|9[1-6])m)")
 """The colours and weights that `colour.styled` makes. Neither hidden nor black nor white is among them: at worst a text
@@ -26,8 +33,6 @@ class _Shown(dict[int, int | str]):
     """How each character is shown, found out when it is first met."""
 
     def __missing__(self, code: int) -> int | str:
-        import unicodedata  # noqa: PLC0415 - only for what is not plain ASCII
-
         is_seen = unicodedata.category(chr(code)) not in _UNSEEN and code not in _BLANK
         self[code] = code if is_seen or code in (0x09, 0x0A) else _escape(code)
         return self[code]

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.domain.crew.presence import find_agent
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.gates.reviews import REVIEW
 from handrail.domain.pipeline.request import EFFORTS
@@ -106,8 +107,6 @@ def _hand_over(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _agent(unit: UnitOfWork, agent_id: str) -> str:
-    from handrail.domain.crew.presence import find_agent  # noqa: PLC0415 - only where agents work together
-
     return find_agent(unit, agent_id).id
 
 

@@ -11,11 +11,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from handrail.kernel.errors import Refusal
+from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Event
 from handrail.operation import Ledger
 from handrail.protocol.subscriptions import Subscribers
+
+if TYPE_CHECKING:
+    import traceback
+else:
+    traceback = late_module("traceback")
 
 NAMED_BY = ("message", "resources")
 """The toolsets that have resources."""
@@ -80,8 +87,6 @@ class Follower:
 
     def _stumble(self, bug: Exception) -> None:
         """Says what broke, and goes on after it: the same event would break again."""
-        import traceback  # noqa: PLC0415 - only when something is broken
-
         traceback.print_exception(bug, file=sys.stderr)
         with contextlib.suppress(Refusal):
             self._position = self._ledger.position()

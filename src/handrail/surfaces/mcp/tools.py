@@ -14,6 +14,7 @@ import msgspec
 
 from handrail.catalog import operation_named
 from handrail.kernel.errors import Cancelled, Refusal, StoreTooNew, StoreUnusable
+from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call, Effect, Operation, PublishedOperation
@@ -32,7 +33,9 @@ from handrail.surfaces.schemas import request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
-    from handrail.surfaces.invocation import CallingClient
+    from handrail.surfaces import invocation
+else:
+    invocation = late_module("handrail.surfaces.invocation")
 
 PATIENCE = Patience()
 
@@ -75,15 +78,13 @@ def actor_of(exchange: Exchange) -> Actor:
     return Actor(name[:100] if isinstance(name, str) and name else "agent", "mcp")
 
 
-def client_of(exchange: Exchange) -> CallingClient:
+def client_of(exchange: Exchange) -> invocation.CallingClient:
     """What is known about who is behind the connection."""
-    from handrail.surfaces.invocation import CallingClient  # noqa: PLC0415 - loaded by the first call, not at start-up
-
     connection = exchange.connection
     if connection.memory is None:
         agent = connection.principal.agent_id if connection.principal is not None else None
-        connection.memory = CallingClient((agent,) if agent is not None else ())
-    known: CallingClient = connection.memory
+        connection.memory = invocation.CallingClient((agent,) if agent is not None else ())
+    known: invocation.CallingClient = connection.memory
     return known
 
 
@@ -99,12 +100,10 @@ class _Caller:
         """What clients without a connection were asked, by their names."""
 
     def call(self, exchange: Exchange, operation: Operation[Any, Any], arguments: Mapping[str, Any]) -> Any:
-        from handrail.surfaces.invocation import invoke  # noqa: PLC0415 - as above
-
         client = client_of(exchange)
         if exchange.connection.lasting and client.session is None:
             client.session = self._context.world.new_session()
-        result = invoke(
+        result = invocation.invoke(
             operation,
             self._context,
             arguments,

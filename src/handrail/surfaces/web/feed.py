@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import sys
 import threading
+import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -209,8 +210,6 @@ class PageFeed:
             self._cut_off(newest)
 
     def _stumble(self, bug: Exception) -> None:
-        import traceback  # noqa: PLC0415 - only when something is broken
-
         traceback.print_exception(bug, file=sys.stderr)
         with contextlib.suppress(Refusal):
             self._cut_off(self._ledger.position())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,8 +93,6 @@ def failed(status: int, code: str, message: str, hint: str = "", *, extra: Heade
 
 def broken(path: str, bug: BaseException) -> PageResponse:
     """A bug of ours: the terminal gets the details, the visitor only learns that there was one."""
-    import traceback  # noqa: PLC0415 - only when something is broken
-
     traceback.print_exception(bug, file=sys.stderr)
     message = f"{type(bug).__name__} while answering {path}"
     return failed(500, "INTERNAL_ERROR", message, "this is a mistake in Handrail; its terminal says more")

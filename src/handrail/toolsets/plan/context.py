@@ -5,7 +5,7 @@ Read-only. Ids may be left out if only one can be meant. `domain/recovery` packs
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 import msgspec
 from msgspec import Meta
@@ -13,11 +13,23 @@ from msgspec import Meta
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.recovery.options import LEAST_TOKENS, MOST_TOKENS, Include, RecoveryOptions
 from handrail.kernel.errors import NothingOpen, Refusal, RunNotFound, SeveralOpen, TaskNotFound
+from handrail.kernel.late import late_module
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import task_here, workflow_here
 from handrail.toolsets.plan.workflow import PLANNED
 from handrail.toolsets.vocabulary import CONTEXT
+
+if TYPE_CHECKING:
+    from handrail.domain.journal import journal
+    from handrail.domain.recovery import bundle
+    from handrail.domain.recovery import material as recovery_material
+    from handrail.domain.recovery import summary as recovery_summary
+else:
+    journal = late_module("handrail.domain.journal.journal")
+    bundle = late_module("handrail.domain.recovery.bundle")
+    recovery_material = late_module("handrail.domain.recovery.material")
+    recovery_summary = late_module("handrail.domain.recovery.summary")
 
 DEFAULT_TOKENS = 8000
 
@@ -63,34 +75,28 @@ class WorkflowDigest(msgspec.Struct, frozen=True):
 
 def look_now(call: Call, request: LoadContext) -> list[str]:
     """The files that the task has changed so far, if its journal knows how they were before."""
-    from handrail.domain.journal.journal import LOOKING, changed_so_far, open_entry  # noqa: PLC0415 - as below
 
     def looked_for(unit: UnitOfWork) -> JournalEntry | None:
-        return open_entry(unit, task_here(msgspec.structs.replace(call, unit=unit), request.task_id))
+        return journal.open_entry(unit, task_here(msgspec.structs.replace(call, unit=unit), request.task_id))
 
     try:
-        entry = call.ledger.run(LOOKING, looked_for)
-        return changed_so_far(call.world.tracker(), entry) if entry is not None else []
+        entry = call.ledger.run(journal.LOOKING, looked_for)
+        return journal.changed_so_far(call.world.tracker(), entry) if entry is not None else []
     except Refusal:  # the handler reports it, or continues without
         return []
 
 
 def task_load_context(call: Call, request: LoadContext) -> LoadedContext:
-    from handrail.domain.recovery.bundle import context_bundle  # noqa: PLC0415 - every start would pay
-    from handrail.domain.recovery.material import gather  # noqa: PLC0415 - as above
-
     task = task_here(call, request.task_id)
     include = request.include or Include()
     asked = RecoveryOptions(include=include, max_tokens=request.max_tokens, task_id=request.task_id)
-    material = gather(call.work, task, include, call.prepared or [])
-    return cast("LoadedContext", context_bundle(material, asked, _tools(call)))
+    material = recovery_material.gather(call.work, task, include, call.prepared or [])
+    return cast("LoadedContext", bundle.context_bundle(material, asked, _tools(call)))
 
 
 def workflow_get_summary(call: Call, request: GetSummary) -> WorkflowDigest:
-    from handrail.domain.recovery.summary import summarize  # noqa: PLC0415 - every start would pay
-
     workflow = workflow_here(call, request.id)
-    summary, tokens = summarize(call.work, workflow, markdown=request.format == "markdown")
+    summary, tokens = recovery_summary.summarize(call.work, workflow, markdown=request.format == "markdown")
     return WorkflowDigest(summary, tokens)
 
 

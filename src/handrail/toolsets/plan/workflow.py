@@ -6,7 +6,7 @@ their family's name (`plan_workflow_get`). Changing an existing plan is in `repl
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -19,6 +19,7 @@ from handrail.domain.work.task import UNFINISHED, Task
 from handrail.domain.work.transitions import check_open
 from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, SourceType, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, LockHeld, RunNotFound, TasksOpen, WorkflowClosed
+from handrail.kernel.late import late_module
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
@@ -26,6 +27,11 @@ from handrail.toolsets.here import SHOWN, plan_to_change
 from handrail.toolsets.plan.repository import repository_at
 from handrail.toolsets.shown import brief_task, shown_task, shown_workflow
 from handrail.toolsets.vocabulary import WORKFLOW
+
+if TYPE_CHECKING:
+    from handrail.domain.pipeline import ownership
+else:
+    ownership = late_module("handrail.domain.pipeline.ownership")
 
 AtOnce = Annotated[int, Meta(ge=1, le=100, description="1 is one after the other")]
 WorkflowStatus = Literal["planning", "ready", "in_progress", "paused", "completed", "failed", "abandoned"]
@@ -212,9 +218,7 @@ def move_workflow(
     unit: UnitOfWork, workflow: Workflow, status: str, reason: str | None, *, humans_decide: bool = False
 ) -> None:
     """Moves a workflow to another status. One with open tasks cannot be completed, and a pipeline run ends itself."""
-    from handrail.domain.pipeline.ownership import check_workflow  # noqa: PLC0415 - every start would pay
-
-    check_workflow(unit, workflow, status, humans_decide=humans_decide)
+    ownership.check_workflow(unit, workflow, status, humans_decide=humans_decide)
     if status == "completed" and workflow.status in OPEN and tally_of(unit, workflow.id).unfinished:
         raise _tasks_open(unit, workflow)
     WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, status)

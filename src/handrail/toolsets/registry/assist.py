@@ -5,7 +5,7 @@ Small on purpose: no model and no guessing, only what the store knows, with its 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -14,10 +14,17 @@ from handrail.domain.knowledge.facts import THOUSAND, FactPattern, Inserted, Sta
 from handrail.domain.knowledge.records import Fact
 from handrail.domain.reply_size import within
 from handrail.kernel.errors import ResourceNotFound
+from handrail.kernel.late import late_module
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.paging import bounds
 from handrail.toolsets.plan.workflow import PLANNED
 from handrail.toolsets.vocabulary import ASSIST
+
+if TYPE_CHECKING:
+    from handrail.toolsets.registry import assist_causes, assist_plans
+else:
+    assist_causes = late_module("handrail.toolsets.registry.assist_causes")
+    assist_plans = late_module("handrail.toolsets.registry.assist_plans")
 
 FACTS = 50
 DEPTH = 8
@@ -144,10 +151,8 @@ def kg_query(call: Call, request: QueryFacts) -> FactPage:
 
 
 def kg_suggest_plan(call: Call, request: SuggestPlan) -> SuggestedPlan:
-    from handrail.toolsets.registry.assist_plans import suggest  # noqa: PLC0415 - only needed for a plan
-
     context = request.context
-    found = suggest(
+    found = assist_plans.suggest(
         call.work,
         call.here.only,
         request.goal,
@@ -159,9 +164,7 @@ def kg_suggest_plan(call: Call, request: SuggestPlan) -> SuggestedPlan:
 
 
 def causal_explain(call: Call, request: ExplainOutcome) -> ExplainedOutcome:
-    from handrail.toolsets.registry.assist_causes import explain  # noqa: PLC0415 - as above
-
-    return ExplainedOutcome(**explain(call.work, request.outcome_id, request.max_depth))
+    return ExplainedOutcome(**assist_causes.explain(call.work, request.outcome_id, request.max_depth))
 
 
 def _shown(fact: Fact) -> dict[str, Any]:

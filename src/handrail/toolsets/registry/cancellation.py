@@ -7,7 +7,7 @@ workflow its own id.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -28,10 +28,17 @@ from handrail.domain.registry.envelopes import AGENT
 from handrail.domain.work.lookup import find_workflow
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import OperationNotFound, RunNotFound
+from handrail.kernel.late import late_module
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import open_workflows
 from handrail.toolsets.plan.workflow import HELD, PLANNED, move_workflow
 from handrail.toolsets.vocabulary import CANCELLATION
+
+if TYPE_CHECKING:
+    from handrail.domain.pipeline import controls, ownership
+else:
+    controls = late_module("handrail.domain.pipeline.controls")
+    ownership = late_module("handrail.domain.pipeline.ownership")
 
 Reason = Annotated[str, Meta(max_length=200)]
 OpId = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -101,15 +108,11 @@ def _cancel_run(call: Call, run_id: str, reason: str | None) -> StoppedRun:
 
 def _abandon(call: Call, workflow: Workflow, reason: str | None) -> None:
     """Abandons a plan; a pipeline run through its own steering, which withdraws the question it waits for."""
-    from handrail.domain.pipeline.ownership import run_under_way  # noqa: PLC0415 - every start would pay
-
-    run = run_under_way(call.work, workflow.id)
+    run = ownership.run_under_way(call.work, workflow.id)
     if run is None:
         move_workflow(call.work, workflow, "abandoned", reason)
         return
-    from handrail.domain.pipeline.controls import abandon_run  # noqa: PLC0415 - as above
-
-    abandon_run(call.work, run)
+    controls.abandon_run(call.work, run)
     over = call.work.get(Workflow, workflow.id)
     assert over is not None, "a run is a workflow"
     call.work.record("workflow.abandoned", over, data={"reason": reason} if reason else None)

@@ -5,7 +5,7 @@ The domain (`foreseeing.py`) predicts what would run; asking writes nothing.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -28,11 +28,21 @@ from handrail.kernel.errors import (
     RunNotFound,
     WorkflowClosed,
 )
+from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Event
 from handrail.kernel.shorten import shortened
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.plan.workflow import ABANDONED, PLANNED, STARTED, AtOnce, move_workflow
 from handrail.toolsets.vocabulary import PLAN_LIFECYCLE
+
+if TYPE_CHECKING:
+    from handrail.domain.pipeline import controls, engine, ownership
+    from handrail.domain.pipeline import run as pipeline_run
+else:
+    controls = late_module("handrail.domain.pipeline.controls")
+    engine = late_module("handrail.domain.pipeline.engine")
+    ownership = late_module("handrail.domain.pipeline.ownership")
+    pipeline_run = late_module("handrail.domain.pipeline.run")
 
 ROOM = {"waves": 3_200, "path": 1_200, "conflicts": 900, "cannot_run": 1_300}
 """Bytes for each part of a dry run without a requested limit."""
@@ -141,16 +151,12 @@ def plan_pause(call: Call, request: PauseRun) -> RunStatus:
     check_open(workflow, starting=False)
     if workflow.status == "paused":
         return _status(call, workflow, changed=False)
-    from handrail.domain.pipeline.ownership import run_under_way  # noqa: PLC0415 - every start would pay
-
-    run = run_under_way(call.work, workflow.id)
+    run = ownership.run_under_way(call.work, workflow.id)
     if run is None:
         move_workflow(call.work, workflow, "paused", request.reason)
     else:
-        from handrail.domain.pipeline.controls import pause_run  # noqa: PLC0415 - as above
-
         WORKFLOW_MACHINE.check(f"workflow {workflow.id}", workflow.status, "paused")
-        pause_run(call.work, run)
+        controls.pause_run(call.work, run)
         if request.reason:
             call.work.record("workflow.paused", _reread(call, workflow), data={"reason": request.reason})
     return _changed_status(call, workflow, request.reason)
@@ -165,25 +171,20 @@ def plan_resume(call: Call, request: OfRun) -> RunStatus:
             hint="only a paused run can be resumed; plan_status shows what this one waits for",
             status=workflow.status,
         )
-    from handrail.domain.pipeline.ownership import check_workflow, run_under_way  # noqa: PLC0415 - every start would pay
-
-    run = run_under_way(call.work, workflow.id)
+    run = ownership.run_under_way(call.work, workflow.id)
     if run is None:
         move_workflow(call.work, workflow, "in_progress", None)
         return _changed_status(call, workflow, None)
-    from handrail.domain.pipeline.controls import Going, resume_run  # noqa: PLC0415 - as above
-    from handrail.domain.pipeline.engine import PAUSED  # noqa: PLC0415 - as above
-
-    check_workflow(call.work, workflow, "in_progress", humans_decide=call.humans_decide)
+    ownership.check_workflow(call.work, workflow, "in_progress", humans_decide=call.humans_decide)
     stopped = run.run_state().stopped
-    if stopped not in (None, PAUSED):
+    if stopped not in (None, engine.PAUSED):
         raise IllegalTransition(
             f"the run of {run.workspace} was not paused: it reached its own limit ({stopped})",
             hint=f"a person can let it continue: handrail pipeline resume {run.workspace}",
             status=workflow.status,
             workspace=run.workspace,
         )
-    resume_run(call.work, run, Going(), run.facts(humans_decide=call.humans_decide))
+    controls.resume_run(call.work, run, controls.Going(), run.facts(humans_decide=call.humans_decide))
     return _changed_status(call, workflow, None)
 
 
@@ -201,13 +202,11 @@ def _changed_status(call: Call, workflow: Workflow, reason: str | None) -> RunSt
 def _status(
     call: Call, workflow: Workflow, *, changed: bool | UnsetType = UNSET, just: Event | None = None
 ) -> RunStatus:
-    from handrail.domain.pipeline.run import PipelineRun  # noqa: PLC0415 - every start would pay
-
     life = lifecycle_of(call.work, workflow, just)
     return RunStatus(
         run_id=workflow.id,
         name=workflow.name,
-        mode="plan" if call.work.get(PipelineRun, workflow.id) is None else "pipeline",
+        mode="plan" if call.work.get(pipeline_run.PipelineRun, workflow.id) is None else "pipeline",
         state=life.state,
         status=workflow.status,
         changed=changed,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from handrail.kernel.late import late_module
+from handrail.outside.world import SystemClock
 from handrail.surfaces.cli.columns import counted, spoken_bytes
 from handrail.surfaces.cli.keep.db_copies import backup, rebuild, restore
 from handrail.surfaces.cli.keep.db_move import move, release
@@ -30,7 +32,16 @@ from handrail.surfaces.refusals import EXIT_REFUSED
 from handrail.wiring import WorkPlace, assemble
 
 if TYPE_CHECKING:
+    from handrail.domain.journal import retention
+    from handrail.outside import tracking
+    from handrail.store import migrations, open_engine, store_move
     from handrail.store.ports import Size
+else:
+    retention = late_module("handrail.domain.journal.retention")
+    tracking = late_module("handrail.outside.tracking")
+    migrations = late_module("handrail.store.migrations")
+    open_engine = late_module("handrail.store.open_engine")
+    store_move = late_module("handrail.store.store_move")
 
 
 @click.group(cls=Commands)
@@ -42,10 +53,8 @@ def db() -> None:
 @common_options
 def path(root: Path | None, as_json: bool, **options: Any) -> None:
     """Print where the store is, without any password. Nothing is opened."""
-    from handrail.store.open_engine import shown_address  # noqa: PLC0415 - only here
-
     place = place_of(root)
-    location = shown_address(address_of(place, options), place.project)
+    location = open_engine.shown_address(address_of(place, options), place.project)
     echo_json({"path": location}) if as_json else click.echo(location)
 
 
@@ -86,18 +95,15 @@ def prune(days: int | None, count: int | None, root: Path | None, as_json: bool,
     Their tasks keep their reports but lose their patches. Snapshots of open tasks are kept, and those of finished tasks
     while they are among the newest (snapshot_count) and not too old (snapshot_days).
     """
-    from handrail.domain.journal.retention import Keeping, worth_keeping  # noqa: PLC0415 - only here
-    from handrail.domain.journal.retention import prune as give_up  # noqa: PLC0415 - only here
-
     place = place_of(root)
     check_there(place, options)
     settings = settings_of(place, options)
-    rule = Keeping(
+    rule = retention.Keeping(
         settings.snapshot_days if days is None else days, settings.snapshot_count if count is None else count
     )
     handrail = assemble(place, settings)
-    worth = handrail.ledger.run(person(), lambda unit: worth_keeping(unit, rule))
-    done = give_up(handrail.call.world.tracker(), worth)
+    worth = handrail.ledger.run(person(), lambda unit: retention.worth_keeping(unit, rule))
+    done = retention.prune(handrail.call.world.tracker(), worth)
     if as_json:
         kept = {"open_tasks": worth.open_tasks, "finished_tasks": worth.finished_tasks}
         echo_json({"freed_bytes": done.freed, "left_bytes": done.left, "kept": kept})
@@ -114,8 +120,6 @@ def vacuum(full: bool, root: Path | None, as_json: bool, **options: Any) -> None
 
     Writers wait while it runs.
     """
-    from handrail.outside.world import SystemClock  # noqa: PLC0415 - only here
-
     done = engine_of(store_there(root, options)).vacuum(SystemClock().now_ms(), full=full)
     if as_json:
         echo_json({"before_bytes": done.before, "after_bytes": done.after, "keys": done.keys})
@@ -151,19 +155,15 @@ def upgrade(root: Path | None, as_json: bool, **options: Any) -> None:
 
     Every command does this when it opens the store; this one also keeps a copy of the older file first.
     """
-    from handrail.store.migrations import LATEST  # noqa: PLC0415 - only here
-    from handrail.store.open_engine import POSTGRES, database_path  # noqa: PLC0415 - only here
-    from handrail.store.store_move import copy_before_upgrade, found_at  # noqa: PLC0415 - only here
-
     place = place_of(root)
     check_there(place, options)
     address = trusted_address(place, options)
-    before = found_at(address, place.project).schema
+    before = store_move.found_at(address, place.project).schema
     kept: Path | None = None
-    if 0 < before < LATEST and not address.startswith(POSTGRES):
-        file = database_path(address, place.project)
+    if 0 < before < migrations.LATEST and not address.startswith(open_engine.POSTGRES):
+        file = open_engine.database_path(address, place.project)
         kept = free_name(file.with_name(f"{file.name}.schema-{before}"))
-        copy_before_upgrade(file, kept)
+        store_move.copy_before_upgrade(file, kept)
     info = store_of(root, options).info()
     if as_json:
         told = {"schema": info.schema, "from": before, "location": info.location}
@@ -180,9 +180,7 @@ for _command in (backup, restore, rebuild, move, release, trust):
 
 
 def _snapshot_bytes(place: WorkPlace) -> int:
-    from handrail.outside.tracking import tracker_at  # noqa: PLC0415 - only here
-
-    return tracker_at(place.project).disk_use()
+    return tracking.tracker_at(place.project).disk_use()
 
 
 def _cells(size: Size) -> tuple[str, str, str]:

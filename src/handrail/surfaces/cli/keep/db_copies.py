@@ -12,6 +12,7 @@ import click
 from handrail import __version__
 from handrail.domain.crew.credentials_trust import strangers
 from handrail.kernel.errors import InvalidParams, StoreUnusable
+from handrail.kernel.late import late_module
 from handrail.store_wiring import check_trusted, key_for
 from handrail.surfaces.cli.columns import counted, spoken_bytes
 from handrail.surfaces.cli.confirm import confirm
@@ -31,10 +32,18 @@ from handrail.surfaces.cli.options import common_options, person, place_of, sett
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
 
 if TYPE_CHECKING:
+    from handrail.store import backups, open_engine, places, postgres
+    from handrail.store import rebuild as store_rebuild
     from handrail.store.ports import LastingEngine
     from handrail.store.rebuild import Rebuilt
     from handrail.store.store_copy import Tell
     from handrail.wiring import WorkPlace
+else:
+    backups = late_module("handrail.store.backups")
+    open_engine = late_module("handrail.store.open_engine")
+    places = late_module("handrail.store.places")
+    postgres = late_module("handrail.store.postgres")
+    store_rebuild = late_module("handrail.store.rebuild")
 
 
 @click.command()
@@ -68,12 +77,10 @@ def restore(source: Path, yes: bool, root: Path | None, as_json: bool, **options
     The backup is checked completely before anything is touched: that it is a store and holds nothing else, its files,
     its ledger, every row. The current store, unless it is empty, is kept beside it, even if it is damaged.
     """
-    from handrail.store.backups import checked_copy  # noqa: PLC0415 - the store, only once something runs
-
     named = _Named(place_of(root), root, options, yes=yes, as_json=as_json)
     with ExitStack() as stack:
         with telling(quiet=as_json) as tell:
-            copy = stack.enter_context(checked_copy(source.absolute(), version=__version__, tell=tell))
+            copy = stack.enter_context(backups.checked_copy(source.absolute(), version=__version__, tell=tell))
         engine, kept = _made_room(named, source)
         with telling(quiet=as_json) as tell:
             engine.restore(str(copy), tell)
@@ -95,22 +102,18 @@ def rebuild(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
     every index is made again from the events. The store as it is now is kept beside it. A ledger that is damaged itself
     is refused; then a backup is needed.
     """
-    from handrail.store.open_engine import POSTGRES, database_path  # noqa: PLC0415 - the store, only once something runs
-
     place = place_of(root)
     check_there(place, options)
     named = _Named(place, root, options, yes=yes, as_json=as_json)
     address = trusted_address(place, options)
-    if address.startswith(POSTGRES):
+    if address.startswith(open_engine.POSTGRES):
         rebuilt, kept = _rebuilt_server(named)
     else:
-        from handrail.store.rebuild import rebuild_file  # noqa: PLC0415 - not needed with PostgreSQL
-
-        path, key = database_path(address, place.project), key_for(place, address)
+        path, key = open_engine.database_path(address, place.project), key_for(place, address)
         kept = free_name(path.with_name(f"{path.name}.before-rebuild"))
         named.ask(f"Make {path} anew from its ledger? It is kept as {kept}.")
         with telling(quiet=as_json) as tell:
-            rebuilt = rebuild_file(
+            rebuilt = store_rebuild.rebuild_file(
                 path, kept, version=__version__, tell=tell, mark=key.mark_name if key is not None else ""
             )
     if as_json:
@@ -137,10 +140,8 @@ class _Named:
         return engine_of(store_of(self._root, self._options))
 
     def file(self) -> Path:
-        from handrail.store.open_engine import database_path  # noqa: PLC0415 - the store, only once something runs
-
         check_trusted(self.place, settings_of(self.place, self._options))  # a damaged one cannot be looked into
-        return database_path(address_of(self.place, self._options), self.place.project)
+        return open_engine.database_path(address_of(self.place, self._options), self.place.project)
 
     def beside(self, engine: LastingEngine, ending: str) -> Path:
         """A free name for what is there now: beside the file, or in the project's folder for a server."""
@@ -173,20 +174,16 @@ def _made_room(named: _Named, source: Path) -> tuple[LastingEngine, Path | None]
             raise
     else:
         return engine, kept
-    from handrail.store.rebuild import set_aside  # noqa: PLC0415 - the store, only once something runs
-
     path = named.file()
     kept = free_name(path.with_name(f"{path.name}.before-restore"))
     named.ask(f"{path} is damaged. Set it aside as {kept}, and put {source} in its place?")
-    set_aside(path, kept)
+    store_rebuild.set_aside(path, kept)
     return named.open(), kept
 
 
 def _rebuilt_server(named: _Named) -> tuple[Rebuilt, Path]:
-    from handrail.store.postgres import PostgresEngine  # noqa: PLC0415 - its driver is heavy and optional
-
     engine = named.open()
-    assert isinstance(engine, PostgresEngine)
+    assert isinstance(engine, postgres.PostgresEngine)
     kept = named.beside(engine, "before-rebuild")
     named.ask(f"Make {engine.info().location} anew from its ledger? A copy of it is kept as {kept}.")
     kept.parent.mkdir(exist_ok=True)
@@ -197,8 +194,6 @@ def _rebuilt_server(named: _Named) -> tuple[Rebuilt, Path]:
 
 def _keep(engine: LastingEngine, target: Path, tell: Tell) -> int:
     """A copy that gets its name only once it is complete; returns its size."""
-    from handrail.store.places import whole_file  # noqa: PLC0415 - the store, only once something runs
-
-    with whole_file(target) as part:
+    with places.whole_file(target) as part:
         engine.backup(str(part), tell)
     return target.stat().st_size

@@ -7,13 +7,14 @@ import os
 import shlex
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from handrail import __version__
 from handrail.kernel.errors import InvalidParams, PlaceUnusable, StoreUnusable
-from handrail.settings import CONFIG_FILE
+from handrail.kernel.late import late_module
+from handrail.settings import CONFIG_FILE, said_by_project
 from handrail.surfaces.cli.columns import counted, one_line
 from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.keep.db_store import engine_of, store_of, telling, told_to_git, trusted_address
@@ -21,6 +22,16 @@ from handrail.surfaces.cli.keep.db_trust import own_file
 from handrail.surfaces.cli.options import common_options, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
 from handrail.wiring import WorkPlace, has_store
+
+if TYPE_CHECKING:
+    from handrail.outside import config_file, trusted_stores
+    from handrail.store import marks, open_engine, store_move
+else:
+    config_file = late_module("handrail.outside.config_file")
+    trusted_stores = late_module("handrail.outside.trusted_stores")
+    marks = late_module("handrail.store.marks")
+    open_engine = late_module("handrail.store.open_engine")
+    store_move = late_module("handrail.store.store_move")
 
 
 class _Way(NamedTuple):
@@ -47,10 +58,6 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
     The old store is left as it is, but from then on it refuses anyone who still uses it and names the new place;
     `handrail db release` takes that back.
     """
-    from handrail.store.open_engine import shown_address  # noqa: PLC0415 - as above
-    from handrail.store.store_move import check_target  # noqa: PLC0415 - the store, only once something runs
-    from handrail.store.store_move import move as move_store  # noqa: PLC0415 - as above
-
     place = place_of(root)
     address = _address(target)
     if not has_store(place, settings_of(place, options)):
@@ -58,16 +65,18 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
             "there is no store here yet", hint="set db to where it should be; the first write creates it"
         )
     store = store_of(root, options)
-    location, shown = store.info().location, shown_address(address, place.project)
+    location, shown = store.info().location, open_engine.shown_address(address, place.project)
     if not yes:
-        check_target(engine_of(store), address, project=place.project, version=__version__)
+        store_move.check_target(engine_of(store), address, project=place.project, version=__version__)
         what = "Copy" if keep else "Move"
         after = "" if keep else " and the old one refuses them afterwards"
         confirm(f"{what} {location} to {shown}? Writers wait meanwhile{after}.", as_json=as_json)
     way = None if keep else _way_on(place, options, address, yes=yes, quiet=as_json)
     began = time.monotonic()
     with telling(quiet=as_json) as tell:
-        moved = move_store(engine_of(store), address, project=place.project, version=__version__, keep=keep, tell=tell)
+        moved = store_move.move(
+            engine_of(store), address, project=place.project, version=__version__, keep=keep, tell=tell
+        )
     waited = round(time.monotonic() - began, 2)
     own_file(place, address)
     config, said = _go(place, way)
@@ -95,19 +104,14 @@ def release(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
     It is as it was when it was moved. Without --db, this is the project's own store if the one in use was moved from
     there.
     """
-    from handrail.store.marks import is_moved  # noqa: PLC0415 - the store, only once something runs
-    from handrail.store.open_engine import shown_address  # noqa: PLC0415 - as above
-    from handrail.store.store_move import found_at  # noqa: PLC0415 - as above
-    from handrail.store.store_move import release as release_store  # noqa: PLC0415 - as above
-
     place = place_of(root)
     address = _left_behind(place, options)
-    shown, found = shown_address(address, place.project), found_at(address, place.project)
+    shown, found = open_engine.shown_address(address, place.project), store_move.found_at(address, place.project)
     left = one_line(found.moved_to or "the other place")
-    if is_moved(found.schema) and not yes:
+    if marks.is_moved(found.schema) and not yes:
         confirm(f"Use {one_line(shown)} again, without what {left} got since?", as_json=as_json)
     way = _way_back(place, address, found.moved_to, yes=yes, quiet=as_json)
-    release_store(address, place.project)
+    store_move.release(address, place.project)
     config, said = _go(place, way)
     if as_json:
         echo_json({"released": shown, "moved_to": found.moved_to, "config": str(config) if config else None})
@@ -119,30 +123,23 @@ def release(yes: bool, root: Path | None, as_json: bool, **options: Any) -> None
 
 def _left_behind(place: WorkPlace, options: dict[str, Any]) -> str:
     """The store to release: the one in use or, if the project's config names another that its own moved to, its own."""
-    from handrail.settings import said_by_project  # noqa: PLC0415 - only here
-    from handrail.store.open_engine import database_path, shown_address  # noqa: PLC0415 - as above
-    from handrail.store.store_move import found_at  # noqa: PLC0415 - as above
-
     named = options.get("db") or options.get("global_store") or "HANDRAIL_DB" in place.environ
     db = said_by_project(place.project, "db")
     if not named and isinstance(db, str) and db:
-        own = str(database_path("", place.project))
-        if found_at(own, place.project).moved_to == shown_address(db, place.project):
+        own = str(open_engine.database_path("", place.project))
+        if store_move.found_at(own, place.project).moved_to == open_engine.shown_address(db, place.project):
             return own
     return trusted_address(place, options)
 
 
 def _way_back(place: WorkPlace, address: str, moved_to: str | None, *, yes: bool, quiet: bool) -> _Way | None:
     """What to do about a line that still names the place the store had moved to; None if there is no such line."""
-    from handrail.settings import said_by_project  # noqa: PLC0415 - only here
-    from handrail.store.open_engine import database_path, shown_address  # noqa: PLC0415 - as above
-
     config, db = place.project / CONFIG_FILE, said_by_project(place.project, "db")
-    if not isinstance(db, str) or not db or shown_address(db, place.project) != moved_to:
+    if not isinstance(db, str) or not db or open_engine.shown_address(db, place.project) != moved_to:
         return None
-    by_hand = f"{config} still says db = {json.dumps(shown_address(db, place.project))}: change or remove that line"
-    own = os.path.realpath(database_path("", place.project))  # Path.resolve would fail on circular links
-    if os.path.realpath(database_path(address, place.project)) != own:
+    by_hand = f"{config} still says db = {json.dumps(moved_to)}: change or remove that line"
+    own = os.path.realpath(open_engine.database_path("", place.project))  # Path.resolve would fail on circular links
+    if os.path.realpath(open_engine.database_path(address, place.project)) != own:
         return _Way(by_hand)
     asked = f"{config} still names {one_line(moved_to)}. Remove that line, so that this store is used?"
     if not yes and (quiet or not click.confirm(asked, default=True)):
@@ -153,9 +150,7 @@ def _way_back(place: WorkPlace, address: str, moved_to: str | None, *, yes: bool
 
 def _address(target: str) -> str:
     """The address as it is stored: a file by its full path, resolved from where the command was run."""
-    from handrail.store.open_engine import POSTGRES  # noqa: PLC0415 - the store, only once something runs
-
-    if target.startswith(POSTGRES):
+    if target.startswith(open_engine.POSTGRES):
         return target
     if "://" in target:
         raise InvalidParams(
@@ -166,9 +161,7 @@ def _address(target: str) -> str:
 
 def _way_on(place: WorkPlace, options: dict[str, Any], address: str, *, yes: bool, quiet: bool) -> _Way:
     """What to do about the settings that name the old place."""
-    from handrail.store.open_engine import holds_password, shown_address  # noqa: PLC0415 - only here
-
-    shown, config = shown_address(address, place.project), place.project / CONFIG_FILE
+    shown, config = open_engine.shown_address(address, place.project), place.project / CONFIG_FILE
     restart = "restart anything that still uses the old store"
     if options.get("db") or options.get("global_store"):
         return _Way(
@@ -176,7 +169,7 @@ def _way_on(place: WorkPlace, options: dict[str, Any], address: str, *, yes: boo
         )
     if "HANDRAIL_DB" in place.environ or "HANDRAIL_GLOBAL_STORE" in place.environ:
         return _Way(f"the environment names the old store: set HANDRAIL_DB to {shown} there, and {restart}")
-    if holds_password(address, place.project):
+    if open_engine.holds_password(address, place.project):
         why = f"the address has a password, so it was not written to {CONFIG_FILE}, which git may track"
         return _Way(f"{why}: set HANDRAIL_DB to the address for every agent, and {restart}")
     by_hand = f'write db = "{shown}" into {config} (instead of global_store, if it is there), and {restart}'
@@ -192,17 +185,14 @@ def _way_on(place: WorkPlace, options: dict[str, Any], address: str, *, yes: boo
 def _go(place: WorkPlace, way: _Way | None) -> tuple[Path | None, str]:
     """Changes the config file, if that is the way: the file, if it was changed, and what to say. A file that cannot be
     changed is no refusal: the store has already moved."""
-    from handrail.outside.config_file import drop_db, say_db  # noqa: PLC0415 - only here
-    from handrail.outside.trusted_stores import trust as keep_word  # noqa: PLC0415 - as above
-
     config = place.project / CONFIG_FILE
     if way is None:
         return None, ""
     try:
-        if way.db is None or not (say_db(config, way.db) if way.db else drop_db(config)):
+        if way.db is None or not (config_file.say_db(config, way.db) if way.db else config_file.drop_db(config)):
             return None, way.by_hand
     except PlaceUnusable as problem:
         return None, f"{problem.message}; {way.by_hand}"
     if way.db:
-        keep_word(way.db, project=place.project, home=place.home)
+        trusted_stores.trust(way.db, project=place.project, home=place.home)
     return config, way.done

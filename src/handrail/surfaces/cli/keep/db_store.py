@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from handrail.kernel.errors import StoreUnusable
+from handrail.kernel.late import late_module
 from handrail.store_wiring import check_store
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import place_of, settings_of
@@ -21,9 +23,17 @@ MOST_SHOWN = 50
 """How many problems are printed."""
 
 if TYPE_CHECKING:
+    from handrail.outside import git_ignore
+    from handrail.store import open_engine, ports
+    from handrail.store import problems as store_problems
     from handrail.store.ports import LastingEngine
     from handrail.store.store import Store
     from handrail.store.store_copy import Tell
+else:
+    git_ignore = late_module("handrail.outside.git_ignore")
+    open_engine = late_module("handrail.store.open_engine")
+    ports = late_module("handrail.store.ports")
+    store_problems = late_module("handrail.store.problems")
 
 
 def store_of(root: Path | None, options: dict[str, Any]) -> Store:
@@ -41,18 +51,13 @@ def store_there(root: Path | None, options: dict[str, Any]) -> Store:
 
 
 def check_there(place: WorkPlace, options: dict[str, Any]) -> None:
-    from handrail.kernel.errors import StoreUnusable  # noqa: PLC0415 - the store, only once something runs
-    from handrail.store.open_engine import shown_address  # noqa: PLC0415 - as above
-
     if not is_made(place, settings_of(place, options)):
-        shown = shown_address(address_of(place, options), place.project)
+        shown = open_engine.shown_address(address_of(place, options), place.project)
         raise StoreUnusable(f"there is no store at {shown}", hint="check its name; the first write creates a store")
 
 
 def engine_of(store: Store) -> LastingEngine:
-    from handrail.store.ports import lasting  # noqa: PLC0415 - the store, only once something runs
-
-    return lasting(store.engine)
+    return ports.lasting(store.engine)
 
 
 def address_of(place: WorkPlace, options: dict[str, Any]) -> str:
@@ -92,9 +97,7 @@ def free_name(path: Path) -> Path:
 
 def told_to_git(place: WorkPlace, file: Path) -> str:
     """What to say about a store in a file that git would commit; empty if there is nothing to say."""
-    from handrail.outside.git_ignore import git_would_commit  # noqa: PLC0415 - only here
-
-    if not git_would_commit(file, place.project):
+    if not git_ignore.git_would_commit(file, place.project):
         return ""
     name = Path(os.path.realpath(file)).relative_to(place.project.resolve()).as_posix()
     return f"git does not ignore {name}, which holds everything that was recorded: add /{name}* to .gitignore"
@@ -102,13 +105,11 @@ def told_to_git(place: WorkPlace, file: Path) -> str:
 
 def echo_problems(problems: list[str], sound: str, *, whole: bool) -> None:
     """Prints what is wrong, one line each, what is lost and how to get it back; or that nothing is wrong."""
-    from handrail.store.problems import advice  # noqa: PLC0415 - the store, only once something runs
-
     for problem in problems[:MOST_SHOWN]:
         click.echo(click.style(one_line(problem), fg="red"))
     if len(problems) > MOST_SHOWN:
         click.echo(f"… and {len(problems) - MOST_SHOWN} more; --json lists them all")
-    for line in advice(problems, whole=whole):
+    for line in store_problems.advice(problems, whole=whole):
         echo_wrapped(line)
     if not problems:
         click.echo(sound)
@@ -116,7 +117,5 @@ def echo_problems(problems: list[str], sound: str, *, whole: bool) -> None:
 
 def shown_problems(problems: list[str], *, whole: bool = False) -> dict[str, Any]:
     """The same as JSON; without problems there is nothing to advise."""
-    from handrail.store.problems import advice  # noqa: PLC0415 - the store, only once something runs
-
     listed: dict[str, Any] = {"problems": [str(problem) for problem in problems]}
-    return {**listed, "advice": advice(problems, whole=whole)} if problems else listed
+    return {**listed, "advice": store_problems.advice(problems, whole=whole)} if problems else listed

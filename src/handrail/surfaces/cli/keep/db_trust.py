@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from handrail.domain.crew.credentials_trust import Strangers, let_in, strangers
 from handrail.kernel.errors import InvalidParams, NotAllowed, StoreNotTrusted
-from handrail.settings import CONFIG_FILE, Settings
+from handrail.kernel.late import late_module
+from handrail.settings import CONFIG_FILE, Settings, said_by_project
 from handrail.surfaces.cli.columns import counted, one_line
 from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, sits_at_terminal
@@ -17,8 +19,16 @@ from handrail.surfaces.cli.render import echo_json, echo_wrapped
 from handrail.wiring import WorkPlace, has_store, key_for, ledger_at, store_address
 
 if TYPE_CHECKING:
-    from handrail.domain.crew.credentials_trust import Strangers
     from handrail.kernel.provenance import Sign
+    from handrail.outside import machine_key, snapshot_origin, store_files, trusted_stores
+    from handrail.store import open_engine, origin
+else:
+    machine_key = late_module("handrail.outside.machine_key")
+    snapshot_origin = late_module("handrail.outside.snapshot_origin")
+    store_files = late_module("handrail.outside.store_files")
+    trusted_stores = late_module("handrail.outside.trusted_stores")
+    open_engine = late_module("handrail.store.open_engine")
+    origin = late_module("handrail.store.origin")
 
 SHOWN = 10
 """How many tokens and agents are named."""
@@ -83,8 +93,6 @@ def trust(credentials: bool, yes: bool, root: Path | None, as_json: bool, **opti
 
 def strangers_in(place: WorkPlace, settings: Settings) -> Strangers | None:
     """The credentials in a store that let nobody in here; None if there is no store."""
-    from handrail.domain.crew.credentials_trust import strangers  # noqa: PLC0415 - only here
-
     return ledger_at(place, settings).run(person(), strangers) if has_store(place, settings) else None
 
 
@@ -100,43 +108,36 @@ def told_of_strangers(found: Strangers | None) -> str:
 
 def own_file(place: WorkPlace, address: str) -> None:
     """Marks a store that this machine has just copied from its own as made here."""
-    from handrail.store.open_engine import database_path  # noqa: PLC0415 - only here
-
     key = key_for(place, address)
     if key is not None:
-        from handrail.store.origin import adopt_file  # noqa: PLC0415 - not needed with PostgreSQL
-
-        adopt_file(database_path(address, place.project), key, lapse=False)
+        origin.adopt_file(open_engine.database_path(address, place.project), key, lapse=False)
 
 
 def _waiting(place: WorkPlace, settings: Settings) -> _Waiting:
-    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - only here
-    from handrail.outside.snapshot_origin import is_foreign, snapshot_folder  # noqa: PLC0415 - as above
-    from handrail.outside.store_files import open_signs  # noqa: PLC0415 - as above
-    from handrail.outside.trusted_stores import is_trusted, lies_outside  # noqa: PLC0415 - as above
-    from handrail.settings import said_by_project  # noqa: PLC0415 - as above
-    from handrail.store.open_engine import check_own, database_path  # noqa: PLC0415 - as above
-
     address = store_address(place, settings)
     named = said_by_project(place.project, "db")
     is_theirs = named == address and place.environ.get("HANDRAIL_DB") != address
-    waits = isinstance(named, str) and is_theirs and lies_outside(address, place.project)
-    elsewhere = address if waits and not is_trusted(address, project=place.project, home=place.home) else None
-    snapshots = is_foreign(snapshot_folder(place.project), machine_key(place.home))
+    waits = isinstance(named, str) and is_theirs and trusted_stores.lies_outside(address, place.project)
+    elsewhere = (
+        address if waits and not trusted_stores.is_trusted(address, project=place.project, home=place.home) else None
+    )
+    snapshots = snapshot_origin.is_foreign(
+        snapshot_origin.snapshot_folder(place.project), machine_key.machine_key(place.home)
+    )
     if "://" in address:
         return _Waiting(elsewhere, None, [], is_unmarked=False, snapshots=snapshots)
-    file = database_path(address, place.project)
+    file = open_engine.database_path(address, place.project)
     if not address:
-        check_own(place.project)
+        open_engine.check_own(place.project)
     unmarked = _is_unmarked(place, address, file)
-    return _Waiting(elsewhere, file, open_signs(file, place.home), is_unmarked=unmarked, snapshots=snapshots)
+    return _Waiting(
+        elsewhere, file, store_files.open_signs(file, place.home), is_unmarked=unmarked, snapshots=snapshots
+    )
 
 
 def _is_unmarked(place: WorkPlace, address: str, file: Path) -> bool:
-    from handrail.store.origin import made_here  # noqa: PLC0415 - only here
-
     key = key_for(place, address)
-    return key is not None and file.is_file() and not made_here(file, key)
+    return key is not None and file.is_file() and not origin.made_here(file, key)
 
 
 def _question(waiting: _Waiting, place: WorkPlace, shown: str) -> str:
@@ -151,33 +152,27 @@ def _question(waiting: _Waiting, place: WorkPlace, shown: str) -> str:
 
 
 def _accept(waiting: _Waiting, place: WorkPlace, settings: Settings, shown: str) -> None:
-    from handrail.outside.machine_key import machine_key  # noqa: PLC0415 - only here
-    from handrail.outside.snapshot_origin import mark_snapshots, snapshot_folder  # noqa: PLC0415 - as above
-    from handrail.outside.store_files import close_to_others, open_signs, way_on  # noqa: PLC0415 - only here
-    from handrail.outside.trusted_stores import about_file, agree  # noqa: PLC0415 - as above
-    from handrail.outside.trusted_stores import trust as keep_word  # noqa: PLC0415 - as above
-
     if stubborn := [sign for sign in waiting.signs if not sign.may_be_trusted]:
-        raise StoreNotTrusted("; ".join(sign.what for sign in stubborn), hint=way_on(stubborn))
+        raise StoreNotTrusted("; ".join(sign.what for sign in stubborn), hint=store_files.way_on(stubborn))
     if waiting.file is not None:
         if {sign.kind for sign in waiting.signs} == {"mode"} or not any(s.kind == "owner" for s in waiting.signs):
-            close_to_others(waiting.file)
-        for sign in open_signs(waiting.file, place.home):
-            agree(about_file(waiting.file, sign.kind), place.home, f"{waiting.file} ({sign.kind})")
+            store_files.close_to_others(waiting.file)
+        for sign in store_files.open_signs(waiting.file, place.home):
+            trusted_stores.agree(
+                trusted_stores.about_file(waiting.file, sign.kind), place.home, f"{waiting.file} ({sign.kind})"
+            )
         key = key_for(place, store_address(place, settings))
         if waiting.is_unmarked and key is not None:
-            from handrail.store.origin import adopt_file  # noqa: PLC0415 - only here
-
-            adopt_file(waiting.file, key)
+            origin.adopt_file(waiting.file, key)
     if waiting.snapshots:
-        mark_snapshots(snapshot_folder(place.project), machine_key(place.home))
+        snapshot_origin.mark_snapshots(
+            snapshot_origin.snapshot_folder(place.project), machine_key.machine_key(place.home)
+        )
     if waiting.place_named is not None:
-        keep_word(waiting.place_named, project=place.project, home=place.home, shown=shown)
+        trusted_stores.trust(waiting.place_named, project=place.project, home=place.home, shown=shown)
 
 
 def _let_in(place: WorkPlace, settings: Settings, *, yes: bool, as_json: bool) -> Strangers | None:
-    from handrail.domain.crew.credentials_trust import let_in  # noqa: PLC0415 - only here
-
     found = strangers_in(place, settings)
     if found is None or not any(found):
         return found
@@ -191,9 +186,7 @@ def _let_in(place: WorkPlace, settings: Settings, *, yes: bool, as_json: bool) -
 
 
 def _shown_store(place: WorkPlace, settings: Settings) -> str:
-    from handrail.store.open_engine import shown_address  # noqa: PLC0415 - only here
-
-    return shown_address(store_address(place, settings), place.project)
+    return open_engine.shown_address(store_address(place, settings), place.project)
 
 
 def _counted(found: Strangers) -> str:

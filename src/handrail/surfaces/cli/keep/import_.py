@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -33,14 +33,17 @@ from handrail.domain.exchange.importer import (
 )
 from handrail.domain.exchange.normalize import fitted
 from handrail.domain.exchange.plan_document import HELD_THERE, PlanDocument, PlannedTask
+from handrail.domain.exchange.task_names import plain_title
 from handrail.domain.exchange.task_order import in_order as one_after_the_other
 from handrail.domain.exchange.validate import oddities
 from handrail.domain.work.task import TASK_MACHINE
 from handrail.domain.work.transitions import check_open
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, InvalidPlan, Refusal
+from handrail.kernel.late import late_module
 from handrail.operation import Call
-from handrail.outside.plan_files import read_text, text_of
+from handrail.outside.plan_files import read_text, text_of, write_text
+from handrail.outside.user_files import foreign_tree, make_folder
 from handrail.settings import Settings
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import workflow_meant
@@ -50,6 +53,15 @@ from handrail.surfaces.cli.progress import progress
 from handrail.surfaces.cli.render import echo_json, echo_lines
 from handrail.toolsets.here import plan_to_change
 from handrail.wiring import WorkPlace, assemble, ledger_at, looking_ledger
+
+if TYPE_CHECKING:
+    from handrail.domain.exchange import workrail
+    from handrail.domain.guides import definition
+    from handrail.outside import linear_matcher
+else:
+    workrail = late_module("handrail.domain.exchange.workrail")
+    definition = late_module("handrail.domain.guides.definition")
+    linear_matcher = late_module("handrail.outside.linear_matcher")
 
 REFERENCE_DIGITS = 12
 
@@ -345,15 +357,8 @@ def _what_now(summary: ImportSummary) -> str:
 
 def _take_guide(text: str, file_name: str, name: str | None, place: WorkPlace, *, as_json: bool, dry_run: bool) -> None:
     """Writes a WorkRail guide as one of the project's."""
-    from handrail.domain.exchange.task_names import plain_title  # noqa: PLC0415 - only where it is one
-    from handrail.domain.exchange.workrail import read_guide  # noqa: PLC0415 - as above
-    from handrail.domain.guides.definition import NAME_MAX  # noqa: PLC0415 - as above
-    from handrail.outside.linear_matcher import LinearMatcher  # noqa: PLC0415 - as above
-    from handrail.outside.plan_files import write_text  # noqa: PLC0415 - as above
-    from handrail.outside.user_files import foreign_tree, make_folder  # noqa: PLC0415 - as above
-
-    taken = read_guide(text, Path(file_name).stem, LinearMatcher())
-    called = plain_title(name or "")[:NAME_MAX]
+    taken = workrail.read_guide(text, Path(file_name).stem, linear_matcher.LinearMatcher())
+    called = plain_title(name or "")[: definition.NAME_MAX]
     guide = {**taken.guide, "name": called} if called else taken.guide
     target = place.project / ".handrail" / "guides" / f"{guide['id']}.json"
     if target.exists():

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from handrail.kernel.late import late_module
 from handrail.protocol.wire import encode
 from handrail.settings import CONFIG_FILE, setting_fields
 from handrail.surfaces.cli.begin.untrusted import waiting_line, waiting_names
 from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table, echo_wrapped
+
+if TYPE_CHECKING:
+    from handrail.store import open_engine
+else:
+    open_engine = late_module("handrail.store.open_engine")
 
 
 @click.command()
@@ -23,9 +29,7 @@ def settings(root: Path | None, as_json: bool, **options: Any) -> None:
     place = place_of(root)
     values = msgspec.to_builtins(settings_of(place, options))
     if "://" in values["db"]:
-        from handrail.store.open_engine import shown_address  # noqa: PLC0415 - only for a server's address
-
-        values["db"] = shown_address(values["db"], place.project)
+        values["db"] = open_engine.shown_address(values["db"], place.project)
     if as_json:
         echo_json(values)
         return

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from handrail.domain.pipeline.flow import BY_TASK, Flow, Phase, is_flow_id, phases_kept, weakens
 from handrail.domain.pipeline.flow_shelf import BrokenFlow, LoadedFlow
 from handrail.kernel.errors import InvalidParams, NotFound, PlaceUnusable
+from handrail.kernel.late import late_module
 from handrail.outside.flow_files import FOLDER, FlowFiles, refused, standard_flows
 from handrail.outside.user_files import foreign_tree, is_written_name, make_folder
 from handrail.surfaces.cli import completions
@@ -22,6 +23,14 @@ from handrail.surfaces.cli.columns import bold, columns, counted, dim, fit, hang
 from handrail.surfaces.cli.options import ListFirst, common_options, place_of
 from handrail.surfaces.cli.render import echo_json, echo_lines, echo_wrapped
 from handrail.surfaces.refusals import EXIT_REFUSED
+
+if TYPE_CHECKING:
+    import yaml
+
+    from handrail.outside import flow_mistakes
+else:
+    flow_mistakes = late_module("handrail.outside.flow_mistakes")
+    yaml = late_module("yaml")
 
 _HEAD = """\
 # A flow: the phases a pipeline goes through, in this order. Every field: docs/flows.md
@@ -101,9 +110,7 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: An
     checked = [_check_target(flows, target) for target in targets] if targets else list(flows.entries())
     broken = [item for item in checked if isinstance(item, BrokenFlow)]
     weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
-    from handrail.outside.flow_mistakes import mistakes_in  # noqa: PLC0415 - it reads YAML, which is slow to import
-
-    told = [mistake for item in broken for mistake in mistakes_in(item, flows)]
+    told = [mistake for item in broken for mistake in flow_mistakes.mistakes_in(item, flows)]
     if as_json:
         problems = [_problem(item) for item in told]
         echo_json({"checked": len(checked), "problems": problems, "weaker": list(weaker.values())})
@@ -300,7 +307,5 @@ def _as_yaml(flow: Flow) -> str:
 
 def _inline(value: Any) -> str:
     """A value on one line of YAML."""
-    import yaml  # noqa: PLC0415 - slow to import; listing JSON flows never pays
-
     text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=sys.maxsize)
     return text.removesuffix("\n").removesuffix("\n...")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from handrail.domain.journal.decision_log import LoggedDecision, decision_page, 
 from handrail.domain.journal.markdown import day
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import iso_time
+from handrail.kernel.late import late_module
 from handrail.kernel.query import CHUNK, Query
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
@@ -19,6 +20,11 @@ from handrail.surfaces.cli.chosen import in_one_look, workflow_meant
 from handrail.surfaces.cli.columns import as_words, bold, columns, dim, fit, width, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.render import echo_json, echo_lines
+
+if TYPE_CHECKING:
+    from handrail.outside import decision_folder
+else:
+    decision_folder = late_module("handrail.outside.decision_folder")
 
 
 @click.command()
@@ -100,15 +106,13 @@ def _document(decision: LoggedDecision) -> dict[str, Any]:
 
 
 def _export(folder: Path, found: list[LoggedDecision], *, as_json: bool) -> None:
-    from handrail.outside.decision_folder import DecisionFile, write_decisions  # noqa: PLC0415 - only for an export
-
-    def page(decision: LoggedDecision) -> DecisionFile:
+    def page(decision: LoggedDecision) -> decision_folder.DecisionFile:
         def text(number: int, names: Mapping[str, str]) -> str:
             return "\n".join(decision_page(decision, number, names))
 
-        return DecisionFile(decision.note.id, decision.title, text)
+        return decision_folder.DecisionFile(decision.note.id, decision.title, text)
 
-    written = write_decisions(folder, [page(decision) for decision in found])
+    written = decision_folder.write_decisions(folder, [page(decision) for decision in found])
     if as_json:
         echo_json({"files": [{"id": one.id, "file": str(one.file), "fate": one.fate} for one in written]})
         return

@@ -12,9 +12,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from handrail.kernel.late import late_module
 from handrail.surfaces.cli.terminal import shown
+
+if TYPE_CHECKING:
+    import termios
+else:
+    termios = late_module("termios")
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
 """Switches to the alternate screen and hides the cursor."""
@@ -79,9 +85,7 @@ def _signals(screen: Screen) -> Iterator[None]:
 @contextlib.contextmanager
 def _quiet_keys(screen: Screen) -> Iterator[None]:
     """Hides what is typed, and lets q quit. If standard input is not a terminal, nobody types."""
-    try:
-        import termios  # noqa: PLC0415 - only where there are such terminals
-    except ImportError:
+    if sys.platform == "win32":
         yield
         return
     try:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from socket import socket
+from typing import TYPE_CHECKING
 
 from handrail.http_wiring import MCP_PATH, build_endpoint, guard_of, parse_address
 from handrail.kernel.errors import SettingInvalid
+from handrail.kernel.late import late_module
 from handrail.operation import HttpAddress
 from handrail.protocol.http.serve import binding_problem, listening_socket, serve_http
 from handrail.settings import Settings
 from handrail.store_wiring import WorkPlace, check_store
+
+if TYPE_CHECKING:
+    from handrail import page_wiring
+else:
+    page_wiring = late_module("handrail.page_wiring")
 
 NewCode = Callable[[float], str]
 """Makes a one-time code for the person who started the page, valid for the given number of seconds."""
@@ -38,11 +45,9 @@ def run_page(
     when_ready: Callable[[str, NewCode], None],
 ) -> None:
     """The same with the page beside the tools. `owner` signs in with the codes that `when_ready` may make."""
-    from handrail.page_wiring import build_page  # noqa: PLC0415 - `serve --http` has no page
-
     check_store(place, settings)
     bound, at = _bind(settings, address, token)
-    page = build_page(place, settings, at, guard_of(settings, token, at.port), owner=owner)
+    page = page_wiring.build_page(place, settings, at, guard_of(settings, token, at.port), owner=owner)
     sys.exit(serve_http(page, bound, when_ready=lambda: when_ready(_url(at), page.sign_in.new_code)))
 
 

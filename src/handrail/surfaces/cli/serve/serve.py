@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from handrail.kernel.late import late_module
 from handrail.protocol.stdio import serve_stdio
 from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
 from handrail.wiring import assemble, build_server, stdio_limits
+
+if TYPE_CHECKING:
+    from handrail.outside import agent_token
+    from handrail.surfaces.cli.begin import untrusted
+    from handrail.surfaces.cli.serve import http
+else:
+    agent_token = late_module("handrail.outside.agent_token")
+    untrusted = late_module("handrail.surfaces.cli.begin.untrusted")
+    http = late_module("handrail.surfaces.cli.serve.http")
 
 
 @click.command()
@@ -28,18 +38,13 @@ def serve(address: str | None, token: str | None, root: Path | None, as_json: bo
     settings = settings_of(place, options)
     handrail = assemble(place, settings)
     if waiting := handrail.live.waiting():
-        from handrail.surfaces.cli.begin.untrusted import tell_waiting  # noqa: PLC0415 - where something waits
-
-        tell_waiting(waiting)
+        untrusted.tell_waiting(waiting)
     if address is not None:
-        from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - stdio, the common case, needs no HTTP
-        from handrail.surfaces.cli.serve.http import run_http  # noqa: PLC0415 - as above
-
-        run_http(
+        http.run_http(
             place,
             settings,
             address=address,
-            token=token or agent_token(place.home),
+            token=token or agent_token.agent_token(place.home),
             when_ready=lambda url: click.echo(f"handrail: serving {url}", err=True),
         )
     sys.exit(serve_stdio(build_server(handrail), stdio_limits(settings)))
