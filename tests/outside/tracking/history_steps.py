@@ -31,6 +31,10 @@ CONTENTS = (
     b"long line\n" * 12,
     b"key = '$Id$'\n",
 )
+RULES = (
+    *("*", "*", "*.txt", "*.py", "/new.txt", "/A.TXT", "src/", "deep", "/*", "!*.log", "!/src/", "*.md", "nothing"),
+    *("/.gitignore", ".gitignore", "[a-m]*", "src/*", "**/er", "!*.py", "a.txt", "*.[mp]*", "build", "\\*.txt", "d*/"),
+)
 BRANCHES = ("main", "side", "other")
 
 
@@ -51,7 +55,8 @@ class Work:
         self.choose = choose
         self.template = template
         self.line_ends = self.filter = self.ident = self.was_sparse = self.plain_links = False
-        self.hidden: set[bytes] = set()
+        self.hidden_then: set[bytes] = set()
+        self.are_rules_new = False
         self.may_be_partial = self.moved_head_only = False
         self.number = 0
 
@@ -79,9 +84,19 @@ class Work:
         return kind, content.upper() if self.filter and path.endswith(b".up") else content
 
     def may_be_told_unchanged(self, path: bytes) -> bool:
-        if path in (b"vendor/inner", b"lib") or path in self.hidden:
+        if path in (b"vendor/inner", b"lib") or (self.are_rules_new and self.is_out_of_sight(path)):
             return True
         return self.was_sparse and not os.path.lexists(self.top / os.fsdecode(path))
+
+    def is_out_of_sight(self, path: bytes) -> bool:
+        """Whether a file is ignored now: it may be told as gone, though it is there."""
+        name = os.fsdecode(path)
+        return not self.git("ls-files", "--", name) and bool(self.git("check-ignore", "--no-index", "--", f"./{name}"))
+
+    def may_be_either(self, path: bytes) -> bool:
+        """What came into sight may be told; repositories inside have rules of their own."""
+        is_inside = path.startswith((b"vendor/inner/", b"lib/"))
+        return (path in self.hidden_then or is_inside) and self.are_rules_new
 
     def is_committed(self, path: bytes, file: File | None) -> bool:
         """Whether a file is as HEAD has it."""
@@ -406,13 +421,42 @@ def attributes_elsewhere(work: Work) -> Tags:
     return Tags(f"info/attributes {line}")
 
 
-def excluded_elsewhere(work: Work) -> Tags:
-    (work.top / ".git" / "info").mkdir(exist_ok=True)
-    rule = work.choose.choice(("/new.txt", "/A.TXT", "nothing"))
-    (work.top / ".git" / "info" / "exclude").write_text(f"{rule}\n", encoding="utf-8")
-    work.may_be_partial = True
-    work.hidden.add(rule[1:].encode())
-    return Tags(f"info/exclude {rule}")
+def rules_in_tree(work: Work) -> Tags | None:
+    """A .gitignore is made, changed, removed or replaced by a link; some hide themselves."""
+    name = work.choose.choice((".gitignore", "src/.gitignore", "docs/.gitignore", "deep/.gitignore"))
+    how = work.choose.choice(("write", "write", "append", "remove", "link"))
+    lines = work.choose.sample(RULES, work.choose.choice((1, 1, 2)))
+    text = "".join(f"{line}\n" for line in lines).encode()
+    path = work.repo.path(name)
+    if how == "append" and path.is_file() and not path.is_symlink():
+        path.write_bytes(path.read_bytes() + text)
+    elif how == "remove":
+        if not os.path.lexists(path):
+            return None
+        path.unlink()
+    elif how == "link":
+        work.clear(name).symlink_to("/nowhere")
+    else:
+        work.clear(name).write_bytes(text)
+    return Tags(f"{how} {name} {lines}")
+
+
+def rules_elsewhere(work: Work) -> Tags:
+    lines = work.choose.sample(RULES, work.choose.choice((0, 1, 2)))
+    text = "".join(f"{line}\n" for line in lines)
+    how = work.choose.choice(("info/exclude", "info/exclude", "user", "setting"))
+    if how == "info/exclude":
+        (work.top / ".git" / "info").mkdir(exist_ok=True)
+        (work.top / ".git" / "info" / "exclude").write_text(text, encoding="utf-8")
+    elif how == "user":
+        place = work.top.parent / ".config" / "git"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "ignore").write_text(text, encoding="utf-8")
+    else:
+        file = work.top.parent / f"ignore{work.choose.randrange(2)}"
+        file.write_text(text, encoding="utf-8")
+        work.git("config", "core.excludesFile", str(file))
+    return Tags(f"rules of {how} {lines}")
 
 
 def configure(work: Work) -> Tags:
@@ -479,5 +523,6 @@ TASK_STEPS: tuple[Step, ...] = (
         mark,
     ),
     *(stash, switch, switch, new_branch, merge, merge, pull, fetch_and_reset, rebase, cherry_pick, reset, restore),
-    *(plumbing, sparse, attributes, attributes_elsewhere, excluded_elsewhere, configure, forget_logs, inner_repository),
+    *(rules_in_tree, rules_in_tree, rules_elsewhere, rules_elsewhere),
+    *(plumbing, sparse, attributes, attributes_elsewhere, configure, forget_logs, inner_repository),
 )

@@ -129,7 +129,7 @@ class _Taking:
                 if call is not None:
                     call.stop()
         is_same = last is not None and not (files.stored or files.gone or files.unconverted)
-        tree = last.tree if is_same and last is not None else self._stored_tree(files)
+        tree = last.tree if is_same and last is not None else self._stored_tree(files, scan.unmerged)
         sources = sources_of(self._repository, ignored)
         rules = rules_print(sources)
         tree, unstaged = self._beside_users_index(tree, last, rules, files)
@@ -270,8 +270,8 @@ class _Taking:
         full = self._top + path
         return os.path.isdir(full) and not os.path.islink(full)  # noqa: PTH112, PTH114 - bytes
 
-    def _stored_tree(self, files: _Sorted) -> str:
-        self._private.drop(files.gone)
+    def _stored_tree(self, files: _Sorted, unmerged: Sequence[bytes]) -> str:
+        self._private.drop([*files.gone, *(path for path in unmerged if path in files.large)])
         self._take_up(files.stored, files)
         self._fingerprint(self._private.put_as_they_are(files.unconverted), files)
         became_folders = [path for path in files.folders if path in set(files.gone)]
