@@ -29,6 +29,7 @@ from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings
 from handrail.settings_in_force import house_rules, live_settings
 from handrail.store_wiring import WorkPlace as WorkPlace  # noqa: PLC0414 - callers import it from here
+from handrail.store_wiring import check_place_of_store
 from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
 from handrail.store_wiring import key_for as key_for  # noqa: PLC0414 - as above
 from handrail.store_wiring import store_address as store_address  # noqa: PLC0414 - as above
@@ -144,7 +145,10 @@ def is_made(place: WorkPlace, settings: Settings) -> bool:
 
     address = store_address(place, settings)
     if not address.startswith(POSTGRES):
-        return has_store(place, settings)
+        if has_store(place, settings):
+            return True
+        check_place_of_store(place, settings)  # an untrusted place is told, not shown as an empty one
+        return False
     from handrail.store.store_move import found_at  # noqa: PLC0415 - as above
 
     check_trusted(place, settings)
