@@ -22,8 +22,9 @@ from handrail.outside.tracking.git_tracker import GitTracker
 from handrail.outside.tracking.large_files import Limits
 from handrail.outside.world import RandomIds, SystemClock
 from tests.outside.tracking.history_rules import RulesAtBeginning
-from tests.outside.tracking.history_steps import GIT_STEPS, TASK_STEPS, Step, Work
+from tests.outside.tracking.history_steps import GIT_STEPS, TASK_STEPS
 from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, at_home, written_config
+from tests.outside.tracking.history_work import Step, Work
 from tests.outside.tracking.playground import File, file_at
 
 LIMITS = (None, None, Limits(file_bytes=80, seconds=60), Limits(files=3, seconds=60))
