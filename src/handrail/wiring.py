@@ -32,6 +32,7 @@ from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings, said_by_project
 from handrail.settings_in_force import house_rules, live_settings
 from handrail.store_wiring import WorkPlace as WorkPlace  # noqa: PLC0414 - callers import it from here
+from handrail.store_wiring import check_place_of_store
 from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
 from handrail.store_wiring import key_for as key_for  # noqa: PLC0414 - as above
 from handrail.store_wiring import store_address as store_address  # noqa: PLC0414 - as above
@@ -158,7 +159,10 @@ def is_made(place: WorkPlace, settings: Settings) -> bool:
     """Whether the store exists. Asks a database server too: an empty database gets its tables from the first writer."""
     address = store_address(place, settings)
     if not address.startswith(open_engine.POSTGRES):
-        return has_store(place, settings)
+        if has_store(place, settings):
+            return True
+        check_place_of_store(place, settings)  # an untrusted place is told, not shown as an empty one
+        return False
     check_trusted(place, settings)
     return store_move.found_at(address, place.project).schema > 0
 

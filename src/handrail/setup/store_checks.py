@@ -44,6 +44,7 @@ ANSWER_S = 3
 """How long a database server is waited for."""
 GATE_S = 1.0
 """Longer than any proper write holds the gate."""
+UPGRADE = "handrail db upgrade"
 SKIPPED = {".git", "node_modules", ".venv", "venv", STATE_FOLDER}
 OF_REPOSITORY = "SELECT count(*) FROM workflow WHERE repository_path = ?"
 LOOKED_AT = 2000
@@ -96,6 +97,8 @@ def check_store(patient: Patient, settings: Settings) -> Iterator[Finding]:
             found = list(_file(path))
             if not any(one.level == "broken" for one in found):
                 strange = list(_strange(path, patient.home))
+                done_by_trust = UPGRADE if any("db trust" in one.fix for one in strange) else None
+                found = [one for one in found if one.fix != done_by_trust]
                 found = [*strange, *(one for one in found if not strange or one.level != "ok")]
             yield from found
             yield from _gate(path)
@@ -178,7 +181,7 @@ def _file(path: Path) -> Iterator[Finding]:
         what = f"{path} was changed by something other than Handrail: {odd[0]}"
         yield broken("store", what, "handrail db rebuild, if you trust what it records; else move it away")
     elif schema < LATEST:
-        yield run_checks("store", f"{path} has schema {schema}, older than {LATEST}", "handrail db upgrade")
+        yield run_checks("store", f"{path} has schema {schema}, older than {LATEST}", UPGRADE)
     else:
         yield well("store", f"{path}: schema {schema}")
     yield from _clock(set_remark(how_far_set(anchor_of(anchor), machine_time())))

@@ -14,12 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from handrail.kernel.errors import InvalidParams, StoreRefused
-from handrail.store.marks import is_moved, moved
-from handrail.store.migrations import LATEST
-from handrail.store.shapes import strangers
-from handrail.store.sqlite import APPLICATION_ID, SqliteEngine
+from handrail.store.origin import why_foreign
+from handrail.store.sqlite import SqliteEngine
 from handrail.store.sqlite_connections import inert
-from handrail.store.sqlite_copy import moved_to
 from handrail.store.sqlite_refusals import translated
 from handrail.store.store_copy import Tell
 from handrail.store.verification import problems_in
@@ -83,16 +80,8 @@ def _check_ordinary(source: Path, found: os.stat_result) -> None:
 
 
 def _foreign(copy: Path) -> list[str]:
-    """Why a database is no store of ours, or what in it is not part of one."""
     with translated(copy), closing(inert(str(copy))) as connection:
-        schema = int(connection.execute("PRAGMA user_version").get)
-        if connection.execute("PRAGMA application_id").get != APPLICATION_ID or schema < 1:
-            return ["it is a database of something else"]
-        if is_moved(schema):
-            raise moved(str(copy), moved_to(connection))
-        if schema > LATEST:
-            return [f"it has schema {schema}, this Handrail knows {LATEST}"]
-        return strangers(connection, schema)
+        return why_foreign(connection, str(copy))
 
 
 def _damage(copy: Path, version: str, tell: Tell) -> list[str]:

@@ -17,10 +17,13 @@ import apsw
 from handrail.kernel.errors import StoreNotTrusted, StoreUnusable
 from handrail.kernel.provenance import NONCE_DIGITS, MachineKey
 from handrail.store import statements as sql
+from handrail.store.marks import is_moved, moved
+from handrail.store.migrations import LATEST
 from handrail.store.places import OTHER_FILE
+from handrail.store.shapes import strangers
 from handrail.store.sqlite_connections import inert
+from handrail.store.sqlite_copy import moved_to
 from handrail.store.sqlite_refusals import translated
-from handrail.store.tables import BY_NAME
 from handrail.store.write_lock import WriteLock
 
 APPLICATION_ID = 0x48524C31
@@ -60,7 +63,8 @@ def adopt(connection: apsw.Connection, key: MachineKey | None, *, lapse: bool = 
     that this machine used until now, and its sessions go on."""
     if key is None or is_marked(connection, key):
         return False
-    _check_objects(connection)
+    if odd := why_foreign(connection, connection.filename):
+        raise StoreUnusable(f"{connection.filename}: {odd[0]}", hint=OTHER_FILE, strangers=odd)
     connection.execute("BEGIN IMMEDIATE")
     try:
         put_mark(connection, key)
@@ -74,13 +78,16 @@ def adopt(connection: apsw.Connection, key: MachineKey | None, *, lapse: bool = 
     return True
 
 
-def _check_objects(connection: apsw.Connection) -> None:
-    """Raises StoreUnusable for a store that does something by itself, or holds what no Handrail puts there."""
-    known = {"meta", "counter", "stream", "event", "idempotency", *BY_NAME}
-    for kind, name, table in connection.execute("SELECT type, name, tbl_name FROM sqlite_schema"):
-        ours = (kind == "table" and name in known) or (kind == "index" and table in known)
-        if not ours and not name.startswith("sqlite_"):
-            raise StoreUnusable(f"the store has a {kind} {name}, which no Handrail makes", hint=OTHER_FILE)
+def why_foreign(connection: apsw.Connection, location: str) -> list[str]:
+    """Why a database is no store of ours, or what in it is not part of one. Raises StoreUnusable if it has moved."""
+    schema = int(connection.execute("PRAGMA user_version").get)
+    if connection.execute("PRAGMA application_id").get != APPLICATION_ID or schema < 1:
+        return ["it is a database of something else"]
+    if is_moved(schema):
+        raise moved(location, moved_to(connection))
+    if schema > LATEST:
+        return [f"it has schema {schema}, this Handrail knows {LATEST}"]
+    return strangers(connection, schema)
 
 
 def adopt_file(path: Path, key: MachineKey, *, lapse: bool = True) -> bool:

@@ -80,9 +80,9 @@ def attacked(base: Path, running: Served, monkeypatch: pytest.MonkeyPatch) -> It
     (base / "home" / ".gitconfig").write_text(GLOBAL_CONFIG, encoding="utf-8")
     for name in ("exclude", "attributes"):
         (repo.top / ".git/info" / name).unlink(missing_ok=True)
-    repo.git("update-index", "--really-refresh", check=False)
+    (repo.top / ".git/index").unlink()  # with every mark in it
     repo.git("checkout", "-q", "-f", "main")
-    repo.git("clean", "-qfd", "-e", ".handrail")
+    repo.git("clean", "-qffdx", "-e", ".handrail")
 
 
 def set_up(repo: Playground, settings: Mapping[str, str]) -> None:
@@ -238,11 +238,68 @@ def test_commits_by_plumbing_are_the_task_s(attacked: Attacked) -> None:
     assert not done.get("external")
 
 
-@pytest.mark.parametrize("file", ["exclude", "attributes"])
-def test_rules_that_change_out_of_sight_are_told(attacked: Attacked, file: str) -> None:
+def at_the_top(repo: Playground) -> None:
+    repo.append(".gitignore", "src/\nhidden.py\n")
+
+
+def by_itself(repo: Playground) -> None:
+    repo.write("src/.gitignore", "*\n")
+    repo.write(".git/info/exclude", "hidden.py\n")
+
+
+def by_the_repository(repo: Playground) -> None:
+    repo.write(".git/info/exclude", "*\n")
+
+
+def by_the_user(repo: Playground) -> None:
+    repo.write("../mine", "*.py\n")
+    repo.git("config", "core.excludesFile", str(repo.top.parent / "mine"))
+
+
+@pytest.mark.parametrize(
+    ("hide", "changed"),
+    [
+        (at_the_top, {"modified": {".gitignore"}}),
+        (by_itself, {"added": {"src/.gitignore"}}),
+        (by_the_repository, {}),
+        (by_the_user, {}),
+    ],
+)
+def test_rules_that_begin_to_hide_hide_nothing(
+    attacked: Attacked, hide: Callable[[Playground], None], changed: dict[str, set[str]]
+) -> None:
+    attacked.repo.write("src/scratch.py", "before\n")
+
     def work(repo: Playground) -> None:
-        repo.write(f".git/info/{file}", "*.py\n" if file == "exclude" else "*.py ident\n")
+        hide(repo)
         repo.write("hidden.py")
+        repo.write("src/deep/hidden.py")
+        repo.append("src/scratch.py")
+        repo.git("rm", "-q", "--cached", "src/lib.py")
+        repo.append("src/lib.py")
+
+    told, done = attacked.told(work)
+    wanted = {"added": {"hidden.py", "src/deep/hidden.py"}, "modified": {"src/scratch.py", "src/lib.py"}}
+    assert told == {change: paths | changed.get(change, set()) for change, paths in wanted.items()}
+    assert not done.get("partial")
+
+
+def test_a_file_among_handrail_s_own_is_told(attacked: Attacked) -> None:
+    names = {".handrail/snapshots/evil.py", ".handrail/snapshots/git-x/index", ".handrail/worktrees/evil.py"}
+
+    def work(repo: Playground) -> None:
+        for name in names:
+            repo.write(name, "payload\n")
+
+    told, _ = attacked.told(work)
+    assert told == {"added": names}
+    for name in names:
+        attacked.repo.remove(name)
+
+
+def test_attributes_that_change_out_of_sight_are_told(attacked: Attacked) -> None:
+    def work(repo: Playground) -> None:
+        repo.write(".git/info/attributes", "*.py ident\n")
         repo.append("b.txt")
 
     told, done = attacked.told(work)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import apsw
 import msgspec
+import pytest
 
 from tests.hostile.shipped_store.scene import Machine, Shipped, call
 from tests.process.http_peer import DEADLINE_S, Peer
@@ -122,11 +123,25 @@ def test_another_machines_backup_brings_its_records_and_no_credentials(shipped: 
         assert opened.status == 403
 
 
-def test_a_store_with_a_trigger_is_not_taken_over(unpacked: Machine) -> None:
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ("TRIGGER t AFTER INSERT ON workflow BEGIN UPDATE workflow SET name = 'x'; END", "trigger t on workflow"),
+        ("INDEX i ON workflow (upper(name))", "index i on workflow"),
+        ("TABLE other (x)", "table other"),
+    ],
+)
+def test_a_store_that_holds_more_is_not_taken_over(unpacked: Machine, made: str, named: str) -> None:
     with apsw.Connection(str(unpacked.store)) as connection:
-        connection.execute("CREATE TRIGGER t AFTER INSERT ON workflow BEGIN UPDATE workflow SET name = 'x'; END")
+        connection.execute(f"CREATE {made}")
     done = unpacked.run("db", "trust", "--yes")
-    assert (done.code, "a trigger t" in done.said) == (1, True)
+    assert (done.code, f"{named} is not part of a store" in done.said) == (1, True), done
+
+
+def test_who_moves_such_a_store_is_told_again(unpacked: Machine) -> None:
+    assert unpacked.run("db", "trust", "--yes").code == 0
+    done = unpacked.run("db", "move", "moved.db", "--yes")
+    assert (done.code, "2 tokens and the secret of 1 agent in it were not made on" in done.said) == (0, True), done
 
 
 def test_the_key_is_private_and_one(unpacked: Machine) -> None:

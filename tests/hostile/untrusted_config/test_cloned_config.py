@@ -184,6 +184,8 @@ def test_an_address_is_not_served_because_a_repository_says_so(clone: Clone) -> 
 def test_the_store_of_all_repositories_waits(clone: Clone) -> None:
     clone.configure("global_store = true\n")
     begin = ("call", "start_workflow", "name=secret")
+    refused = clone.run("status")  # there is no such store yet
+    assert (refused.returncode, "STORE_NOT_TRUSTED" in refused.stderr) == (1, True)
     refused = clone.run(*begin)
     assert (refused.returncode, "STORE_NOT_TRUSTED" in refused.stderr) == (1, True)
     assert not (clone.home / ".handrail").exists()

@@ -414,7 +414,7 @@ def the_team_s_files_in_the_state_folder(repo: Playground) -> Work:
     repo.write(".handrail/handrail.db", b"more rows")
     repo.write(".handrail/handrail.db-wal", b"pages")
     repo.write(".handrail/handrail.db.gate", b"")
-    repo.write(".handrail/snapshots/git-x/index", b"")
+    repo.write(".handrail/snapshots/git-0123456789abcdef0123/index", b"")
     return Expected(modified={b".handrail/config.toml"}, is_literal=False)
 
 

@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from handrail.domain.journal.changes import Changes
@@ -21,8 +21,10 @@ from handrail.domain.journal.paths import path_bytes
 from handrail.outside.tracking.git_tracker import GitTracker
 from handrail.outside.tracking.large_files import Limits
 from handrail.outside.world import RandomIds, SystemClock
-from tests.outside.tracking.history_steps import GIT_STEPS, TASK_STEPS, Step, Work
+from tests.outside.tracking.history_rules import RulesAtBeginning
+from tests.outside.tracking.history_steps import GIT_STEPS, TASK_STEPS
 from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, at_home, written_config
+from tests.outside.tracking.history_work import Step, Work
 from tests.outside.tracking.playground import File, file_at
 
 LIMITS = (None, None, Limits(file_bytes=80, seconds=60), Limits(files=3, seconds=60))
@@ -33,15 +35,15 @@ class Wrong(AssertionError):  # noqa: N818 - it is the history that is
 
 
 def tree_of(top: Path) -> dict[bytes, File]:
-    """Every file that is not ignored, as it is on disk. The rules are the template's: `*.log` and `build/`."""
+    """Every file, ignored or not, as it is on disk."""
     found: dict[bytes, File] = {}
     start = len(os.fsencode(top)) + 1
     for folder, folders, files in os.walk(top):
-        folders[:] = [name for name in folders if name not in (".git", "build")]
+        folders[:] = [name for name in folders if name != ".git"]
         links = [name for name in folders if Path(folder, name).is_symlink()]
         for name in (*files, *links):
             path = Path(folder, name)
-            if name != ".git" and not name.endswith(".log") and (file := file_at(path)) is not None:
+            if name != ".git" and (file := file_at(path)) is not None:
                 found[os.fsencode(path)[start:]] = file
     return found
 
@@ -120,13 +122,24 @@ class History:
             self.tracker.snapshot(str(self.work.top))
             self.step(self.choose.choice(TASK_STEPS), in_task=False)
         before = self.tracker.snapshot(str(self.work.top))
-        seen = tree_of(self.work.top)
+        rules = RulesAtBeginning(self.work.top, self.folder / "rules")
+        seen = self.in_sight(rules, ())
         self.work.begin_task()
         for _ in range(self.choose.choice((1, 1, 2, 3, 5))):
             self.step(self.choose.choice(TASK_STEPS), in_task=True)
         after = self.tracker.snapshot(str(self.work.top), like=before)
         found = self.tracker.changes(before, after)
-        self.judge(seen, tree_of(self.work.top), found)
+        self.judge(seen, self.in_sight(rules, seen), found)
+
+    def in_sight(self, rules: RulesAtBeginning, known: Collection[bytes]) -> dict[bytes, File]:
+        """Every file that the rules of the beginning show, or that is tracked or was in sight."""
+        found = tree_of(self.work.top)
+        listed = self.work.git("ls-files", "-z").split("\0")
+        shown = {*known, *map(os.fsencode, listed)}
+        hidden = rules.hid([path for path in found if path not in shown])
+        self.work.hidden_then |= hidden
+        self.work.are_rules_new = not rules.are_the_same()
+        return {path: file for path, file in found.items() if path not in hidden}
 
     def judge(self, before: dict[bytes, File], after: dict[bytes, File], found: Changes) -> None:
         own = {path_bytes(change.path): change.change for change in found.own}
@@ -140,6 +153,7 @@ class History:
         net = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
         if problems and found.partial and self.work.may_be_partial:
             problems = [] if found.warnings else ["partial without a word"]
+        net = [path for path in net if not self.work.may_be_either(path)]
         if not told and net and not found.partial and any(self.must_be_told(path, before, after) for path in net):
             problems.append("silently empty")
         if problems:
@@ -159,7 +173,7 @@ class History:
     def must_be_told(self, path: bytes, before: dict[bytes, File], after: dict[bytes, File]) -> bool:
         old, new = before.get(path), after.get(path)
         tags = self.tags.get(path, set())
-        if "sparse" in tags or path in self.work.hidden:
+        if "sparse" in tags:
             return False
         if self.work.was_sparse and tags != {"own"} and None in (old, new):  # any command may leave a file out
             return False
@@ -176,6 +190,8 @@ class History:
         old, new = before.get(path), after.get(path)
         tags = self.tags.get(path, set())
         is_told = path in own or path in external
+        if self.work.may_be_either(path):
+            return
         if old == new:
             if is_told and not self.work.may_be_told_unchanged(path):
                 yield "told, but its bytes are the same"

@@ -5,22 +5,12 @@ says whose the files are that it touched: `own` by the task, `foreign` by a merg
 from __future__ import annotations
 
 import os
-import random
-import re
 import shutil
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple
 
-from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, Template, written_config
-from tests.outside.tracking.playground import File, Playground
+from tests.outside.tracking.history_template import ATTRIBUTES, SETTINGS, written_config
+from tests.outside.tracking.history_work import Step, Tags, Work
+from tests.outside.tracking.playground import Playground
 
-NAMES = (
-    *("a.txt", "b.txt", "win.txt", "mixed.txt", "id.py", "src/app.py", "src/lib.py", "src/up.up", "docs/guide.md"),
-    *("docs/Notes.md", "link", "new.txt", "src/new.py", "deep/er/x.txt", "café.txt", "with space.txt", "git~1"),
-    *("A.TXT", "src/APP.py", "docs/notes.md", ".handrail/handrail.db_x.py", ".handrail/x.gate", "odd\udcff.txt"),
-)
 CONTENTS = (
     b"",
     b"one\n",
@@ -31,97 +21,11 @@ CONTENTS = (
     b"long line\n" * 12,
     b"key = '$Id$'\n",
 )
+RULES = (
+    *("*", "*", "*.txt", "*.py", "/new.txt", "/A.TXT", "src/", "deep", "/*", "!*.log", "!/src/", "*.md", "nothing"),
+    *("/.gitignore", ".gitignore", "[a-m]*", "src/*", "**/er", "!*.py", "a.txt", "*.[mp]*", "build", "\\*.txt", "d*/"),
+)
 BRANCHES = ("main", "side", "other")
-
-
-class Tags(NamedTuple):
-    """What was done, and whose the touched files are."""
-
-    said: str
-    otherwise: str = "own"
-    of: Mapping[bytes, str] = MappingProxyType({})
-
-
-class Work:
-    """A working copy, and what is known about it without asking the engine."""
-
-    def __init__(self, top: Path, choose: random.Random, template: Template) -> None:
-        self.top = top
-        self.repo = Playground(top)
-        self.choose = choose
-        self.template = template
-        self.line_ends = self.filter = self.ident = self.was_sparse = self.plain_links = False
-        self.hidden: set[bytes] = set()
-        self.may_be_partial = self.moved_head_only = False
-        self.number = 0
-
-    def note_settings(self, settings: dict[str, str], *, with_filter: bool) -> None:
-        self.line_ends |= settings.get("core.autocrlf", "false") != "false"
-        self.filter |= with_filter
-        self.plain_links |= settings.get("core.symlinks") == "false"
-
-    def begin_task(self) -> None:
-        self.may_be_partial = False
-
-    def attributes(self, lines: list[str]) -> None:
-        self.ident |= any("ident" in line for line in lines)
-        self.line_ends |= any("text" in line or "eol" in line or "binary" in line for line in lines)
-        self.repo.write(".gitattributes", "".join(f"{line}\n" for line in lines))
-
-    def content(self, path: bytes, file: File | None) -> File | None:
-        """A file as it counts: line ends and a filter may make no difference."""
-        if file is None or file[0] == "link":
-            return file
-        kind, content = file
-        content = re.sub(rb"\$Id: [0-9a-f]{40} \$", b"$Id$", content) if self.ident else content
-        if self.line_ends:
-            content = content.replace(b"\r\n", b"\n")
-        return kind, content.upper() if self.filter and path.endswith(b".up") else content
-
-    def may_be_told_unchanged(self, path: bytes) -> bool:
-        if path in (b"vendor/inner", b"lib") or path in self.hidden:
-            return True
-        return self.was_sparse and not os.path.lexists(self.top / os.fsdecode(path))
-
-    def is_committed(self, path: bytes, file: File | None) -> bool:
-        """Whether a file is as HEAD has it."""
-        name = os.fsdecode(path)
-        if not self.git("ls-tree", "HEAD", "--", name):
-            return file is None
-        blob = self.git("hash-object", "--no-filters", "--stdin", given=file[1]) if file is not None else ""
-        clean = self.git("hash-object", "--stdin", "--path", name, given=file[1]) if file is not None else ""
-        return self.git("rev-parse", f"HEAD:{name}") in (blob, clean)
-
-    def git(self, *arguments: str, given: bytes | None = None) -> str:
-        return self.repo.git(*arguments, check=False, given=given)
-
-    def name(self) -> str:
-        return self.choose.choice(NAMES)
-
-    def there(self, *, link: bool = False) -> str | None:
-        found = [name for name in NAMES if self.repo.path(name).is_symlink() == link and self.repo.path(name).is_file()]
-        return self.choose.choice(found) if found else None
-
-    def fresh(self) -> bytes:
-        self.number += 1
-        return b"fresh %d\n" % (self.number + self.choose.randrange(1000) * 100)
-
-    def clear(self, name: str) -> Path:
-        """The place for a file, free of whatever is in the way."""
-        path = self.repo.path(name)
-        for folder in path.parents:
-            if folder != self.top and (folder.is_symlink() or folder.is_file()):
-                folder.unlink()
-            if folder == self.top:
-                break
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        path.unlink(missing_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
-
-
-Step = Callable[[Work], Tags | None]
 
 
 def write(work: Work) -> Tags:
@@ -406,13 +310,42 @@ def attributes_elsewhere(work: Work) -> Tags:
     return Tags(f"info/attributes {line}")
 
 
-def excluded_elsewhere(work: Work) -> Tags:
-    (work.top / ".git" / "info").mkdir(exist_ok=True)
-    rule = work.choose.choice(("/new.txt", "/A.TXT", "nothing"))
-    (work.top / ".git" / "info" / "exclude").write_text(f"{rule}\n", encoding="utf-8")
-    work.may_be_partial = True
-    work.hidden.add(rule[1:].encode())
-    return Tags(f"info/exclude {rule}")
+def rules_in_tree(work: Work) -> Tags | None:
+    """A .gitignore is made, changed, removed or replaced by a link; some hide themselves."""
+    name = work.choose.choice((".gitignore", "src/.gitignore", "docs/.gitignore", "deep/.gitignore"))
+    how = work.choose.choice(("write", "write", "append", "remove", "link"))
+    lines = work.choose.sample(RULES, work.choose.choice((1, 1, 2)))
+    text = "".join(f"{line}\n" for line in lines).encode()
+    path = work.repo.path(name)
+    if how == "append" and path.is_file() and not path.is_symlink():
+        path.write_bytes(path.read_bytes() + text)
+    elif how == "remove":
+        if not os.path.lexists(path):
+            return None
+        path.unlink()
+    elif how == "link":
+        work.clear(name).symlink_to("/nowhere")
+    else:
+        work.clear(name).write_bytes(text)
+    return Tags(f"{how} {name} {lines}")
+
+
+def rules_elsewhere(work: Work) -> Tags:
+    lines = work.choose.sample(RULES, work.choose.choice((0, 1, 2)))
+    text = "".join(f"{line}\n" for line in lines)
+    how = work.choose.choice(("info/exclude", "info/exclude", "user", "setting"))
+    if how == "info/exclude":
+        (work.top / ".git" / "info").mkdir(exist_ok=True)
+        (work.top / ".git" / "info" / "exclude").write_text(text, encoding="utf-8")
+    elif how == "user":
+        place = work.top.parent / ".config" / "git"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "ignore").write_text(text, encoding="utf-8")
+    else:
+        file = work.top.parent / f"ignore{work.choose.randrange(2)}"
+        file.write_text(text, encoding="utf-8")
+        work.git("config", "core.excludesFile", str(file))
+    return Tags(f"rules of {how} {lines}")
 
 
 def configure(work: Work) -> Tags:
@@ -479,5 +412,6 @@ TASK_STEPS: tuple[Step, ...] = (
         mark,
     ),
     *(stash, switch, switch, new_branch, merge, merge, pull, fetch_and_reset, rebase, cherry_pick, reset, restore),
-    *(plumbing, sparse, attributes, attributes_elsewhere, excluded_elsewhere, configure, forget_logs, inner_repository),
+    *(rules_in_tree, rules_in_tree, rules_elsewhere, rules_elsewhere),
+    *(plumbing, sparse, attributes, attributes_elsewhere, configure, forget_logs, inner_repository),
 )

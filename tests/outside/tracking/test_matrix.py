@@ -12,11 +12,11 @@ import pytest
 from handrail.domain.journal.changes import Changes
 from handrail.domain.journal.paths import path_bytes
 from handrail.outside.tracking.git_tracker import GitTracker
-from tests.outside.tracking import blinding_cases, cases, history_cases, special_cases
+from tests.outside.tracking import blinding_cases, cases, history_cases, ignore_cases, special_cases
 from tests.outside.tracking.cases import Case, Expected
 from tests.outside.tracking.playground import Playground, contents_of, environment, file_at, in_sight, net_change
 
-CASES = [*cases.CASES, *history_cases.CASES, *special_cases.CASES, *blinding_cases.CASES]
+CASES = [*cases.CASES, *history_cases.CASES, *special_cases.CASES, *blinding_cases.CASES, *ignore_cases.CASES]
 
 
 def finished(work: cases.Work) -> Expected:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click.testing
 import pytest
 
+from handrail.domain.crew.credentials_trust import Strangers
 from handrail.kernel.errors import StoreNotTrusted
+from handrail.surfaces.cli.keep.db_trust import told_of_strangers
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.cli.together.hook import answer_to
 
@@ -40,6 +43,23 @@ def test_a_store_that_a_repository_names_is_not_used_before_somebody_says_so(pro
     assert run(project, "db", "trust", given="y\n").exit_code == 0
     assert run(project, *WRITE).exit_code == 0
     assert elsewhere.exists()
+
+
+def test_a_store_that_is_not_there_yet_is_not_shown_as_empty(project: Path) -> None:
+    for setting in ('db = "../elsewhere.db"\n', "global_store = true\n"):
+        (project / ".handrail" / "config.toml").write_text(setting)
+        shown = run(project, "status")
+        assert (shown.exit_code, "STORE_NOT_TRUSTED" in shown.output) == (1, True)
+
+
+def test_one_credential_and_several_are_told_in_their_numbers() -> None:
+    token: Any = "token"  # they are only counted
+    agent: Any = "agent"
+    assert "the secret of 1 agent in it was not made" in told_of_strangers(Strangers([], [agent]))
+    assert "1 token in it was not made on this machine and lets" in told_of_strangers(Strangers([token], []))
+    assert "the secrets of 2 agents in it were not made" in told_of_strangers(Strangers([], [agent, agent]))
+    assert "1 token and the secret of 1 agent in it were" in told_of_strangers(Strangers([token], [agent]))
+    assert not told_of_strangers(Strangers([], []))
 
 
 def test_who_names_the_store_needs_no_trust(project: Path) -> None:

@@ -29,7 +29,7 @@ class Carrying:
             return None
         self._left -= 1
         try:
-            with tempfile.TemporaryDirectory(dir=self._private.state.folder) as folder:
+            with tempfile.TemporaryDirectory(prefix="merge-", dir=self._private.state.folder) as folder:
                 files = []
                 for name, entry in (("edited", edited), ("base", base), ("arrived", arrived)):
                     file = Path(folder, name)

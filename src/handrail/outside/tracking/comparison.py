@@ -30,6 +30,7 @@ from handrail.outside.tracking.difference import (
 )
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.history import NO_HISTORY, Ends, History, look_back
+from handrail.outside.tracking.out_of_sight import told_hidden
 from handrail.outside.tracking.own_files import is_ours
 from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex
 from handrail.outside.tracking.state import Notes
@@ -101,6 +102,12 @@ def _with_raw(path: bytes, entry: TreeEntry | None, point: Point) -> TreeEntry |
     return entry if entry is None else entry._replace(raw=point.notes.raw.get(path_text(path), entry.raw))
 
 
+def _is_same_print(one: str, other: str) -> bool:
+    """Whether two fingerprints are the same: older versions kept less of one."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
 def _is_plain_link(committed: TreeEntry | None, found: TreeEntry | None) -> bool:
     """Whether a file is a link as git writes it where links are turned off."""
     if committed is None or found is None or committed.oid not in (found.oid, found.raw):
@@ -151,7 +158,7 @@ class Comparison:
             self._warnings.append(
                 "the rules for line ends or $Id$ changed during the task: such a difference alone is no change"
             )
-        for path in self._in_and_out_of_sight(net):
+        for path in self._in_and_out_of_sight(net, dirty_before or {}):
             bases[path] = net[path][1]
             causes[path] = "ignore_rules"
         own: Pairs = {path: (bases[path], pair[1]) for path, pair in net.items() if not is_same(bases[path], pair[1])}
@@ -223,10 +230,11 @@ class Comparison:
         """If the rules for conversions changed, git finds differences in files that nobody touched."""
         before, after = self._before.notes, self._after.notes
         self._are_attributes_new = bool(
-            before.attributes and after.attributes and before.attributes != after.attributes
+            before.attributes and after.attributes and not _is_same_print(before.attributes, after.attributes)
         )
         in_tree = any(path == b".gitattributes" or path.endswith(b"/.gitattributes") for path in net)
-        self._are_conversions_new = in_tree or self._are_attributes_new or before.line_ends != after.line_ends
+        are_line_ends_new = bool(before.line_ends and after.line_ends and before.line_ends != after.line_ends)
+        self._are_conversions_new = in_tree or self._are_attributes_new or are_line_ends_new
         if self._are_attributes_new:
             self._partial = True
             self._warnings.append(
@@ -257,24 +265,34 @@ class Comparison:
                 found |= is_converted(self._private, paths, kept, point.notes.line_ends)
         return found
 
-    def _in_and_out_of_sight(self, net: Pairs) -> list[bytes]:
+    def _in_and_out_of_sight(self, net: Pairs, dirty_before: Pairs) -> list[bytes]:
         """Files that existed all the time and are now revealed or hidden by ignore rules."""
         before, after = self._before.notes, self._after.notes
-        in_tree = any(path == b".gitignore" or path.endswith(b"/.gitignore") for path in net)
-        elsewhere = before.rules and after.rules and before.rules != after.rules
-        if not (in_tree or elsewhere):
+        if not self._are_rules_new(net):
             return []
-        if elsewhere:  # nobody can tell from the tree which new files they hide
-            self._partial = True
         self._warnings.append("ignore rules changed during the task: some files came into or went out of sight")
+        self._warnings += told_hidden(after)
+        self._partial |= after.is_hidden_cut
         gone = {entry.oid for entry, now in net.values() if entry is not None and now is None}
         latest = before.began_ns - REVEAL_MARGIN_NS
         untracked_now = [path for path, (found, _) in net.items() if found is None and self._mark(after, path) == "D"]
         shown = [path for path in untracked_now if self._changed_ns(path) < latest]
         shown = [path for path in shown if (entry := net[path][1]) is None or entry.oid not in gone]
-        still_there = [path for path, (_, now) in net.items() if now is None and self._mark(before, path) == "D"]
+        large = [path for path in self._before.large if path in dirty_before and dirty_before[path][0] is None]
+        untracked = {path for path in net if self._mark(before, path) == "D"}.union(large)
+        still_there = [path for path, (_, now) in net.items() if now is None and path in untracked]
         hidden = self._private.ignored([path for path in still_there if self._changed_ns(path) >= 0])
         return shown + hidden
+
+    def _are_rules_new(self, net: Pairs) -> bool:
+        """Whether ignore rules changed. If nobody looked at the end for what they hide, the answer is partial."""
+        before, after = self._before.notes, self._after.notes
+        if after.since and after.since == self._before.id:
+            return after.are_rules_new
+        in_tree = any(path == b".gitignore" or path.endswith(b"/.gitignore") for path in net)
+        are_new = in_tree or (before.ignoring and after.ignoring and before.ignoring != after.ignoring)
+        self._partial |= bool(are_new)
+        return bool(are_new)
 
     @staticmethod
     def _mark(notes: Notes, path: bytes) -> str | None:

@@ -56,7 +56,8 @@ class DirectoryTracker:
         with _writing(folder):
             (folder / "kept").mkdir(mode=0o700, parents=True, exist_ok=True)
             began_ns = _time_there(folder)
-        looked = self._take_manifest(folder, top, began_ns)
+        began = self._manifest_of(like) if like is not None else None
+        looked = self._take_manifest(folder, top, began_ns, began)
         with _writing(folder):
             self._keep(folder, identity, looked)
         manifest = looked.manifest
@@ -105,11 +106,11 @@ class DirectoryTracker:
     def disk_use(self) -> int:
         return sum(disk_use(str(folder)) for folder in self._folders())
 
-    def _take_manifest(self, folder: Path, top: str, began_ns: int) -> ManifestReading:
+    def _take_manifest(self, folder: Path, top: str, began_ns: int, began: FileManifest | None) -> ManifestReading:
         previous = _read_manifest(folder / "latest") or FileManifest({})
         state = os.path.realpath(self._state)
         try:
-            return read_manifest(top, previous, now_ns=began_ns, state=state, bounds=self._bounds)
+            return read_manifest(top, previous, now_ns=began_ns, state=state, bounds=self._bounds, began=began)
         except (FileNotFoundError, NotADirectoryError):
             raise PlaceUnusable(f"{top} is no directory", hint="name the directory the work is done in") from None
 

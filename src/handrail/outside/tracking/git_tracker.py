@@ -7,9 +7,10 @@ silently an empty one.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,11 +25,20 @@ from handrail.outside.tracking.difference import EMPTY_TREE, LineCounts, Pair, i
 from handrail.outside.tracking.discovery import GitRepository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
 from handrail.outside.tracking.large_files import Limits
+from handrail.outside.tracking.out_of_sight import Beginning, RulesThen, told_hidden
 from handrail.outside.tracking.patch import named_only, patch_between, patch_of
 from handrail.outside.tracking.private_index import PrivateIndex
 from handrail.outside.tracking.prune import prune
 from handrail.outside.tracking.snapshot import Taken, take
-from handrail.outside.tracking.state import Busy, Notes, StateFolder, TreeState
+from handrail.outside.tracking.state import Busy, IgnoreSources, Notes, StateFolder, TreeState
+
+
+class _Began(NamedTuple):
+    """What a task began with: the tree, and the repositories inside it."""
+
+    beginning: Beginning
+    inside: dict[str, Snapshot]
+
 
 LAST_RESORT_S = 3.0
 """Extra time beyond the limit to find out at least where HEAD is."""
@@ -46,22 +56,33 @@ class GitTracker:
     def snapshot(self, root: str, *, like: Snapshot | None = None) -> Snapshot:
         """`root` must be in a repository, or have been in one when `like` was taken."""
         top = like.root if like is not None else root
-        return self.tried(top) or self._snapshot_of_lost(top)
+        return self.tried(top, like=like) or self._snapshot_of_lost(top)
 
-    def tried(self, root: str) -> Snapshot | None:
+    def tried(self, root: str, *, like: Snapshot | None = None) -> Snapshot | None:
         """None if there is no usable repository."""
         deadline = Deadline(self._limits.seconds)
         repository = discover(root, deadline)
-        return self._take(repository, deadline, 0) if repository is not None else None
+        if repository is None:
+            return None
+        return self._take(repository, deadline, 0, self._beginning(repository, like))
 
-    def _take(self, repository: GitRepository, deadline: Deadline, depth: int) -> Snapshot:
+    def _beginning(self, repository: GitRepository, like: Snapshot | None) -> _Began | None:
+        """What a task began with in a repository; None if that is not known well enough to look for what was hidden
+        since."""
+        if like is None or like.tree is None:
+            return None
+        notes = self._state.of(repository.top, repository.git_dir).notes(like.id)
+        inside = nested_repositories.snapshots_inside(like)
+        return _Began(Beginning(like.id, like.tree, notes), inside) if notes is not None else None
+
+    def _take(self, repository: GitRepository, deadline: Deadline, depth: int, began: _Began | None = None) -> Snapshot:
         state = self._state.of(repository.top, repository.git_dir)
         private = PrivateIndex(repository, state, deadline)
         identity = self._ids.new("snap")
         try:
             with state.locked(deadline):
                 state.prepare(repository.top)
-                taken = self._take_or_rebuild(private)
+                taken = self._take_or_rebuild(private, began)
                 state.keep(identity, taken.notes)
         except (Busy, GitFailed, OSError) as problem:
             return self._degraded(repository, state, identity, problem)
@@ -70,7 +91,8 @@ class GitTracker:
         found = nested_repositories.repositories(repository, taken.nested, deadline, limit=self._limits.nested)
         if depth < self._limits.depth:
             for path, repository_inside in found.items():
-                inside[path_text(path)] = self._take(repository_inside, deadline, depth + 1)
+                known = self._beginning_inside(repository_inside, path, taken, began)
+                inside[path_text(path)] = self._take(repository_inside, deadline, depth + 1, known)
                 flags += [
                     f"{flag} in {path_text(path)}" for flag in inside[path_text(path)].flags if flag == "degraded"
                 ]
@@ -91,15 +113,28 @@ class GitTracker:
             data=_data(state, inside),
         )
 
-    def _take_or_rebuild(self, private: PrivateIndex) -> Taken:
+    def _beginning_inside(
+        self, repository: GitRepository, path: bytes, taken: Taken, began: _Began | None
+    ) -> _Began | None:
+        """The same for a repository inside. If there was none, its own rules are as new as it is."""
+        if began is None:
+            return None
+        if (like := began.inside.get(path_text(path))) is not None:
+            return self._beginning(repository, like)
+        outer = taken.rules_then or RulesThen({}, IgnoreSources())
+        prefix = f"{began.beginning.prefix}{os.fsdecode(path)}/"
+        return _Began(Beginning("", EMPTY_TREE[repository.algorithm], Notes(), outer, prefix), {})
+
+    def _take_or_rebuild(self, private: PrivateIndex, began: _Began | None) -> Taken:
         """Takes a snapshot. If git cannot use the private index, it is rebuilt once."""
+        asked = (began.beginning, [path_bytes(text) for text in began.inside]) if began is not None else ()
         try:
-            return take(private, self._limits)
+            return take(private, self._limits, *asked)
         except GitTimedOut:
             raise
         except GitFailed:
             private.begin()
-            taken = take(private, self._limits)
+            taken = take(private, self._limits, *asked)
             return taken._replace(flags=[*taken.flags, "begun_anew"])
 
     def _degraded(self, repository: GitRepository, state: TreeState, identity: str, problem: Exception) -> Snapshot:
@@ -170,8 +205,10 @@ class GitTracker:
         sides = (outer[0], outer[1])
         found, names = nested_repositories.appeared_or_gone(private, inner, path_bytes(text), sides, is_new=old is None)
         doubts = _shortcomings(only)
-        replace = msgspec.structs.replace
-        return replace(found, warnings=found.warnings + doubts, partial=found.partial or bool(doubts)), names
+        notes = self._state.named(only.data["state"]).notes(only.id) if new is not None else None
+        hidden = told_hidden(notes) if notes is not None else []
+        is_partial = found.partial or bool(doubts) or (notes is not None and notes.is_hidden_cut)
+        return msgspec.structs.replace(found, warnings=found.warnings + doubts + hidden, partial=is_partial), names
 
     def _private(self, snapshot: Snapshot, deadline: Deadline) -> PrivateIndex | None:
         repository = discover(snapshot.root, deadline)

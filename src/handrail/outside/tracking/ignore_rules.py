@@ -49,6 +49,8 @@ build/
 """
 """Skipped unless a .gitignore says otherwise."""
 
+_RESULTS = ("target/", "dist/", "build/")
+"""The folders in there that are made by tools, too, but may as well be made by hand."""
 _ALWAYS = frozenset({".git"})
 _PLAIN_SUFFIX = re.compile(r"\*(\.[^*?\[\\/.]+)")
 
@@ -133,6 +135,12 @@ class IgnoreRules:
 def default_rules() -> IgnoreRules:
     """What applies at the root before any .gitignore is read."""
     return IgnoreRules(((0, IgnoreFile(DEFAULT_RULES)),))
+
+
+def tool_folders() -> IgnoreRules:
+    """Folders and files that are nobody's work whoever made them: caches, environments, fetched packages."""
+    lines = [line for line in DEFAULT_RULES.splitlines() if line not in _RESULTS]
+    return IgnoreRules(((0, IgnoreFile("\n".join(lines))),))
 
 
 def is_ignored(path: str, texts: dict[str, str]) -> bool:

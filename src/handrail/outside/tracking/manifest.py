@@ -23,6 +23,7 @@ import msgspec
 
 from handrail.known_types import make_known
 from handrail.outside.tracking.ignore_rules import IGNORE_FILE, MOST_BYTES, IgnoreRules, default_rules, is_ignored
+from handrail.outside.tracking.own_files import overlooked
 
 QUIET_NS = 3_000_000_000
 """Longer than a tick of any file system's clock."""
@@ -62,7 +63,8 @@ class FileManifest(msgspec.Struct, frozen=True):
 
     files: dict[str, ManifestEntry]
     hidden: dict[str, ManifestEntry] = {}
-    """Files that a changed .gitignore has hidden although they still exist."""
+    """Files that a changed .gitignore has hidden although they still exist, or came into being hidden by one that is
+    younger than the task."""
     ignore_files: dict[str, str] = {}
     """The .gitignore files in effect, by directory."""
     unseen: list[str] = []
@@ -96,14 +98,30 @@ class ManifestBounds(NamedTuple):
 
 
 def read_manifest(
-    root: str, previous: FileManifest, *, now_ns: int, state: str, bounds: ManifestBounds
+    root: str,
+    previous: FileManifest,
+    *,
+    now_ns: int,
+    state: str,
+    bounds: ManifestBounds,
+    began: FileManifest | None = None,
 ) -> ManifestReading:
-    """The manifest of a directory. `now_ns` is the file system's own time, `state` a folder to leave out."""
+    """The manifest of a directory. `now_ns` is the file system's own time, `state` a folder to leave out, `began` what
+    a task began with: what the rules of then would show is looked at, too."""
     walk = _Walk(root, state, bounds)
     walk.run()
+    by_old_rules: dict[str, os.stat_result] = {}
+    if began is not None and began.ignore_files != walk.ignore_files:
+        second = _Walk(root, state, bounds, texts=began.ignore_files)
+        second.run()
+        walk.unseen += [folder for folder in second.unseen if folder not in walk.unseen]
+        by_old_rules = {path: facts for path, facts in second.found.items() if path not in walk.found}
     reading = _Reading(root, previous, now_ns - bounds.quiet_ns, walk.ends_at, bounds.elapsed)
     files = {path: entry for path, facts in walk.found.items() if (entry := reading.entry(path, facts)) is not None}
     hidden = _hidden(root, previous, files, walk.ignore_files, reading)
+    for path, facts in by_old_rules.items():
+        if path not in hidden and (entry := reading.entry(path, facts)) is not None:
+            hidden[path] = entry
     out_of_time = walk.out_of_time or reading.out_of_time
     manifest = FileManifest(
         files, hidden, walk.ignore_files, walk.unseen, reading.unreadable, out_of_time, tree=previous.tree
@@ -127,8 +145,10 @@ def _tree(files: dict[str, ManifestEntry]) -> str | None:
 class _Walk:
     """Finds the files, directory by directory in the order of names, so that two walks that end early end alike."""
 
-    def __init__(self, root: str, state: str, bounds: ManifestBounds) -> None:
+    def __init__(self, root: str, state: str, bounds: ManifestBounds, *, texts: dict[str, str] | None = None) -> None:
+        """With `texts` those are the rules, and not what is in the directory now."""
         self.root = root
+        self._texts = texts
         self.found: dict[str, os.stat_result] = {}
         self.ignore_files: dict[str, str] = {}
         self.unseen: list[str] = []
@@ -139,6 +159,14 @@ class _Walk:
         self._pending: list[tuple[str, IgnoreRules]] = [("", default_rules())]
 
     def run(self) -> None:
+        self._walk()
+        for path in map(os.fsdecode, overlooked(os.fsencode(self.root) + b"/")):
+            with contextlib.suppress(OSError):
+                facts = os.lstat(_full_path(self.root, path))
+                if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
+                    self.found[path] = facts
+
+    def _walk(self) -> None:
         while self._pending:
             if self._bounds.elapsed() > self.ends_at:
                 self.out_of_time = True
@@ -188,6 +216,8 @@ class _Walk:
     def _ignore_text(self, folder: str, entries: list[os.DirEntry[str]]) -> str | None:
         """The text of the directory's own .gitignore. If it cannot be read, that is reported when the files are
         read."""
+        if self._texts is not None:
+            return self._texts.get(folder)
         for entry in entries:
             if entry.name == IGNORE_FILE:
                 with contextlib.suppress(OSError):

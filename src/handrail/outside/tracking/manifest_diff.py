@@ -26,7 +26,7 @@ def changes_between(before: FileManifest, after: FileManifest, *, began_ns: int)
     external: list[ExternalChange] = []
     doubtful: list[str] = []
     unseen = _Unseen([*before.unseen, *after.unseen])
-    for path in sorted({*before.files, *after.files}):
+    for path in sorted({*before.files, *after.files, *_hidden_since(before, after)}):
         old, new = before.files.get(path), after.files.get(path)
         if unseen.holds(path) or (old is not None and new is not None and old.same_content(new)):
             continue
@@ -38,8 +38,10 @@ def changes_between(before: FileManifest, after: FileManifest, *, began_ns: int)
             own[path] = ("modified", old_there, new_there)
             if not (old_there.digest and new_there.digest):
                 doubtful.append(path)
-        elif new is None:
+        elif new_there is None:
             own[path] = ("deleted", old, None)
+        elif new is None:
+            own[path] = ("added", None, new_there)
         elif _was_there_unseen(path, new, before, after, began_ns):
             external.append(_moved_into_or_out_of_sight(path, "added"))
         else:
@@ -51,6 +53,14 @@ def changes_between(before: FileManifest, after: FileManifest, *, began_ns: int)
         warnings=_warnings(before, after, doubtful),
         partial=bool(unseen.folders or doubtful),
     )
+
+
+def _hidden_since(before: FileManifest, after: FileManifest) -> set[str]:
+    """Files that came into being and are hidden, though not by the rules that the first manifest was made by."""
+    if before.ignore_files == after.ignore_files:
+        return set()
+    new = after.hidden.keys() - before.files.keys() - before.hidden.keys()
+    return {path for path in new if not is_ignored(path, before.ignore_files)}
 
 
 def changed_paths(before: FileManifest, after: FileManifest) -> set[str]:

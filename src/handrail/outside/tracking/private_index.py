@@ -49,6 +49,8 @@ class Scan(NamedTuple):
     """Folders that are repositories of their own but not submodules."""
     differing: list[bytes]
     """Paths in which the index differs from HEAD."""
+    unmerged: list[bytes]
+    """Paths that have a conflict in the index."""
 
 
 class PrivateIndex:
@@ -198,6 +200,7 @@ class PrivateIndex:
         gone: list[bytes] = []
         folders: list[bytes] = []
         differing: list[bytes] = []
+        unmerged: list[bytes] = []
         doubt = {} if is_cache_believed else {"GIT_DISABLE_UNTRACKED_CACHE": "1"}
         for record in names(self.start("-c", "core.untrackedCache=true", *SCAN, environment=doubt).output()):
             kind = record[:1]
@@ -216,8 +219,9 @@ class PrivateIndex:
                 if kind == b"1" and marks[:1] == b"D" and self._is_file(path):
                     changed.append(path)  # committed although ignored: in HEAD, but not listed as untracked
                 differing.append(path)
+                unmerged += [path] if kind == b"u" else []
         embedded, found = self._inside(folders)
-        return Scan(commit, branch, changed + found, gone, embedded, differing)
+        return Scan(commit, branch, changed + found, gone, embedded, differing, unmerged)
 
     def _is_file(self, path: bytes) -> bool:
         full = os.fsencode(self.repository.top) + b"/" + path

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,16 @@ from handrail.outside.tracking.conversion import (
 from handrail.outside.tracking.discovery import GitRepository
 from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.large_files import LargeFiles, Limits, blob_id
+from handrail.outside.tracking.out_of_sight import (
+    Beginning,
+    OutOfSight,
+    RulesThen,
+    ask_for_ignored,
+    ignored_by,
+    look_out_of_sight,
+    rules_print,
+    sources_of,
+)
 from handrail.outside.tracking.own_files import is_ours, overlooked
 from handrail.outside.tracking.private_index import (
     PrivateIndex,
@@ -39,7 +49,7 @@ from handrail.outside.tracking.private_index import (
     sparse_rules,
 )
 from handrail.outside.tracking.same_second import changed_since, doubtful
-from handrail.outside.tracking.state import Large, Last, Notes
+from handrail.outside.tracking.state import IgnoreSources, Large, Last, Notes
 from handrail.regular_files import open_regular
 
 HEADS = b"refs/heads/"
@@ -57,6 +67,8 @@ class Taken(NamedTuple):
     flags: list[str]
     nested: list[bytes]
     """Repositories inside this tree, including submodules."""
+    rules_then: RulesThen | None = None
+    """The ignore rules that the task began with, if they are others now."""
 
 
 class _Sorted(NamedTuple):
@@ -76,9 +88,12 @@ class _Sorted(NamedTuple):
     """Files with a filter that is not run."""
 
 
-def take(private: PrivateIndex, limits: Limits) -> Taken:
-    """Scans the tree into the private index and writes it as a tree. The state must be locked."""
-    return _Taking(private, limits).take()
+def take(
+    private: PrivateIndex, limits: Limits, beginning: Beginning | None = None, nested: Sequence[bytes] = ()
+) -> Taken:
+    """Scans the tree into the private index and writes it as a tree. The state must be locked. If this is the end of a
+    task, it looks for what was hidden since its `beginning`, too; `nested` are the repositories that it had inside."""
+    return _Taking(private, limits).take(beginning, nested)
 
 
 class _Taking:
@@ -94,29 +109,34 @@ class _Taking:
         large_file = Path(private.state.folder, "large.json")
         self._large = LargeFiles(large_file, private.repository.algorithm, limits, private.deadline)
 
-    def take(self) -> Taken:
+    def take(self, beginning: Beginning | None, nested: Sequence[bytes]) -> Taken:
         private = self._private
         began_ns = private.state.now_ns()
         size, end = reflog_end(self._repository.git_dir)
         asked = self._repository.start("for-each-ref", "--format=%(objectname) %(refname)", deadline=private.deadline)
-        searched = None
+        searched = hidden = None
         try:
             known = private.state.last()
             last = None if private.prepare(known) else known
-            searched = ask_for_ident(private)
+            searched, hidden = ask_for_ident(private), ask_for_ignored(private)
             self._doubt(known, began_ns)
             scan = private.scan(is_cache_believed=known is None or not known.are_folders_doubtful)
             refs = [line.split(b" ", 1) for line in asked.output().split(b"\n")[:-1]]
             files = self._sort(scan, found_by(searched))
+            ignored = ignored_by(hidden)
         finally:
-            asked.stop()
-            if searched is not None:
-                searched.stop()
+            for call in (asked, searched, hidden):
+                if call is not None:
+                    call.stop()
         is_same = last is not None and not (files.stored or files.gone or files.unconverted)
-        tree = last.tree if is_same and last is not None else self._stored_tree(files)
-        rules = ignore_rules(self._repository)
+        tree = last.tree if is_same and last is not None else self._stored_tree(files, scan.unmerged)
+        sources = sources_of(self._repository, ignored)
+        rules = rules_print(sources)
         tree, unstaged = self._beside_users_index(tree, last, rules, files)
         submodules = self._submodules(files, last)
+        inside = sorted({*scan.embedded, *submodules, *(path for path in nested if self._is_repository(path))})
+        now = (tree, sources, ignored)
+        now_hidden = self._out_of_sight(beginning, now, {path: path in nested for path in inside})
         raw = self._raw(files, last)
         seconds = range(began_ns // 1_000_000_000, private.state.now_ns() // 1_000_000_000 + 1)
         doubts = doubtful(private.state.index, self._repository.algorithm, seconds)
@@ -140,18 +160,52 @@ class _Taking:
             branch=scan.branch,
             refs=sorted({oid.decode() for oid, _ in refs}),
             heads={path_text(name.removeprefix(HEADS)): oid.decode() for oid, name in refs if name.startswith(HEADS)},
-            large={path_text(path): entry for path, entry in self._with_oids(files).items()},
+            large={path_text(path): entry for path, entry in (self._with_oids(files) | now_hidden.files).items()},
             unstaged=unstaged,
             dirty=sorted({path_text(path) for path in (*scan.differing, *scan.changed) if not is_ours(path)}),
             rules=rules,
+            ignoring=sources,
+            since=beginning.id if beginning is not None else "",
+            are_rules_new=now_hidden.are_rules_new,
+            hidden_folders=now_hidden.folders,
+            is_hidden_cut=now_hidden.is_cut,
             attributes=attribute_rules(self._repository),
             line_ends="/".join(self._repository.line_ends),
             raw=raw,
             reflog_size=size,
             reflog_end=end,
         )
-        nested = sorted({*scan.embedded, *submodules})
-        return Taken(scan.commit, scan.branch, tree, notes, self._flags, nested)
+        return Taken(scan.commit, scan.branch, tree, notes, self._flags, inside, now_hidden.rules)
+
+    def _is_repository(self, path: bytes) -> bool:
+        return self._is_folder(path) and os.path.lexists(self._top + path + b"/.git")
+
+    def _out_of_sight(
+        self, beginning: Beginning | None, now: tuple[str, IgnoreSources, Sequence[bytes]], inside: Mapping[bytes, bool]
+    ) -> OutOfSight:
+        """What is hidden since a task began. It is fingerprinted, never stored: whoever ignores a file does not want it
+        to be passed on."""
+        if beginning is None:
+            return OutOfSight({}, {}, are_rules_new=False, is_cut=False)
+        file = Path(self._private.state.folder, "hidden.json")
+        known = LargeFiles(file, self._repository.algorithm, self._limits, self._private.deadline)
+
+        def fingerprint(path: bytes) -> Large | None:
+            try:
+                facts = os.lstat(self._top + path)
+            except OSError:
+                return None
+            is_content = stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
+            return known.look(path, self._top + path, facts, is_lfs=False) if is_content else None
+
+        try:
+            found = look_out_of_sight(self._private, beginning, now, inside, fingerprint)
+        except GitTimedOut:
+            raise
+        except GitFailed:  # what the task began with is gone
+            return OutOfSight({}, {}, are_rules_new=True, is_cut=True)
+        known.save()
+        return found
 
     def _remember(self, last: Last | None, found: Last) -> None:
         if found != last:
@@ -216,8 +270,8 @@ class _Taking:
         full = self._top + path
         return os.path.isdir(full) and not os.path.islink(full)  # noqa: PTH112, PTH114 - bytes
 
-    def _stored_tree(self, files: _Sorted) -> str:
-        self._private.drop(files.gone)
+    def _stored_tree(self, files: _Sorted, unmerged: Sequence[bytes]) -> str:
+        self._private.drop([*files.gone, *(path for path in unmerged if path in files.large)])
         self._take_up(files.stored, files)
         self._fingerprint(self._private.put_as_they_are(files.unconverted), files)
         became_folders = [path for path in files.folders if path in set(files.gone)]
@@ -343,11 +397,6 @@ def _flags(repository: GitRepository) -> list[str]:
     found = [name for name, is_set in marks if is_set]
     found += [f"under_way:{name}" for name in UNDER_WAY if os.path.exists(f"{repository.git_dir}/{name}")]  # noqa: PTH110
     return found + [f"not_run:{key}" for key in repository.silenced]
-
-
-def ignore_rules(repository: GitRepository) -> str:
-    """A fingerprint of the ignore rules that are not files of the tree."""
-    return _fingerprint(small_file(f"{repository.common_dir}/info/exclude"), small_file(repository.excludes_file))
 
 
 def attribute_rules(repository: GitRepository) -> str:

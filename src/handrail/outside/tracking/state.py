@@ -43,6 +43,19 @@ class Large(msgspec.Struct, frozen=True, array_like=True):
     """The id that a blob of its bytes would have."""
 
 
+class IgnoreSources(msgspec.Struct, frozen=True, kw_only=True):
+    """The ignore rules that are in no tree. Their texts are bytes, written as latin-1."""
+
+    repository: str = ""
+    """Those of `.git/info/exclude`."""
+    user: str = ""
+    """Those of the user's file for all repositories."""
+    inside: dict[str, str] = {}
+    """Those of .gitignore files that are ignored themselves, by their paths."""
+    is_whole: bool = True
+    """False if there is more than is kept; then there is only a fingerprint."""
+
+
 class Notes(msgspec.Struct, frozen=True, kw_only=True):
     """What a snapshot knows besides its tree. Paths are texts as in `domain/journal/paths.py`."""
 
@@ -60,7 +73,17 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
     dirty: list[str] = []
     """Paths that differed from HEAD, roughly. Comparing the trees is exact, as long as they exist."""
     rules: str = ""
-    """A fingerprint of the ignore rules outside the tree."""
+    """A fingerprint of the ignore rules that are in no tree."""
+    ignoring: IgnoreSources | None = None
+    """Those rules; None in snapshots of older versions."""
+    since: str = ""
+    """The snapshot since whose time hidden files were looked for: they are in `large`."""
+    are_rules_new: bool = False
+    """Whether ignore rules changed since."""
+    hidden_folders: dict[str, int] = {}
+    """Folders of tools that are hidden since, and how many files are in them."""
+    is_hidden_cut: bool = False
+    """Whether more may be hidden than was found."""
     attributes: str = ""
     """A fingerprint of the rules for conversions outside the tree."""
     line_ends: str = ""

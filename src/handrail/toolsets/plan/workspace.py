@@ -42,6 +42,7 @@ from handrail.kernel.errors import (
     MergeOrder,
     Refusal,
     RunNotFound,
+    SettingNotTrusted,
     TaskNotFound,
     WorkflowClosed,
     WorkspaceNotFound,
@@ -375,7 +376,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=UpdatedWorkspace,
         prepare=let_git_do_it,
         handler=workspace_update,
-        refusals=(WorkspaceNotFound, IllegalTransition, ClaimHeld),
+        refusals=(WorkspaceNotFound, IllegalTransition, ClaimHeld, WorktreeRefused, SettingNotTrusted),
         examples=(
             Example(
                 title="a merge that its owner made is recorded",
@@ -395,6 +396,19 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 given=_WORKED_IN,
                 request={"id": "ws_1", "status": "abandoned"},
                 refused=ClaimHeld,
+            ),
+            Example(
+                title="what git cannot merge is refused",
+                given=_MADE,
+                request={"id": "ws_1", "status": "merged", "merge": True},
+                refused=WorktreeRefused,
+            ),
+            Example(
+                title="checks that came with the repository wait for trust, and nothing is merged unchecked",
+                given=_MADE,
+                files={".handrail/config.toml": '[checks]\ntests = ["pytest"]\n'},
+                request={"id": "ws_1", "status": "merged", "merge": True},
+                refused=SettingNotTrusted,
             ),
         ),
     ),

@@ -14,16 +14,17 @@ import click
 from handrail import __version__
 from handrail.kernel.errors import InvalidParams, PlaceUnusable, StoreUnusable
 from handrail.kernel.late import late_module
-from handrail.settings import CONFIG_FILE, said_by_project
+from handrail.settings import CONFIG_FILE, Settings, said_by_project
 from handrail.surfaces.cli.columns import counted, one_line
 from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.keep.db_store import engine_of, store_of, telling, told_to_git, trusted_address
-from handrail.surfaces.cli.keep.db_trust import own_file
-from handrail.surfaces.cli.options import common_options, place_of, settings_of
+from handrail.surfaces.cli.keep.db_trust import own_file, told_of_strangers
+from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_wrapped
-from handrail.wiring import WorkPlace, has_store
+from handrail.wiring import WorkPlace, has_store, ledger_at
 
 if TYPE_CHECKING:
+    from handrail.domain.crew.credentials_trust import Strangers
     from handrail.outside import config_file, trusted_stores
     from handrail.store import marks, open_engine, store_move
 else:
@@ -91,8 +92,18 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
     click.echo(f"writers waited for {waited:g} s")
     if "://" not in address and (warning := told_to_git(place, Path(address))):
         echo_wrapped(warning)
+    if "://" not in address and (told := told_of_strangers(_strangers_at(place, address))):
+        echo_wrapped(told)
     if said:
         echo_wrapped(said)
+
+
+def _strangers_at(place: WorkPlace, address: str) -> Strangers:
+    """The tokens and agents' secrets in a file that let nobody in here: on a server they may have."""
+    from handrail.domain.crew.credentials_trust import strangers  # noqa: PLC0415 - only here
+
+    chosen = WorkPlace(project=place.project, home=place.home, environ={**place.environ, "HANDRAIL_DB": address})
+    return ledger_at(chosen, Settings(db=address)).run(person(), strangers)
 
 
 @click.command()

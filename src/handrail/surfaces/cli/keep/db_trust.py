@@ -100,10 +100,11 @@ def told_of_strangers(found: Strangers | None) -> str:
     """What to say about them; empty if there are none."""
     if found is None or not any(found):
         return ""
-    return (
-        f"{_counted(found)} in it were not made on this machine and let nobody in: make new ones, or run "
-        "`handrail db trust --credentials` if you know who has them"
-    )
+    if len(found.tokens) + len(found.agents) == 1:
+        said, them = "was not made on this machine and lets nobody in: make a new one", "it"
+    else:
+        said, them = "were not made on this machine and let nobody in: make new ones", "them"
+    return f"{_counted(found)} in it {said}, or run `handrail db trust --credentials` if you know who has {them}"
 
 
 def own_file(place: WorkPlace, address: str) -> None:
