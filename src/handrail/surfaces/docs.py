@@ -142,7 +142,9 @@ def _toolset_cost(toolset: Toolset) -> int:
 
 
 def _cost(entry: PublishedOperation, *, whole: bool) -> int:
-    return estimate_tokens(encode(tool_of(entry, whole=whole)).decode())
+    """What a client's model gets of a tool; the annotations are for the client."""
+    tool = tool_of(entry, whole=whole)
+    return estimate_tokens(encode({name: tool[name] for name in tool if name != "annotations"}).decode())
 
 
 def toolset_page(toolset: Toolset) -> str:
