@@ -24,6 +24,8 @@ SHOWN = 10
 """How many things a refusal lists."""
 LOOKED_AT = 200
 """How many running tasks are searched for those of open workflows."""
+STARTING = ("start_workflow", "workflow_create")
+"""The tools that begin a workflow."""
 UNDER_WAY = ("in_progress", "planning", "paused")
 """States of a task somebody works on, the one that is meant first coming first."""
 
@@ -55,7 +57,7 @@ def workflow_here(call: Call, workflow_id: str | None) -> Workflow:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise NothingOpen("no workflow is open here", hint="workflow_create or start_workflow starts one")
+        raise _no_workflow(call)
     raise SeveralOpen(
         "several workflows are open here",
         hint=f"say which by its id: {listed(found[:SHOWN])}",
@@ -128,7 +130,18 @@ def _nothing_under_way(call: Call) -> NothingOpen:
         return NothingOpen(
             "no task is in progress here, and none is ready", hint=f"open workflows: {listed(workflows)}"
         )
-    return NothingOpen("no workflow is open here", hint="workflow_create or start_workflow starts one")
+    return _no_workflow(call)
+
+
+def _no_workflow(call: Call) -> NothingOpen:
+    there = {entry.operation.name for entry in call.toolsets.published()}
+    starting = [name for name in STARTING if name in there] or list(STARTING)
+    return NothingOpen("no workflow is open here", hint=f"{' or '.join(starting)} starts one")
+
+
+def what_comes_next(nothing: NothingOpen) -> str:
+    """A refusal in words, for tools that an agent calls first: to them, being asked too early is no mistake."""
+    return f"{nothing.message[0].upper()}{nothing.message[1:]}: {nothing.hint}."
 
 
 def _is_here(call: Call, task: Task) -> bool:

@@ -22,7 +22,7 @@ from handrail.domain.work.lookup import find_workflow
 from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.errors import InvalidParams, NothingOpen, SeveralOpen
+from handrail.kernel.errors import InvalidParams, SeveralOpen
 from handrail.kernel.query import Query
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, ResultT
@@ -78,10 +78,10 @@ def _context(look: PromptView, given: Mapping[str, str]) -> dict[str, str]:
         asked["task_id"] = given["task"]
     try:
         bundle = look.ask("plan", "task_load_context", **asked)
-    except NothingOpen as refusal:
-        return {"nothing": _data("What was found", error_object(refusal))}
     except SeveralOpen as refusal:
         return {"several": _data("The open tasks", error_object(refusal))}
+    if bundle["current_task"] is None:
+        return {"nothing": _data("What was found", bundle["next"])}
     return {"task": bundle["current_task"]["id"], "context": _data("The context of the task", bundle)}
 
 
