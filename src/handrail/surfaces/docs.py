@@ -143,7 +143,7 @@ def _toolset_cost(toolset: Toolset) -> int:
 
 def _cost(entry: PublishedOperation, *, whole: bool) -> int:
     """What a client's model gets of a tool; the annotations are for the client."""
-    tool = tool_of(entry, whole=whole)
+    tool = tool_of(entry, whole=whole, as_documented=whole)
     return estimate_tokens(encode({name: tool[name] for name in tool if name != "annotations"}).decode())
 
 

@@ -376,7 +376,7 @@ def test_words_that_name_nothing_belong_to_the_request(tmp_path: Path, name: str
     words = ["make", "imports", "survive", "all"][: len(placed(agent, name))]
     text = prompt(agent, name, **dict(zip(placed(agent, name), words, strict=True)))
     assert f"```\n{' '.join(words)}\n```" in text
-    assert "it counts as I typed it behind the command" in text
+    assert "all that I typed after the command counts" in text
 
 
 def test_words_that_name_something_are_taken_for_it(tmp_path: Path) -> None:
