@@ -127,16 +127,22 @@ def _nothing_under_way(call: Call) -> NothingOpen:
             **_open_details(ready),
         )
     if workflows:
+        begun = f"; {tool} begins another task in one" if (tool := tools_on(call, "start_task")) else ""
         return NothingOpen(
-            "no task is in progress here, and none is ready", hint=f"open workflows: {listed(workflows)}"
+            "no task is in progress here, and none is ready", hint=f"open workflows: {listed(workflows)}{begun}"
         )
     return _no_workflow(call)
 
 
 def _no_workflow(call: Call) -> NothingOpen:
-    there = {entry.operation.name for entry in call.toolsets.published()}
-    starting = [name for name in STARTING if name in there] or list(STARTING)
-    return NothingOpen("no workflow is open here", hint=f"{' or '.join(starting)} starts one")
+    starting = tools_on(call, *STARTING) or " or ".join(STARTING)
+    return NothingOpen("no workflow is open here", hint=f"{starting} starts one")
+
+
+def tools_on(call: Call, *names: str) -> str:
+    """Those of these tools that this server has on, in words."""
+    there = {entry.operation.name: entry.name for entry in call.toolsets.published()}
+    return " or ".join(there[name] for name in names if name in there)
 
 
 def what_comes_next(nothing: NothingOpen) -> str:

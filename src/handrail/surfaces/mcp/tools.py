@@ -78,6 +78,12 @@ def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
     }
 
 
+def for_the_model(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client hands on to its model of a listed tool, and so what the tool costs. The annotations are for the
+    client."""
+    return {name: tool[name] for name in tool if name != "annotations"}
+
+
 def actor_of(exchange: Exchange) -> Actor:
     """Who calls: the principal admitted by the transport, otherwise the client, by the name it gives."""
     if (principal := exchange.connection.principal) is not None:

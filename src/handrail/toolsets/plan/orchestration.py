@@ -27,7 +27,7 @@ from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
 from handrail.kernel.shorten import shortened
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import task_here, what_comes_next, workflow_here
+from handrail.toolsets.here import task_here, tools_on, what_comes_next, workflow_here
 from handrail.toolsets.plan.orchestration_shapes import (
     Dependencies,
     NextTask,
@@ -83,9 +83,21 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
             for gate in open_reviews(call.work, workflow.id, SHOWN_RUNNING)
         ),
         paused=pause_details(call.work, workflow),
-        plan_steps_left=_steps_left(call.work, workflow) if not found else (),
+        plan_steps_left=(left := _steps_left(call.work, workflow) if not found else ()),
+        next=None if found or running or left or standing_still else _next_move(call, tally),
         **_shown_forecast(foreseen),
     )
+
+
+def _next_move(call: Call, tally: Tally) -> str | None:
+    """What to call where an open workflow has nothing to start."""
+    if tally.unfinished:
+        return None  # workflow_progress says what they wait for
+    if tally.total and (ending := tools_on(call, "workflow_update_status")):
+        return f'Every task is finished: {ending} with status "completed" ends the workflow.'
+    began = "Every task is finished" if tally.total else "It has no tasks yet"
+    adding = tools_on(call, "workflow_set_plan", "start_task") if not tally.total else tools_on(call, "start_task")
+    return f"{began}: {adding} adds {'another' if tally.total else 'some'}." if adding else None
 
 
 _NOTHING_NEXT = NextTasksFound(
@@ -368,6 +380,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                         }
                     ],
                 },
+            ),
+            Example(
+                title="a workflow without tasks needs some",
+                given=PLANNED[:1],
+                request={},
+                response={"next": "It has no tasks yet: workflow_set_plan or start_task adds some."},
             ),
             Example(
                 title="without an open workflow there is nothing next",

@@ -49,7 +49,7 @@ class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
     workflow_id: str | None
     running: tuple[dict[str, str], ...]
     next: str | None = None
-    """What to do where no workflow is open."""
+    """What to do where no workflow is open, or nothing in it is left to start."""
     more: bool = False
     """True where more tasks can start than are shown; a larger limit shows them."""
     open_reviews: tuple[dict[str, str | None], ...] = ()
