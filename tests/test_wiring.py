@@ -1,4 +1,4 @@
-"""What the composition root tells every call about where it is made."""
+"""What the composition root tells every call about where it is made, and clients about what there is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.wiring import WorkPlace, assemble, settings_at, store_address
+from handrail.catalog import PROFILES
+from handrail.wiring import WorkPlace, assemble, build_server, settings_at, store_address
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,16 @@ def test_the_global_store_is_in_the_home_folder(tmp_path: Path) -> None:
     chosen = settings_at(place, {"global_store": True})
     assert store_address(place, chosen) == str(tmp_path / "home" / ".handrail" / "handrail.db")
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_resources_are_declared_where_there_are_some(tmp_path: Path, profile: str, stateless: bool) -> None:
+    """For an empty list clients would still add tools of their own. `workflowlookup` is its document's server, which
+    declares them."""
+    place = WorkPlace(project=tmp_path / "project", home=tmp_path / "home", environ={})
+    offer = build_server(assemble(place, settings_at(place, {"profile": profile}))).offer
+    has_some = offer.resources is not None and bool(offer.resources.templates())
+    declared = "resources" in offer.capabilities(stateless=stateless)
+    assert declared is (has_some or profile == "workflowlookup")
+    assert has_some is (profile in ("team", "orchestrator", "all"))

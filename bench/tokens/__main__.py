@@ -1,7 +1,8 @@
 """`python -m bench.tokens`: what a client that loads every schema pays before its first word, in o200k tokens.
 
-Counted is the JSON of the `tools` array as the server sends it, and the text of its instructions. Public servers are
-installed anew into a temporary folder, so that the table is of one run.
+Counted is the JSON of the `tools` array as the server sends it, without the annotations, which clients keep to
+themselves, and the text of its instructions. Public servers are installed anew into a temporary folder, so that the
+table is of one run.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def o200k(text: str) -> int:
 
 def row(name: str, told: Told) -> str:
     """A line of the table."""
-    listed = o200k(msgspec.json.encode(told.tools).decode())
+    read = [{name: tool[name] for name in tool if name != "annotations"} for tool in told.tools]
+    listed = o200k(msgspec.json.encode(read).decode())
     each = listed / max(1, len(told.tools))
     return f"| {name} | {len(told.tools)} | {listed:,} | {each:.0f} | {o200k(told.instructions)} |"
 

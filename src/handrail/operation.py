@@ -330,6 +330,9 @@ class Operation(msgspec.Struct, Generic[RequestT, ResponseT], frozen=True, kw_on
     follow: Callable[[Call, RequestT, ResponseT], Callable[[Call], ResponseT] | None] | None = None
     """What must happen in the outside world once the result is stored: done after the unit of work. If it returns a
     function, that runs in a unit of its own, and its answer replaces the first."""
+    idempotent: bool = False
+    """True if the same call again, right after, changes nothing more, whether it is answered or refused. An operation
+    that only reads is so without saying it."""
     stored: bool = False
     """True if it reads or writes the store: its handler then runs in one unit of work."""
     wait: Wait[RequestT, ResponseT] | None = None

@@ -301,7 +301,10 @@ def build_server(handrail: Handrail) -> Server:
     """The MCP server over the selected toolsets."""
     settings, selection = handrail.settings, handrail.selection
     lookup = _is_lookup(settings)
-    tools = CatalogTools(handrail.switch, handrail.call, whole=settings.output_schemas or selection.names == ("guide",))
+    only_guides = selection.names == ("guide",)  # then they are listed exactly as their document shows them
+    tools = CatalogTools(
+        handrail.switch, handrail.call, whole=settings.output_schemas or only_guides, as_documented=only_guides
+    )
     addressed = settings.dynamic or any(name in selection.names for name in NAMED_BY)
     resources, follower = _resources(handrail) if addressed else (None, None)
     prompts = CatalogPrompts(handrail.call, _prompts)
@@ -315,7 +318,7 @@ def build_server(handrail: Handrail) -> Server:
             changing=Changing(tools=settings.dynamic, prompts=settings.dynamic, resource_updates=resources is not None),
             is_quick=tools.is_quick,
             methods=CatalogMethods(handrail.switch, handrail.call),
-            resources=resources or NoResources(),
+            resources=resources or (NoResources() if lookup else None),  # its document declares them
             watching=resources,
             prompts=None if lookup else prompts,
             completions=None if lookup else _CompletedLater(handrail.call, prompts),

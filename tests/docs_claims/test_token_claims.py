@@ -40,8 +40,11 @@ def typed(*words: str) -> str:
 
 
 def listing_cost(profile: str) -> int:
-    """What a client pays that loads every schema: exactly what `tools/list` answers."""
-    return o200k(msgspec.json.encode(json.loads(typed("--profile", profile, "--json"))["tools"]).decode())
+    """What a client pays that loads every schema: what `tools/list` answers, without the annotations, which no model
+    reads."""
+    listed = json.loads(typed("--profile", profile, "--json"))["tools"]
+    read = [{name: tool[name] for name in tool if name != "annotations"} for tool in listed]
+    return o200k(msgspec.json.encode(read).decode())
 
 
 def told_cost(profile: str) -> int:

@@ -329,7 +329,7 @@ def test_the_readonly_paths_have_no_tool_that_changes_anything(peer: Peer, path:
     assert "toolset_enable" in tools_at(peer, "/mcp")
     view = peer.at(path)
     listed = view.session().ask("tools/list").json()["result"]["tools"]
-    assert all(tool["annotations"] == {"readOnlyHint": True} for tool in listed)
+    assert all(tool["annotations"]["readOnlyHint"] is True for tool in listed)
     assert {tool["name"] for tool in listed} >= {*GUIDE, *INTROSPECTION, "toolset_list"}
     for method in ("tools/call", "toolset_enable"):
         params: dict[str, Any] = {"name": "toolset_enable", "arguments": {}} if method == "tools/call" else {}

@@ -103,7 +103,7 @@ class Completions(Protocol):
 
 
 class NoResources:
-    """A server that declares the feature and has nothing to show yet."""
+    """A server that declares the feature and has nothing to show. Clients may add tools of their own for it."""
 
     def published(self) -> Sequence[Mapping[str, Any]]:
         return ()

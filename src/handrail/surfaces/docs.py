@@ -22,7 +22,7 @@ from handrail.protocol.wire import encode
 from handrail.selection import published, select
 from handrail.settings import setting_fields
 from handrail.surfaces.command_docs import GENERATED, commands_page
-from handrail.surfaces.mcp.tools import tool_of
+from handrail.surfaces.mcp.tools import for_the_model, tool_of
 from handrail.surfaces.schemas import kind_of, request_schema, response_schema
 
 WHEN: dict[str, str] = {
@@ -142,7 +142,8 @@ def _toolset_cost(toolset: Toolset) -> int:
 
 
 def _cost(entry: PublishedOperation, *, whole: bool) -> int:
-    return estimate_tokens(encode(tool_of(entry, whole=whole)).decode())
+    tool = tool_of(entry, whole=whole, as_documented=whole)
+    return estimate_tokens(encode(for_the_model(tool)).decode())
 
 
 def toolset_page(toolset: Toolset) -> str:

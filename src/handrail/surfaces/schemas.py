@@ -1,7 +1,8 @@
 """Compact JSON Schemas of operations: no titles, no references, no empty defaults, no `or null` for optional members.
 
 Every client pays for every token of a published schema on every turn; what a validator needs and a model can do without
-is left out here and only here.
+is left out here and only here. So is what a model's API refuses (`portable`): one such keyword in one tool, and some
+clients lose all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from handrail.operation import Operation
 
 _VERBATIM = ("enum", "const", "default", "required", "examples")
 _NULL = {"type": "null"}
+_UNKNOWN_TO_SOME = ("additionalProperties", "propertyNames", "uniqueItems")
+"""Keywords of ours that Gemini's function declarations refuse. The server still refuses what they forbid."""
+_SIMPLE = ({"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"})
+_ANYTHING = {"anyOf": [*_SIMPLE, {"type": "array", "items": {"anyOf": [*_SIMPLE]}}]}
+"""Any JSON, for APIs where every member has a type and every list says what is in it."""
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 GENEROUS = 200
 """A bound this large is nothing a caller has to plan for."""
 
@@ -26,6 +33,24 @@ def request_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
     schema = schema_of(operation.request, nullable=False)
     schema.pop("description", None)  # the type's docstring: for readers of the code
     return {**schema, "required": schema.get("required", []), "additionalProperties": False}
+
+
+def portable(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema in the subset that every model's API takes: Gemini's `Schema` and OpenAI's function parameters. It
+    promises no less than ours refuses: what it leaves out is checked by the call."""
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            kept[key] = {name: portable(member) for name, member in value.items()}
+        elif key == "items":
+            kept[key] = portable(value)
+        elif key == "anyOf":
+            kept[key] = [portable(alternative) for alternative in value]
+        elif key not in _UNKNOWN_TO_SOME and (key, value) != ("required", []):
+            kept[key] = value
+    if not {"type", "anyOf"} & kept.keys():
+        kept |= _ANYTHING
+    return kept
 
 
 def response_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
@@ -68,6 +93,9 @@ def _trim(node: Any, definitions: Mapping[str, Any], *, nullable: bool) -> Any:
             trimmed[key] = value if key in _VERBATIM else _trim(value, definitions, nullable=nullable)
     if "pattern" in trimmed:  # Python's \Z is JSON Schema's $
         trimmed["pattern"] = re.sub(r"\\Z$", "$", trimmed["pattern"])
+    if "enum" in trimmed and "type" not in trimmed:
+        (kind,) = {_TYPES[type(value)] for value in trimmed["enum"]}
+        trimmed["type"] = kind
     if "type" in trimmed:
         trimmed = {"type": trimmed["type"], **trimmed}
     return trimmed if nullable else _without_null(trimmed)

@@ -31,6 +31,8 @@ SHOWN = 10
 """How many things a refusal lists."""
 LOOKED_AT = 200
 """How many running tasks are searched for those of open workflows."""
+STARTING = ("start_workflow", "workflow_create")
+"""The tools that begin a workflow."""
 UNDER_WAY = ("in_progress", "planning", "paused")
 """States of a task somebody works on, the one that is meant first coming first."""
 
@@ -60,7 +62,7 @@ def workflow_here(call: Call, workflow_id: str | None) -> Workflow:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise NothingOpen("no workflow is open here", hint="workflow_create or start_workflow starts one")
+        raise _no_workflow(call)
     raise SeveralOpen(
         "several workflows are open here",
         hint=f"say which by its id: {listed(found[:SHOWN])}",
@@ -130,10 +132,27 @@ def _nothing_under_way(call: Call) -> NothingOpen:
             **_open_details(ready),
         )
     if workflows:
+        begun = f"; {tool} begins another task in one" if (tool := tools_on(call, "start_task")) else ""
         return NothingOpen(
-            "no task is in progress here, and none is ready", hint=f"open workflows: {listed(workflows)}"
+            "no task is in progress here, and none is ready", hint=f"open workflows: {listed(workflows)}{begun}"
         )
-    return NothingOpen("no workflow is open here", hint="workflow_create or start_workflow starts one")
+    return _no_workflow(call)
+
+
+def _no_workflow(call: Call) -> NothingOpen:
+    starting = tools_on(call, *STARTING) or " or ".join(STARTING)
+    return NothingOpen("no workflow is open here", hint=f"{starting} starts one")
+
+
+def tools_on(call: Call, *names: str) -> str:
+    """Those of these tools that this server has on, in words."""
+    there = {entry.operation.name: entry.name for entry in call.toolsets.published()}
+    return " or ".join(there[name] for name in names if name in there)
+
+
+def what_comes_next(nothing: NothingOpen) -> str:
+    """A refusal in words, for tools that an agent calls first: to them, being asked too early is no mistake."""
+    return f"{nothing.message[0].upper()}{nothing.message[1:]}: {nothing.hint}."
 
 
 def _is_here(call: Call, task: Task) -> bool:

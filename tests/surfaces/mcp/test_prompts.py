@@ -21,15 +21,24 @@ from tests.golden_prompts import PROFILES as WRITTEN_DOWN
 from tests.surfaces.mcp.test_resources import META, Agent
 from tests.world import World
 
-SEVEN = ["follow-guide", "hand-over", "plan-this", "resume", "retrospective", "review", "start-pipeline"]
-VALUES = {"context", "nothing", "several", "numbers", "summary", "reviews", "step"}
+SEVEN = ["follow-guide", "hand-over", "open-reviews", "plan-this", "resume-task", "retrospective", "start-pipeline"]
+VALUES = {"context", "nothing", "several", "numbers", "summary", "reviews", "step", "guide_id"}
 """What texts refer to beside tools and arguments."""
 PROMPT_TOKENS = 650
 """What a prompt costs without what is filled in."""
 
 
 def refused(agent: Agent, name: str, **arguments: str) -> Any:
-    """The data of a refusal, which is the same in both eras."""
+    """What the text of a prompt that could not be filled in says was wrong; it is the same in both eras."""
+    text = prompt(agent, name, **arguments)
+    again = agent.ask("prompts/get", {"name": name, "arguments": arguments, **META})
+    assert again["messages"][0]["content"]["text"] == text
+    assert text.startswith(f"The prompt {name} could not be filled in")
+    return data_in(text, "What was wrong")
+
+
+def error_of(agent: Agent, name: str, **arguments: str) -> Any:
+    """The data of an error of the protocol, which is the same in both eras."""
     params = {"name": name, "arguments": arguments}
     error = agent.refused("prompts/get", **params)
     assert error.code == -32602
@@ -103,7 +112,7 @@ def test_listed_are_those_whose_tools_are_on(tmp_path: Path) -> None:
     assert by_profile == {
         "solo": without_pipeline,
         "team": [name for name in without_pipeline if name != "follow-guide"],
-        "forge": ["plan-this", "resume", "review", "start-pipeline"],
+        "forge": ["open-reviews", "plan-this", "resume-task", "start-pipeline"],
         "orchestrator": [name for name in without_pipeline if name != "follow-guide"],
         "all": SEVEN,
     }
@@ -138,8 +147,8 @@ def test_where_nothing_may_be_changed_no_prompt_says_to(tmp_path: Path) -> None:
     make_up(Agent(world.server()))
     call = assemble(world.place, settings_at(world.place, world.given), read_only=True, ledger=world._ledger)
     agent = Agent(build_server(call))
-    assert offered(agent) == ["follow-guide", "resume", "retrospective", "review"]
-    steps = prompt(agent, "resume").partition("```")[0]
+    assert offered(agent) == ["follow-guide", "open-reviews", "resume-task", "retrospective"]
+    steps = prompt(agent, "resume-task").partition("```")[0]
     assert "Read the context of task_2" in steps
     assert "complete_task" not in steps
 
@@ -166,8 +175,12 @@ def test_the_list_is_the_same_in_both_eras_and_says_what_can_be_said(tmp_path: P
         "title": "Follow a guide",
         "description": "Work through a guide step by step and have each step's output checked.",
         "arguments": [
-            {"name": "guide", "description": "The guide's id", "required": True},
-            {"name": "request", "description": "What it is followed for", "required": False},
+            {
+                "name": "request",
+                "description": "What it is followed for; the guide's id may come first",
+                "required": True,
+            },
+            {"name": "guide", "description": "The guide's id", "required": False},
         ],
     }
 
@@ -188,7 +201,7 @@ def test_nothing_is_read_before_somebody_asks() -> None:
 # -- what is filled in -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["resume", "hand-over"])
+@pytest.mark.parametrize("name", ["resume-task", "hand-over"])
 def test_the_open_tasks_context_comes_along_within_its_budget(tmp_path: Path, name: str) -> None:
     agent = made_up_store(tmp_path, "all")
     bundle = data_in(prompt(agent, name), "The context of the task")
@@ -200,7 +213,7 @@ def test_the_open_tasks_context_comes_along_within_its_budget(tmp_path: Path, na
 
 def test_a_hostile_title_stays_text(tmp_path: Path) -> None:
     agent = made_up_store(tmp_path, "all")
-    text = prompt(agent, "resume")
+    text = prompt(agent, "resume-task")
     assert HOSTILE not in text  # its line breaks are escaped
     assert data_in(text, "The context of the task")["current_task"]["name"] == HOSTILE
     fence = next(line for line in text.splitlines() if line.startswith("```"))
@@ -217,10 +230,10 @@ def test_a_request_cannot_close_its_quotation(tmp_path: Path) -> None:
 
 def test_where_no_task_is_open_it_is_said_what_there_is(tmp_path: Path) -> None:
     agent = Agent(World(tmp_path, profile="all").server())
-    for name in ("resume", "hand-over"):
+    for name in ("resume-task", "hand-over"):
         text = prompt(agent, name)
         assert "1. No task is in progress" in text
-        assert data_in(text, "What was found")["code"] == "NOTHING_OPEN"
+        assert data_in(text, "What was found").startswith("No workflow is open here: ")
         assert "2." not in text.partition("```")[0]
 
 
@@ -228,9 +241,9 @@ def test_where_several_are_open_they_are_listed(tmp_path: Path) -> None:
     agent = made_up_store(tmp_path, "all")
     other = agent.call("start_workflow", name="Other")
     agent.call("start_task", workflow_id=other["workflow_id"], name="other", goal="x")
-    text = prompt(agent, "resume")
+    text = prompt(agent, "resume-task")
     assert [task["id"] for task in data_in(text, "The open tasks")["details"]["open"]] == ["task_3", "task_2"]
-    assert "current_task" in prompt(agent, "resume", task="task_3")
+    assert "current_task" in prompt(agent, "resume-task", task="task_3")
 
 
 def test_a_known_agent_resumes_what_it_holds(tmp_path: Path) -> None:
@@ -239,7 +252,7 @@ def test_a_known_agent_resumes_what_it_holds(tmp_path: Path) -> None:
     agent.call("workflow_add_tasks", id=other["workflow_id"], tasks=[{"name": "o", "description": "", "sequence": 1}])
     ada = agent.register("ada")
     agent.call("task_claim", task_id="task_3", agent_id=ada, start=True)
-    assert data_in(prompt(agent, "resume"), "The context of the task")["current_task"]["id"] == "task_3"
+    assert data_in(prompt(agent, "resume-task"), "The context of the task")["current_task"]["id"] == "task_3"
 
 
 def test_a_hand_over_names_who_takes_it(tmp_path: Path) -> None:
@@ -252,7 +265,7 @@ def test_a_hand_over_names_who_takes_it(tmp_path: Path) -> None:
 
 def test_open_reviews_come_oldest_first_and_at_most_twenty(tmp_path: Path) -> None:
     agent = made_up_store(tmp_path, "solo")
-    (review,) = data_in(prompt(agent, "review"), "The open reviews")
+    (review,) = data_in(prompt(agent, "open-reviews"), "The open reviews")
     assert (review["task_id"], review["task"]) == ("task_1", "measure")
     assert "Is that worth it?" in review["question"]
     for number in range(20):
@@ -264,10 +277,12 @@ def test_open_reviews_come_oldest_first_and_at_most_twenty(tmp_path: Path) -> No
             resolution="none",
             requires_human_review=True,
         )
-    shown = data_in(prompt(agent, "review", workflow="wf_1"), "The 20 oldest of 21 open reviews")
+    shown = data_in(prompt(agent, "open-reviews", workflow="wf_1"), "The 20 oldest of 21 open reviews")
     assert (len(shown), shown[0]) == (20, review)
     other = agent.call("start_workflow", name="Other")
-    assert prompt(agent, "review", workflow=other["workflow_id"]) == "No review is open here. Tell me so and stop."
+    assert (
+        prompt(agent, "open-reviews", workflow=other["workflow_id"]) == "No review is open here. Tell me so and stop."
+    )
 
 
 def test_a_retrospective_has_the_workflows_numbers(tmp_path: Path) -> None:
@@ -297,7 +312,8 @@ def test_an_effort_that_was_chosen_is_passed_on(tmp_path: Path) -> None:
     agent = Agent(World(tmp_path, profile="forge").server())
     assert "I have chosen effort M." in prompt(agent, "start-pipeline", request="x", effort="m")
     assert "Nothing is written before I confirm." in prompt(agent, "start-pipeline", request="x")
-    assert "effort is S, M or L" in refused(agent, "start-pipeline", request="x", effort="XL")["details"]
+    assert "```\nx XL\n```" in prompt(agent, "start-pipeline", request="x", effort="XL")  # no effort, so a word
+    assert refused(agent, "start-pipeline", effort="XL")["message"] == "request is required"
 
 
 def test_a_store_of_many_repositories_shows_this_ones_only(tmp_path: Path) -> None:
@@ -311,55 +327,156 @@ def test_a_store_of_many_repositories_shows_this_ones_only(tmp_path: Path) -> No
     outcome = {"summary": "done", "manual_review_needed": True, "manual_review_reason": "look"}
     task = other.call("start_task", workflow_id=started["workflow_id"], name="t", goal="g")["task_id"]
     other.call("complete_task", task_id=task, status="success", outcome=outcome)
-    assert prompt(agent, "review").startswith("No review is open here.")
+    assert prompt(agent, "open-reviews").startswith("No review is open here.")
     assert "no workflow here yet" in prompt(agent, "retrospective")
-    assert completed(agent, "resume", "task", "") == completed(agent, "review", "workflow", "") == []
-    assert completed(other, "resume", "task", "") == [task]
-    assert prompt(other, "review").startswith("Look at each open review")
+    assert completed(agent, "resume-task", "task", "") == completed(agent, "open-reviews", "workflow", "") == []
+    assert completed(other, "resume-task", "task", "") == [task]
+    assert prompt(other, "open-reviews").startswith("Look at each open review")
+
+
+# -- what is typed ---------------------------------------------------------------------------------------------------
+
+
+def placed(agent: Agent, name: str) -> dict[str, str]:
+    """The arguments as OpenCode sends them: a placeholder for each."""
+    (listed,) = [one for one in agent.ask("prompts/list", {})["prompts"] if one["name"] == name]
+    return {argument["name"]: f"${number}" for number, argument in enumerate(listed["arguments"], 1)}
+
+
+def as_opencode_fills_in(text: str, typed: str) -> str:
+    """Its way with placeholders: a word for each, and all that is left for the highest one."""
+    words = typed.split()
+    highest = max((int(number) for number in re.findall(r"\$(\d+)", text)), default=0)
+
+    def word(found: re.Match[str]) -> str:
+        at = int(found[1]) - 1
+        if at >= len(words):
+            return ""
+        return " ".join(words[at:]) if at + 1 == highest else words[at]
+
+    return re.sub(r"\$(\d+)", word, text)
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_placeholders_come_back_and_what_is_typed_stands_whole(tmp_path: Path, name: str) -> None:
+    agent = made_up_store(tmp_path, "all")
+    places = placed(agent, name)
+    text = prompt(agent, name, **places)
+    assert "could not be filled in" not in text
+    assert f"```\n{' '.join(places.values())}\n```" in text
+    typed = "task_2 make the imports survive a lost connection"
+    assert f"```\n{typed}\n```" in as_opencode_fills_in(text, typed)
+    assert "$" not in as_opencode_fills_in(text, "")
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_words_that_name_nothing_belong_to_the_request(tmp_path: Path, name: str) -> None:
+    """As Claude Code sends them: a word for each argument, whatever it is for."""
+    agent = made_up_store(tmp_path, "all")
+    words = ["make", "imports", "survive", "all"][: len(placed(agent, name))]
+    text = prompt(agent, name, **dict(zip(placed(agent, name), words, strict=True)))
+    assert f"```\n{' '.join(words)}\n```" in text
+    assert "all that I typed after the command counts" in text
+
+
+def test_words_that_name_something_are_taken_for_it(tmp_path: Path) -> None:
+    agent = made_up_store(tmp_path, "all")
+    assert prompt(agent, "resume-task", request="task_1") == prompt(agent, "resume-task", task="task_1")
+    with_words = prompt(agent, "resume-task", request="task_1", task="now", budget="300")
+    assert "Read the context of task_1 below." in with_words
+    assert "```\nnow\n```" in with_words
+    assert "Look back on workflow wf_1." in prompt(agent, "retrospective", request="wf_1 shortly")
+    followed = prompt(agent, "follow-guide", request="bug-hunt imports hang")
+    assert followed == prompt(agent, "follow-guide", guide="bug-hunt", request="imports hang")
+    assert "The first step:" in followed
+
+
+def test_a_guide_that_is_not_named_is_for_the_agent_to_find(tmp_path: Path) -> None:
+    text = prompt(Agent(World(tmp_path, profile="solo").server()), "follow-guide", request="imports hang")
+    assert text.startswith("Follow a guide to its end: the one that I name below")
+    assert "1. Find it with workflow_list" in text
+    assert "workflow_validate with its id as workflowId" in text
+    assert "The first step:" not in text
+
+
+def test_every_prompt_takes_the_whole_request_first_and_asks_for_nothing_else(tmp_path: Path) -> None:
+    """Gemini CLI hands on what is typed only to arguments that are required, and all of it if there is one."""
+    agent = Agent(World(tmp_path, profile="all").server())
+    for listed in agent.ask("prompts/list", {})["prompts"]:
+        first, *others = listed["arguments"]
+        assert first["name"] == "request"
+        assert not any(argument["required"] for argument in others)
+
+
+@pytest.mark.parametrize(("old", "name"), [("resume", "resume-task"), ("review", "open-reviews")])
+def test_a_name_that_clients_have_for_something_else_is_not_listed(tmp_path: Path, old: str, name: str) -> None:
+    agent = made_up_store(tmp_path, "all")
+    assert old not in offered(agent)
+    assert prompt(agent, old) == prompt(agent, name)
+    argument = "task" if old == "resume" else "workflow"
+    assert completed(agent, old, argument, "") == completed(agent, name, argument, "") != []
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "details", "hint"),
+    ("name", "arguments", "message", "hint"),
     [
         ("plan-this", {}, "request is required", "request: what is to be done"),
         ("plan-this", {"request": "  "}, "request is required", "request: what is to be done"),
-        ("plan-this", {"reqest": "x"}, "plan-this takes no reqest; did you mean request?", "it takes request"),
-        ("resume", {"guide": "x"}, "resume takes no guide", "it takes task, budget"),
-        ("resume", {"task": "task_9"}, "there is no task task_9", "workflow_next_tasks"),
-        ("resume", {"task": "wf_1"}, "wf_1 is a workflow, not a task", "workflow_next_tasks"),
-        ("resume", {"task": "\0"}, "task is no id", "completion"),
-        ("resume", {"task": "t" * 5000}, "task is no id", "completion"),
-        ("resume", {"budget": "many"}, "budget is a number of tokens", "2000"),
-        ("resume", {"budget": "255"}, "budget is 255, which is not between 256 and 20000", "leave it out"),
-        ("resume", {"budget": "99999999"}, "not between 256 and 20000", "leave it out"),
-        ("review", {"workflow": "wf_9"}, "there is no workflow wf_9", "newest: "),
+        ("follow-guide", {}, "request is required", "request: what it is followed for"),
+        ("resume-task", {"task": "task_9"}, "there is no task task_9", "workflow_next_tasks"),
+        ("resume-task", {"task": "wf_1"}, "wf_1 is a workflow, not a task", "workflow_next_tasks"),
+        ("resume-task", {"task": "\0"}, "task is no id", "completion"),
+        ("resume-task", {"task": "t" * 5000}, "task is no id", "completion"),
+        ("resume-task", {"budget": "many"}, "budget is a number of tokens", "2000"),
+        ("resume-task", {"budget": "255"}, "budget is 255, which is not between 256 and 20000", "leave it out"),
+        ("resume-task", {"budget": "99999999"}, "not between 256 and 20000", "leave it out"),
+        ("open-reviews", {"workflow": "wf_9"}, "there is no workflow wf_9", "newest: "),
         ("retrospective", {"workflow": "wf_9"}, "there is no workflow wf_9", "newest: "),
         ("follow-guide", {"guide": "bug-hunts"}, "did you mean bug-hunt?", "workflow_list"),
         ("follow-guide", {"guide": "Not An Id"}, "workflowId", ""),
         ("plan-this", {"request": "x" * 20_001}, "request has 20001 characters, and 20000 is the most", "file"),
-        ("resum", {}, "there is no prompt resum; did you mean resume?", "prompts here: follow-guide, hand-over"),
+    ],
+)
+def test_what_cannot_be_filled_in_says_so_in_its_text(
+    tmp_path: Path, name: str, arguments: dict[str, str], message: str, hint: str
+) -> None:
+    """Clients show no error of the protocol to anybody, and what was typed would be lost."""
+    agent = made_up_store(tmp_path, "solo")
+    wrong = refused(agent, name, **arguments)
+    assert message in wrong["message"]
+    assert hint in wrong.get("hint", "")
+    for value in arguments.values():
+        assert value.strip()[:2000] in prompt(agent, name, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "details", "hint"),
+    [
+        ("plan-this", {"reqest": "x"}, "plan-this takes no reqest; did you mean request?", "it takes request"),
+        ("resume-task", {"guide": "x"}, "resume-task takes no guide", "it takes request, task, budget"),
+        ("retrospectiv", {}, "there is no prompt retrospectiv; did you mean retrospective?", "prompts here: follow-"),
         ("start-pipeline", {"request": "x"}, "start-pipeline needs pipeline_init, which is off", "--toolsets pipeline"),
     ],
 )
-def test_a_refusal_teaches(tmp_path: Path, name: str, arguments: dict[str, str], details: str, hint: str) -> None:
-    data = refused(made_up_store(tmp_path, "solo"), name, **arguments)
+def test_what_no_client_offers_is_an_error(
+    tmp_path: Path, name: str, arguments: dict[str, str], details: str, hint: str
+) -> None:
+    data = error_of(made_up_store(tmp_path, "solo"), name, **arguments)
     assert details in data["details"]
-    assert hint in data.get("hint", "")
+    assert hint in data["hint"]
 
 
 def test_a_broken_guide_is_refused_by_name(tmp_path: Path) -> None:
     agent = Agent(World(tmp_path, profile="solo").server())
-    assert agent.refusal_code("prompts/get", name="follow-guide", arguments={"guide": "broken-guide"}) == (
-        "INVALID_WORKFLOW"
-    )
+    assert refused(agent, "follow-guide", guide="broken-guide")["code"] == "INVALID_WORKFLOW"
 
 
 def test_an_argument_left_empty_is_one_left_out(tmp_path: Path) -> None:
     agent = made_up_store(tmp_path, "solo")
-    assert prompt(agent, "resume", task="", budget="") == prompt(agent, "resume")
+    assert prompt(agent, "resume-task", task="", budget="") == prompt(agent, "resume-task")
 
 
 def test_a_store_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
@@ -369,7 +486,7 @@ def test_a_store_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     world = World(tmp_path, profile="solo")
     world._ledger = LazyLedger(closed)
     agent = Agent(world.server())
-    assert agent.refusal_code("prompts/get", name="retrospective") == "STORE_UNUSABLE"
+    assert refused(agent, "retrospective")["code"] == "STORE_UNUSABLE"
     assert agent.connection.failed
     assert prompt(agent, "plan-this", request="x")  # needs no store
 
@@ -380,13 +497,13 @@ def test_a_store_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
 def test_arguments_are_completed_by_how_they_begin(tmp_path: Path) -> None:
     agent = made_up_store(tmp_path, "all")
     agent.register("ada")
-    assert completed(agent, "resume", "task", "") == ["task_2", "task_1"]
+    assert completed(agent, "resume-task", "task", "") == ["task_2", "task_1"]
     assert completed(agent, "hand-over", "task", "task_1") == ["task_1"]
-    assert completed(agent, "review", "workflow", "wf") == ["wf_1"]
+    assert completed(agent, "open-reviews", "workflow", "wf") == ["wf_1"]
     assert completed(agent, "retrospective", "workflow", "x") == []
     assert completed(agent, "hand-over", "to", "ag") == ["ag_1"]
     assert completed(agent, "follow-guide", "guide", "writing") == ["writing-a-guide", "writing-tests"]
-    assert completed(agent, "resume", "budget", "2") == ["2000"]
+    assert completed(agent, "resume-task", "budget", "2") == ["2000"]
     assert completed(agent, "start-pipeline", "effort", "m") == ["M"]
 
 
@@ -394,15 +511,15 @@ def test_what_is_no_argument_of_a_prompt_on_offer_has_no_values(tmp_path: Path) 
     agent = made_up_store(tmp_path, "solo")
     for name, argument, typed in (
         ("plan-this", "request", ""),
-        ("resume", "workflow", ""),
+        ("resume-task", "workflow", ""),
         ("start-pipeline", "effort", ""),
         ("hand-over", "to", ""),
         ("nothing", "task", ""),
-        (["resume"], "task", ""),
-        ("resume", ["task"], ""),
-        ("resume", "task", 7),
-        ("resume", "task", "\0"),
-        ("resume", "task", "t" * 5000),
+        (["resume-task"], "task", ""),
+        ("resume-task", ["task"], ""),
+        ("resume-task", "task", 7),
+        ("resume-task", "task", "\0"),
+        ("resume-task", "task", "t" * 5000),
     ):
         assert completed(agent, name, argument, typed) == []
 
@@ -411,6 +528,6 @@ def test_no_more_than_a_hundred_are_shown(tmp_path: Path) -> None:
     agent = made_up_store(tmp_path, "all")
     tasks = [{"name": f"t{number}", "description": "", "sequence": 1} for number in range(110)]
     agent.call("workflow_add_tasks", id="wf_1", tasks=tasks)
-    params = {"ref": {"type": "ref/prompt", "name": "resume"}, "argument": {"name": "task", "value": "task_"}}
+    params = {"ref": {"type": "ref/prompt", "name": "resume-task"}, "argument": {"name": "task", "value": "task_"}}
     answer = agent.ask("completion/complete", params)["completion"]
     assert (len(answer["values"]), answer["hasMore"]) == (100, True)

@@ -102,8 +102,8 @@ def test_inboxes_are_described_and_never_listed(world: World) -> None:
 
 def test_without_messages_there_is_nothing_to_subscribe_to(tmp_path: Path) -> None:
     agent = Agent(World(tmp_path, toolsets="task").server())
-    assert "subscribe" not in agent.server.offer.capabilities(stateless=False)["resources"]
-    assert agent.ask("resources/templates/list", {}) == {"resourceTemplates": []}
+    assert "resources" not in agent.server.offer.capabilities(stateless=False)
+    assert agent.refused("resources/templates/list").code == -32601
     assert agent.refused("resources/subscribe", uri=inbox_uri("ag_1")).code == -32601
 
 

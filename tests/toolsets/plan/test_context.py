@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.kernel.errors import InvalidParams, NothingOpen, SeveralOpen, TaskNotFound
+from handrail.kernel.errors import InvalidParams, SeveralOpen, TaskNotFound
 from handrail.kernel.tokens import estimate_tokens
 from handrail.toolsets.vocabulary import CONTEXT
 from tests.domain.recovery.samples.shelf import SAMPLES, Sample
@@ -133,13 +133,13 @@ def test_with_several_in_progress_the_refusal_names_them(feature: Sample) -> Non
     assert {entry["name"] for entry in refused.value.details["open"]} >= {"api", "stream rows from the database"}
 
 
-def test_an_unknown_task_and_an_empty_project_are_refused(feature: Sample) -> None:
+def test_an_unknown_task_is_refused_and_an_empty_project_is_not(feature: Sample) -> None:
     with pytest.raises(TaskNotFound):
         feature.telling.call("task_load_context", task_id="task_9")
-    with pytest.raises(NothingOpen):
-        Telling().call("task_load_context")
-    with pytest.raises(NothingOpen):
-        Telling().call("workflow_get_summary")
+    empty = Telling().call("task_load_context")
+    assert (empty["workflow"], empty["current_task"], empty["prior_tasks"]) == (None, None, [])
+    assert empty["next"].startswith("No workflow is open here: ")
+    assert Telling().call("workflow_get_summary")["summary"] == empty["next"]
 
 
 @pytest.mark.parametrize("written", ["json", "markdown"])

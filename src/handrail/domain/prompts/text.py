@@ -18,6 +18,8 @@ _NAMED = r"\{([a-z_]+)\}"
 _CONDITION = r"\{([?!])([a-z_]+)\}"
 _STEP = "1. "
 _FENCE = r"`{3,}"
+_LIVE = r"@|(?<=!)[`{]|\$(?=[0-9A-Z{(])"
+"""Where clients put a file, the output of a command or an argument into a prompt's text: `@file`, !`command`, `$1`."""
 
 
 class PromptArgument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,6 +40,8 @@ class PromptText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     description: str
     needs: tuple[str, ...]
     """Tools it cannot do without; `a | b` means either."""
+    aliases: tuple[str, ...] = ()
+    """Names under which it is found, too, but not listed."""
     arguments: tuple[PromptArgument, ...] = ()
     body: str = ""
 
@@ -82,6 +86,12 @@ def _filled_line(line: str, there: Mapping[str, str]) -> str | None:
     if any(name not in there for name in re.findall(_NAMED, line)):
         return None
     return re.sub(_NAMED, lambda found: there[found[1]], line)
+
+
+def inert(json: str) -> str:
+    """The same JSON without anything that a client would expand: those characters are written as escapes. Whoever wrote
+    the words did not type them into that client."""
+    return re.sub(_LIVE, lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def quoted(text: str, told: str = "") -> str:

@@ -1,8 +1,10 @@
 """Prompts on the wire: what a person picks in their client, for example as a slash command. Only those whose tools are
 on are listed.
 
-The texts are data (`handrail/prompts`), read when first needed; the values filled in come from `prompt_values.py`.
-Nothing here changes anything: a prompt tells an agent what to call.
+The texts are data (`handrail/prompts`), read when first needed; the values filled in come from `prompt_values.py`, and
+`prompt_words.py` tells which of the typed words are names. Nothing here changes anything: a prompt tells an agent what
+to call. One that cannot be filled in says so in its text: clients show an error of the protocol to nobody, and what the
+person typed would be lost.
 """
 
 from __future__ import annotations
@@ -11,22 +13,27 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from handrail.catalog import whole_catalog
-from handrail.kernel.errors import InvalidParams, NotFound, Refusal
+from handrail.kernel.errors import InvalidParams, Refusal
+from handrail.kernel.late import late_module
 from handrail.kernel.nearest import did_you_mean
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.wire import INVALID_PARAMS, RpcError
 from handrail.selection import how_to_enable
-from handrail.surfaces.mcp.tools import rpc_error_for
-from handrail.surfaces.refusals import cut, error_object
+from handrail.surfaces.mcp.tools import note_failure
+from handrail.surfaces.refusals import cut
 
 if TYPE_CHECKING:
+    from handrail.domain.prompts import text as prompt_texts
     from handrail.domain.prompts.text import PromptArgument, PromptText
+    from handrail.surfaces.mcp import prompt_values, prompt_words
+else:  # loaded when the first prompt is asked for
+    prompt_texts = late_module("handrail.domain.prompts.text")
+    prompt_values = late_module("handrail.surfaces.mcp.prompt_values")
+    prompt_words = late_module("handrail.surfaces.mcp.prompt_words")
 
 LONGEST = 20_000
 """The longest argument, in characters."""
-FREE_TEXT = "request"
-"""The argument that is free text; all others are names or ids."""
 
 
 def tools_there(call: Call) -> dict[str, str]:
@@ -63,35 +70,37 @@ class CatalogPrompts:
     def arguments_of(self, name: object) -> dict[str, PromptArgument]:
         """A prompt's arguments by name; empty if it is not available."""
         there = tools_there(self._call)
-        text = self._texts().get(name) if isinstance(name, str) else None
+        text = self._named(name) if isinstance(name, str) else None
         if text is None or text.misses(there) is not None:
             return {}
         return {argument.name: argument for argument in text.taken(there)}
 
     def get(self, exchange: Exchange, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        from handrail.domain.prompts.text import filled  # noqa: PLC0415 - every start would pay
-        from handrail.surfaces.mcp.prompt_values import PromptView, values_for  # noqa: PLC0415 - as above
-
         there = tools_there(self._call)
         text = self._find_prompt(name, there)
+        taken = text.taken(there)
+        given = _known_arguments(text, taken, arguments)
+        look = prompt_values.PromptView(self._call, exchange)
         try:
-            given = _checked_arguments(text, text.taken(there), arguments)
-            values = values_for(text.name, PromptView(self._call, exchange), given)
-        except NotFound as refusal:  # something that an argument names
-            raise _invalid(refusal) from refusal
+            _check_sizes(given)
+            said = prompt_words.sorted_out(look, taken, given)
+            told = prompt_texts.filled(text.body, {**there, **prompt_values.values_for(text.name, look, said)})
         except Refusal as refusal:
-            raise rpc_error_for(exchange, refusal) from refusal
-        told = filled(text.body, {**there, **values})
+            note_failure(exchange, refusal)
+            told = prompt_values.refused_text(text.name, refusal, given)
         return {
             "description": text.description,
             "messages": [{"role": "user", "content": {"type": "text", "text": told}}],
         }
 
-    def _find_prompt(self, name: str, there: Mapping[str, str]) -> PromptText:
+    def _named(self, name: str) -> PromptText | None:
         texts = self._texts()
-        text = texts.get(name)
+        return texts.get(name) or next((text for text in texts.values() if name in text.aliases), None)
+
+    def _find_prompt(self, name: str, there: Mapping[str, str]) -> PromptText:
+        text = self._named(name)
         if text is None:
-            known = [one.name for one in texts.values() if one.misses(there) is None]
+            known = [one.name for one in self._texts().values() if one.misses(there) is None]
             hint = f"prompts here: {', '.join(known)}" if known else "no prompt is on offer with these toolsets"
             details = f"there is no prompt {name[:100]}{did_you_mean(name[:100], known)}"
             data = {"name": cut(name), "details": details, "hint": hint}
@@ -110,48 +119,30 @@ def _listed(text: PromptText, there: Mapping[str, str]) -> dict[str, Any]:
     return {"name": text.name, "title": text.title, "description": text.description, "arguments": arguments}
 
 
-def _checked_arguments(
-    text: PromptText, taken: Sequence[PromptArgument], arguments: Mapping[str, str]
-) -> dict[str, str]:
+def _known_arguments(text: PromptText, taken: Sequence[PromptArgument], arguments: Mapping[str, str]) -> dict[str, str]:
     """The arguments that are not empty. Clients send an empty text for those left out."""
-    from handrail.domain.registry.addresses import LONGEST_ID  # noqa: PLC0415 - every start would pay
-
     known = [argument.name for argument in taken]
-    for name, value in arguments.items():
+    for name in arguments:
         if name not in known:
-            raise InvalidParams(
-                f"{text.name} takes no {name[:100]}{did_you_mean(name[:100], known)}",
-                hint=f"it takes {', '.join(known)}",
-                argument=name[:100],
-            )
+            details = f"{text.name} takes no {name[:100]}{did_you_mean(name[:100], known)}"
+            data = {"argument": name[:100], "details": details, "hint": f"it takes {', '.join(known)}"}
+            raise RpcError(INVALID_PARAMS, "Invalid params", data)
+    return {name: value.strip() for name, value in arguments.items() if value.strip()}
+
+
+def _check_sizes(given: Mapping[str, str]) -> None:
+    for name, value in given.items():
         if len(value) > LONGEST:
             raise InvalidParams(
                 f"{name} has {len(value)} characters, and {LONGEST} is the most",
                 hint="put it into a file and name that",
                 argument=name,
             )
-        if name != FREE_TEXT and not (len(value) <= LONGEST_ID and value.isprintable()):
-            raise InvalidParams(f"{name} is no id", hint="completion shows those there are", argument=name)
-    given = {name: value.strip() for name, value in arguments.items() if value.strip()}
-    for argument in taken:
-        if argument.required and argument.name not in given:
-            raise InvalidParams(
-                f"{argument.name} is required",
-                hint=f"{argument.name}: {argument.description[0].lower()}{argument.description[1:]}",
-                argument=argument.name,
-            )
-    return given
-
-
-def _invalid(refusal: Refusal) -> RpcError:
-    return RpcError(INVALID_PARAMS, "Invalid params", {**error_object(refusal), "details": refusal.message})
 
 
 def _turned_on_by(need: str) -> str:
     """The switches that turn on toolsets with one of these tools."""
-    from handrail.domain.prompts.text import alternatives  # noqa: PLC0415 - every start would pay
-
-    wanted = alternatives(need)
+    wanted = prompt_texts.alternatives(need)
     switches = [
         how_to_enable(operation.toolset)
         for operation in whole_catalog()

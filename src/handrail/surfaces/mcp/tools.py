@@ -6,6 +6,7 @@ result object. Both share argument parsing, the operation, and the mapping of re
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from handrail.surfaces.elicitation import Meanwhile, OpenQuestions, Patience
 from handrail.surfaces.mcp.client_person import STATELESS_PUTS, PersonAtClient, may_be_asked
 from handrail.surfaces.mcp.off_tools import complete_hint
 from handrail.surfaces.refusals import bare_error, cut, numbered_error, refused_result, speaks_numbers
-from handrail.surfaces.schemas import request_schema, response_schema
+from handrail.surfaces.schemas import portable, request_schema, response_schema
 from handrail.surfaces.toolset_switch import ToolsetSwitch
 
 if TYPE_CHECKING:
@@ -40,11 +41,16 @@ else:
 PATIENCE = Patience()
 
 
-def tool_of(entry: PublishedOperation, *, whole: bool, active: Collection[str] = ()) -> dict[str, Any]:
+def tool_of(
+    entry: PublishedOperation, *, whole: bool, active: Collection[str] = (), as_documented: bool = False
+) -> dict[str, Any]:
     """A tool as `tools/list` shows it. `whole` adds the output schema and examples; `active` toolsets add the arguments
-    that they let every operation accept. Both cost every client tokens."""
+    that they let every operation accept. Both cost every client tokens. `as_documented` keeps the keywords of a
+    source document that not every model's API takes."""
     operation = entry.operation
     schema = request_schema(operation)
+    if not as_documented:
+        schema = portable(schema)
     if beside := published_common(operation, active):
         schema = {**schema, "properties": {**schema["properties"], **beside}}
     tool: dict[str, Any] = {
@@ -64,9 +70,21 @@ def tool_of(entry: PublishedOperation, *, whole: bool, active: Collection[str] =
 
 
 def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
-    if operation.effect is Effect.READ:
-        return {"readOnlyHint": True}
-    return {"destructiveHint": operation.effect is Effect.DESTRUCTIVE}
+    """All four, also where the protocol's default would say the same: clients that ask before each call decide by them,
+    and one that is left out counts as the worst. No operation reaches beyond the store and the repositories here."""
+    reads = operation.effect is Effect.READ
+    return {
+        "readOnlyHint": reads,
+        "destructiveHint": operation.effect is Effect.DESTRUCTIVE,
+        "idempotentHint": reads or operation.idempotent,
+        "openWorldHint": False,
+    }
+
+
+def for_the_model(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client hands on to its model of a listed tool, and so what the tool costs. The annotations are for the
+    client."""
+    return {name: tool[name] for name in tool if name != "annotations"}
 
 
 def actor_of(exchange: Exchange) -> Actor:
@@ -170,11 +188,19 @@ def why_not_here(operation: Operation[Any, Any], switch: ToolsetSwitch, call: Ca
 class CatalogTools:
     """The selected operations, behind the protocol's `Tools` and `AsksPeople` ports."""
 
-    def __init__(self, switch: ToolsetSwitch, call: Call, *, whole: bool, patience: Patience = PATIENCE) -> None:
+    def __init__(
+        self,
+        switch: ToolsetSwitch,
+        call: Call,
+        *,
+        whole: bool,
+        as_documented: bool = False,
+        patience: Patience = PATIENCE,
+    ) -> None:
         self._switch = switch
         self._call = call
         self._caller = _Caller(call, patience)
-        self._whole = whole
+        self._listing = functools.partial(tool_of, whole=whole, as_documented=as_documented)
         self._listed_for: tuple[PublishedOperation, ...] | None = None
         self._listed: tuple[dict[str, Any], ...] = ()
 
@@ -182,7 +208,7 @@ class CatalogTools:
         entries = self._switch.published()
         if entries is not self._listed_for:
             active = {toolset.name for toolset in self._switch.active()}
-            self._listed = tuple(tool_of(entry, whole=self._whole, active=active) for entry in entries)
+            self._listed = tuple(self._listing(entry, active=active) for entry in entries)
             self._listed_for = entries
         return self._listed
 

@@ -394,6 +394,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="complete_task",
         toolset=JOURNAL,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Complete a task and compute file changes via Git diff",
         request=CompleteTask,

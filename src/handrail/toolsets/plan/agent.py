@@ -36,7 +36,7 @@ from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.plan.workflow import PLANNED, Done
 from handrail.toolsets.vocabulary import AGENT
 
-Runtime = Literal["claude_code", "codex", "opencode", "custom"]
+Runtime = Literal["claude_code", "codex", "opencode", "gemini", "cursor", "copilot", "qwen", "custom"]
 Role = Literal["coordinator", "worker"]
 Status = Literal["online", "offline", "busy"]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -317,6 +317,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="agent_heartbeat",
         toolset=AGENT,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         acts_as="agent_id",
         summary="Tells others you are alive while you call nothing else; returns what you hold and lost",
@@ -344,6 +345,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="agent_update",
         toolset=AGENT,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         acts_as="id",
         summary="Updates an agent's status, task, workspace or capabilities",

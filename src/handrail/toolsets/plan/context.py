@@ -15,8 +15,9 @@ from handrail.domain.recovery.options import LEAST_TOKENS, MOST_TOKENS, Include,
 from handrail.kernel.errors import NothingOpen, Refusal, RunNotFound, SeveralOpen, TaskNotFound
 from handrail.kernel.late import late_module
 from handrail.kernel.records import UnitOfWork
+from handrail.kernel.tokens import estimate_tokens
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import task_here, workflow_here
+from handrail.toolsets.here import task_here, what_comes_next, workflow_here
 from handrail.toolsets.plan.workflow import PLANNED
 from handrail.toolsets.vocabulary import CONTEXT
 
@@ -43,10 +44,10 @@ class LoadContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadedContext(TypedDict):
-    """All that is needed to go on, as far as the budget allows."""
+    """All that is needed to go on, as far as the budget allows. Where no task is in progress, `next` says what is."""
 
-    workflow: dict[str, Any]
-    current_task: dict[str, Any]
+    workflow: dict[str, Any] | None
+    current_task: dict[str, Any] | None
     next: str
     prior_tasks: list[dict[str, Any]]
     open_issues: NotRequired[list[dict[str, Any]]]
@@ -87,15 +88,27 @@ def look_now(call: Call, request: LoadContext) -> list[str]:
 
 
 def task_load_context(call: Call, request: LoadContext) -> LoadedContext:
-    task = task_here(call, request.task_id)
+    try:
+        task = task_here(call, request.task_id)
+    except NothingOpen as nothing:
+        return _nothing_to_load(what_comes_next(nothing))
     include = request.include or Include()
     asked = RecoveryOptions(include=include, max_tokens=request.max_tokens, task_id=request.task_id)
     material = recovery_material.gather(call.work, task, include, call.prepared or [])
     return cast("LoadedContext", bundle.context_bundle(material, asked, _tools(call)))
 
 
+def _nothing_to_load(next_: str) -> LoadedContext:
+    told = LoadedContext(workflow=None, current_task=None, next=next_, prior_tasks=[], token_estimate=0)
+    tokens = estimate_tokens(msgspec.json.encode(told).decode())
+    return {**told, "token_estimate": tokens}
+
+
 def workflow_get_summary(call: Call, request: GetSummary) -> WorkflowDigest:
-    workflow = workflow_here(call, request.id)
+    try:
+        workflow = workflow_here(call, request.id)
+    except NothingOpen as nothing:
+        return WorkflowDigest(said := what_comes_next(nothing), estimate_tokens(said))
     summary, tokens = recovery_summary.summarize(call.work, workflow, markdown=request.format == "markdown")
     return WorkflowDigest(summary, tokens)
 
@@ -138,7 +151,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         response=LoadedContext,
         handler=task_load_context,
         prepare=look_now,
-        refusals=(TaskNotFound, NothingOpen, SeveralOpen),
+        refusals=(TaskNotFound, SeveralOpen),
         examples=(
             Example(
                 title="a wiped agent finds its task, what was decided and what is next",
@@ -174,7 +187,20 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 },
             ),
             Example(title="an unknown task is refused", request={"task_id": "task_9"}, refused=TaskNotFound),
-            Example(title="no task is in progress", given=PLANNED, request={}, refused=NothingOpen),
+            Example(
+                title="no task is in progress",
+                given=PLANNED,
+                request={},
+                response={"current_task": None, "next": "No task is in progress here: ready to start: ...task_1..."},
+            ),
+            Example(
+                title="nothing was begun here yet",
+                request={},
+                response={
+                    "workflow": None,
+                    "next": "No workflow is open here: start_workflow or workflow_create starts one.",
+                },
+            ),
             Example(
                 title="several tasks are in progress", given=(*_STARTED, *_ANOTHER), request={}, refused=SeveralOpen
             ),
@@ -189,7 +215,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=GetSummary,
         response=WorkflowDigest,
         handler=workflow_get_summary,
-        refusals=(RunNotFound, NothingOpen, SeveralOpen),
+        refusals=(RunNotFound, SeveralOpen),
         examples=(
             Example(
                 title="a workflow in short",
@@ -211,7 +237,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 response={"summary": "## Retry imports (wf_1, in_progress)...**Running**...test...five times..."},
             ),
             Example(title="an unknown workflow is refused", request={"id": "wf_9"}, refused=RunNotFound),
-            Example(title="nothing is open", request={}, refused=NothingOpen),
+            Example(title="nothing is open", request={}, response={"summary": "No workflow is open here: ..."}),
             Example(title="several are open", given=(*PLANNED, PLANNED[0]), request={}, refused=SeveralOpen),
         ),
     ),

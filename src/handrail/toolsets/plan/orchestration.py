@@ -27,7 +27,7 @@ from handrail.kernel.query import Query, where
 from handrail.kernel.records import UnitOfWork
 from handrail.kernel.shorten import shortened
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.here import task_here, workflow_here
+from handrail.toolsets.here import task_here, tools_on, what_comes_next, workflow_here
 from handrail.toolsets.plan.orchestration_shapes import (
     Dependencies,
     NextTask,
@@ -56,7 +56,10 @@ OUTCOMES = "task_load_context with the waiting task's id shows them"
 
 
 def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
-    workflow = workflow_here(call, request.workflow_id)
+    try:
+        workflow = workflow_here(call, request.workflow_id)
+    except NothingOpen as nothing:
+        return msgspec.structs.replace(_NOTHING_NEXT, next=what_comes_next(nothing))
     tally = tally_of(call.work, workflow.id)
     standing_still = workflow.status in (*CLOSED, "paused")
     deserted = [] if standing_still else deserted_tasks(call.work, workflow.id)
@@ -80,9 +83,32 @@ def workflow_next_tasks(call: Call, request: NextTasks) -> NextTasksFound:
             for gate in open_reviews(call.work, workflow.id, SHOWN_RUNNING)
         ),
         paused=pause_details(call.work, workflow),
-        plan_steps_left=_steps_left(call.work, workflow) if not found else (),
+        plan_steps_left=(left := _steps_left(call.work, workflow) if not found else ()),
+        next=None if found or running or left or standing_still else _next_move(call, tally),
         **_shown_forecast(foreseen),
     )
+
+
+def _next_move(call: Call, tally: Tally) -> str | None:
+    """What to call where an open workflow has nothing to start."""
+    if tally.unfinished:
+        return None  # workflow_progress says what they wait for
+    if tally.total and (ending := tools_on(call, "workflow_update_status")):
+        return f'Every task is finished: {ending} with status "completed" ends the workflow.'
+    began = "Every task is finished" if tally.total else "It has no tasks yet"
+    adding = tools_on(call, "workflow_set_plan", "start_task") if not tally.total else tools_on(call, "start_task")
+    return f"{began}: {adding} adds {'another' if tally.total else 'some'}." if adding else None
+
+
+_NOTHING_NEXT = NextTasksFound(
+    tasks=(),
+    max_parallel=0,
+    recommended_count=0,
+    workflow_status=None,
+    all_complete=False,
+    workflow_id=None,
+    running=(),
+)
 
 
 def _steps_left(unit: UnitOfWork, workflow: Workflow) -> tuple[str, ...]:
@@ -179,7 +205,10 @@ def _parallel_with(unit: UnitOfWork, task: Task) -> tuple[str, ...]:
 
 
 def workflow_progress(call: Call, request: OfWorkflow) -> WorkflowProgress:
-    workflow = workflow_here(call, request.workflow_id)
+    try:
+        workflow = workflow_here(call, request.workflow_id)
+    except NothingOpen as nothing:
+        return msgspec.structs.replace(_NO_PROGRESS, next=what_comes_next(nothing))
     tally = tally_of(call.work, workflow.id)
     current = _lowest_unfinished(call.work, workflow.id)
     below = _highest_finished(call.work, workflow.id, current)
@@ -197,6 +226,19 @@ def workflow_progress(call: Call, request: OfWorkflow) -> WorkflowProgress:
         estimated_remaining=tally.unfinished,
         estimated_remaining_ms=_remaining_ms(workflow, tally),
     )
+
+
+_NO_PROGRESS = WorkflowProgress(
+    workflow_id=None,
+    total_tasks=0,
+    by_status=dict.fromkeys(SHOWN_STATES, 0),
+    completed_sequence=0,
+    current_sequence=0,
+    blocked_tasks=(),
+    parallel_groups=(),
+    estimated_remaining=0,
+    estimated_remaining_ms=None,
+)
 
 
 def _lowest_unfinished(unit: UnitOfWork, workflow_id: str) -> int | None:
@@ -251,7 +293,10 @@ def _remaining_ms(workflow: Workflow, tally: Tally) -> int | None:
 
 
 def task_check_dependencies(call: Call, request: OfTask) -> Dependencies:
-    needs = needed_tasks(call.work, task_here(call, request.task_id))
+    try:
+        needs = needed_tasks(call.work, task_here(call, request.task_id))
+    except NothingOpen as nothing:
+        return Dependencies(satisfied=True, pending=(), completed=(), next=what_comes_next(nothing))
     pending = [
         {"id": need.id, "name": need.name, "status": need.shown_status} for need in needs if not need.is_finished
     ]
@@ -288,7 +333,7 @@ _BESIDE = (
         },
     ),
 )
-_HERE = (RunNotFound, NothingOpen, SeveralOpen)
+_HERE = (RunNotFound, SeveralOpen)
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     Operation(
@@ -336,7 +381,20 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                     ],
                 },
             ),
-            Example(title="without an open workflow there is nothing next", request={}, refused=NothingOpen),
+            Example(
+                title="a workflow without tasks needs some",
+                given=PLANNED[:1],
+                request={},
+                response={"next": "It has no tasks yet: workflow_set_plan or start_task adds some."},
+            ),
+            Example(
+                title="without an open workflow there is nothing next",
+                request={},
+                response={
+                    "tasks": [],
+                    "next": "No workflow is open here: start_workflow or workflow_create starts one.",
+                },
+            ),
             Example(title="an unknown workflow is refused", request={"workflow_id": "wf_9"}, refused=RunNotFound),
             Example(
                 title="with several open workflows one must be named",
@@ -369,7 +427,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                     "estimated_remaining": 2,
                 },
             ),
-            Example(title="nothing is open", request={}, refused=NothingOpen),
+            Example(title="nothing is open", request={}, response={"total_tasks": 0, "next": "No workflow is open..."}),
             Example(title="an unknown workflow is refused", request={"workflow_id": "wf_9"}, refused=RunNotFound),
             Example(
                 title="several are open",
@@ -388,7 +446,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         request=OfTask,
         response=Dependencies,
         handler=task_check_dependencies,
-        refusals=(TaskNotFound, NothingOpen, SeveralOpen),
+        refusals=(TaskNotFound, SeveralOpen),
         examples=(
             Example(
                 title="an unfinished dependency is pending",
@@ -403,7 +461,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 response={"satisfied": True, "completed": [{"name": "wrap", "outcome": "Retries five times"}]},
             ),
             Example(title="an unknown task is refused", request={"task_id": "task_9"}, refused=TaskNotFound),
-            Example(title="no task is in progress", given=PLANNED, request={}, refused=NothingOpen),
+            Example(
+                title="no task is in progress",
+                given=PLANNED,
+                request={},
+                response={"pending": [], "next": "No task is in progress here: ..."},
+            ),
             Example(
                 title="several tasks are in progress",
                 given=(

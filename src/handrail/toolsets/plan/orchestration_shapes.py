@@ -44,10 +44,12 @@ class NextTasksFound(msgspec.Struct, frozen=True, omit_defaults=True):
     tasks: tuple[NextTask, ...]
     max_parallel: int
     recommended_count: int
-    workflow_status: str
+    workflow_status: str | None
     all_complete: bool
-    workflow_id: str
+    workflow_id: str | None
     running: tuple[dict[str, str], ...]
+    next: str | None = None
+    """What to do where no workflow is open, or nothing in it is left to start."""
     more: bool = False
     """True where more tasks can start than are shown; a larger limit shows them."""
     open_reviews: tuple[dict[str, str | None], ...] = ()
@@ -77,7 +79,7 @@ class OfWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class WorkflowProgress(msgspec.Struct, frozen=True):
     """How far a workflow is."""
 
-    workflow_id: str
+    workflow_id: str | None
     total_tasks: int
     by_status: dict[str, int]
     completed_sequence: int
@@ -89,6 +91,8 @@ class WorkflowProgress(msgspec.Struct, frozen=True):
     estimated_remaining_ms: int | None
     parallel_groups_total: int | UnsetType = UNSET
     """Where not all of them are shown."""
+    next: str | UnsetType = UNSET
+    """What to do where no workflow is open."""
 
 
 class OfTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,3 +110,5 @@ class Dependencies(msgspec.Struct, frozen=True):
     pending_total: int | UnsetType = UNSET
     """Where not all of them are shown."""
     completed_total: int | UnsetType = UNSET
+    next: str | UnsetType = UNSET
+    """What to do where no task is in progress."""

@@ -93,6 +93,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="repository_register",
         toolset=REPOSITORY,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Registers a repository by its path",
         request=RegisterRepository,

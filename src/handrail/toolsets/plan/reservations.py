@@ -194,6 +194,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="release_paths",
         toolset=WORKSPACE,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         acts_as="agent_id",
         summary="Releases reserved paths",

@@ -133,7 +133,7 @@ class ApplyTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     template_id: Annotated[str, Meta(max_length=300, description="Its id or name")]
     workflow_name: Name
-    variables: dict[str, Text] = {}
+    variables: Annotated[dict[str, Text], Meta(description="Texts by name")] = {}
     repository_path: Annotated[str, Meta(max_length=4096)] | UnsetType = UNSET
     max_parallel_tasks: Annotated[int, Meta(ge=1, le=100)] = 1
 
@@ -369,6 +369,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="template_create",
         toolset=TEMPLATE,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Makes a template from a workflow, or from tasks with {{variables}} in their texts",
         request=CreateTemplate,

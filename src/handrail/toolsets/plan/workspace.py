@@ -437,6 +437,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="task_assign_workspace",
         toolset=WORKSPACE,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Assigns a task to a workspace",
         request=AssignWorkspace,

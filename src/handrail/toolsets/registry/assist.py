@@ -201,6 +201,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="kg_insert",
         toolset=ASSIST,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Stores facts: subject, predicate, object, and their source",
         request=InsertFacts,

@@ -207,6 +207,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="bb_delete",
         toolset=BLACKBOARD,
         effect=Effect.DESTRUCTIVE,
+        idempotent=True,
         stored=True,
         summary="Removes an entry",
         request=DeleteEntry,

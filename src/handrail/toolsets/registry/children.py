@@ -35,7 +35,8 @@ from handrail.toolsets.vocabulary import CHILDREN
 
 LISTED = 10
 Limits = Annotated[
-    dict[Annotated[str, Meta(min_length=1, max_length=60)], Annotated[float, Meta(ge=0)]], Meta(max_length=20)
+    dict[Annotated[str, Meta(min_length=1, max_length=60)], Annotated[float, Meta(ge=0)]],
+    Meta(max_length=20, description="Numbers by name"),
 ]
 
 
@@ -228,6 +229,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="child_set_role",
         toolset=CHILDREN,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Makes a child a coordinator or a worker",
         request=SetRole,
@@ -248,6 +250,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="child_set_limits",
         toolset=CHILDREN,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Records limits for a child; child_status shows them, nothing enforces them",
         request=SetLimits,

@@ -85,6 +85,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="toolset_enable",
         toolset=DYNAMIC,
         effect=Effect.WRITE,
+        idempotent=True,
         summary="Turns toolsets on for this server and announces the new tool list",
         request=EnableToolsets,
         response=EnabledToolsets,

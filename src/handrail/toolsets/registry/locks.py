@@ -139,6 +139,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="graph_unlock",
         toolset=LOCKS,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Releases a lock",
         request=UnlockGraph,

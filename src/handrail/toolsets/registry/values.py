@@ -331,6 +331,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
         name="values_set",
         toolset=VALUES,
         effect=Effect.WRITE,
+        idempotent=True,
         stored=True,
         summary="Sets the team's values, replacing earlier ones",
         request=SetValues,

@@ -12,6 +12,7 @@ from handrail.protocol.wire import encode
 from handrail.surfaces.cli.columns import columns, counted, wrapped
 from handrail.surfaces.cli.options import common_options, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table
+from handrail.surfaces.mcp.tools import for_the_model
 from handrail.wiring import assemble, build_server
 
 
@@ -29,7 +30,7 @@ def tools(root: Path | None, as_json: bool, **options: Any) -> None:
     if as_json:
         echo_json({"tools": list(published)})
         return
-    costs = [estimate_tokens(encode(tool).decode()) for tool in published]
+    costs = [estimate_tokens(encode(for_the_model(tool)).decode()) for tool in published]
     rows = [
         (entry.name, entry.operation.toolset.name, str(cost), entry.operation.summary)
         for entry, cost in zip(handrail.switch.published(), costs, strict=True)

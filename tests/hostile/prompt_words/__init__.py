@@ -1,0 +1,1 @@
+"""Words that clients expand in prompts."""
