@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.domain.journal.areas import are_around, read_areas
 from handrail.domain.journal.scope import (
     areas_warned_of,
     judge,
     overlap,
-    read_areas,
     verification,
 )
 
