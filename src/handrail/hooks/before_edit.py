@@ -36,6 +36,9 @@ SHOWN_FILES = 5
 SHOWN_HOLDERS = 3
 TEXT = 200
 _DOCUMENT = 200_000
+_ADVICE = "Leave it alone until then, unless they agree."
+_ASKED = "Edit it all the same?"
+_REFUSED = "Work on something else until then, or have them release it."
 _LIVE = f"""
 SELECT r.agent_id, substr(a.name, 1, {TEXT * 2}), substr(r.reason, 1, {TEXT * 2}), r.expires_at, r.paths
 FROM reservation r JOIN lease l ON l.id = r.agent_id AND l.holder IS NOT NULL AND l.expires_ms > :lease
@@ -74,9 +77,12 @@ def before(given: HookInput, options: Options, environ: os._Environ[str], client
     place, kept = found
     words = _words(kept)
     rule = "deny" if options.refuse else rule_of(place, environ)
-    if rule == "warn":
-        return callers.warning(client, given.event, words, f"{words}. {_ADVICE}")
-    return callers.decision(client, given.event, rule, words, f"{words}. {_REFUSED}")
+    if rule != "warn":
+        asks = rule == "ask" and client not in callers.CANNOT_ASK
+        return callers.decision(client, given.event, rule, words, f"{words}. {_ASKED if asks else _REFUSED}")
+    if options.client == callers.CLAUDE_CODE and callers.has_own_hooks(client, place.project):
+        return b""  # it is warned by them
+    return callers.warning(client, given.event, words, f"{words}. {_ADVICE}")
 
 
 def warned_after(given: HookInput, options: Options, environ: os._Environ[str], client: str, now_ms: int) -> str:
@@ -85,10 +91,6 @@ def warned_after(given: HookInput, options: Options, environ: os._Environ[str], 
         return ""
     found = reserved_files(given, options, environ, now_ms)
     return "" if found is None else f"{_words(found[1])}. {_ADVICE}"
-
-
-_ADVICE = "Leave it alone until then, unless they agree."
-_REFUSED = "Work on something else until then, or have them release it."
 
 
 def reserved_files(

@@ -15,6 +15,7 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 100
 """How many files of one event are looked at."""
 PATH_LENGTH = 4096
+SHELL_BEGINNING = 1000
 EDITING = (
     *("edit", "write", "multiedit", "notebookedit"),  # Claude Code; OpenCode and Copilot CLI use the same words
     *("apply_patch", "applypatch", "patch"),
@@ -24,6 +25,8 @@ EDITING = (
 )
 """Clients' tools that change a file, in small letters."""
 _PATCHING = ("apply_patch", "applypatch", "patch")
+_SHELL = ("bash", "shell", "exec_command")
+"""Codex applies a patch itself that a shell command would hand to `apply_patch`."""
 _PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _MEMBERS = {
     "cwd": ("$.cwd", "$.workspace_roots[0]"),
@@ -49,7 +52,7 @@ _MEMBERS = {
         "$.tool_input",
     ),
     "at": ("$.timestamp",),
-    "transcript": ("$.transcript_path",),
+    "trigger": ("$.trigger",),
     "turn": ("$.turn_id",),
     "cursor": ("$.cursor_version", "$.workspace_roots[0]", "$.generation_id"),
 }
@@ -58,7 +61,7 @@ _MEMBERS = {
 class HookInput:
     """The members of an event; empty if the client does not give them."""
 
-    __slots__ = ("again", "at", "cursor", "cwd", "event", "files", "session", "tool", "transcript", "turn")
+    __slots__ = ("again", "at", "cursor", "cwd", "event", "files", "session", "tool", "trigger", "turn")
 
     def __init__(self, **given: str) -> None:
         self.cwd = given.get("cwd", "")
@@ -67,19 +70,20 @@ class HookInput:
         self.again = given.get("again", "") not in ("", "0")
         self.tool = given.get("tool", "")
         self.at = given.get("at", "")
-        self.transcript = given.get("transcript", "")
+        self.trigger = given.get("trigger", "")
         self.turn = given.get("turn", "")
         self.cursor = given.get("cursor", "")
         named = [given["file"]] if given.get("file") else []
-        if self.tool.lower() in _PATCHING:
-            named += files_of_patch(given.get("patch", ""))
+        patch = given.get("patch", "")
+        if self.tool.lower() in _PATCHING or (self.tool.lower() in _SHELL and "apply_patch" in patch[:SHELL_BEGINNING]):
+            named += files_of_patch(patch)
         self.files = [name for name in dict.fromkeys(named) if len(name) <= PATH_LENGTH and "\0" not in name]
         """The files that a tool is about, as they are named."""
 
     @property
     def is_edit(self) -> bool:
         """Whether it is about a file that is changed. An event that names no tool is one of edits alone."""
-        return bool(self.files) and self.tool.lower() in ("", *EDITING)
+        return bool(self.files) and self.tool.lower() in ("", *EDITING, *_SHELL)
 
 
 def read_given() -> HookInput:

@@ -56,7 +56,8 @@ def start_text(place: Place, environ: os._Environ[str], now_ms: int) -> str:
 
 def compacting(place: Place, given: HookInput, client: str, now_ms: int) -> bytes:
     """Notes that a conversation is compacted, for clients that do not start anew after that."""
-    if client not in callers.STARTS_ANEW and _knows(place):
+    is_certain = client != callers.GEMINI or given.trigger == "manual"  # its automatic one comes before every turn
+    if client not in callers.STARTS_ANEW and is_certain and _knows(place):
         note_compaction(place, given.session, now_ms)
     return b""
 

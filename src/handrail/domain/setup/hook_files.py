@@ -63,8 +63,8 @@ HOOK_FILES: tuple[HookFile, ...] = (
         form="grouped",
         events=(
             HookEvent("SessionStart", "startup|resume|clear|compact", "start", 10),
-            HookEvent("PreToolUse", "apply_patch|Edit|Write", "before"),
-            HookEvent("PostToolUse", "apply_patch|Edit|Write", "edited"),
+            HookEvent("PreToolUse", "apply_patch|Edit|Write|Bash", "before"),
+            HookEvent("PostToolUse", "apply_patch|Edit|Write|Bash", "edited"),
             HookEvent("Stop", "", "stop"),
         ),
         note="it runs the project's hooks once you have looked at them: /hooks in codex shows them and asks",
