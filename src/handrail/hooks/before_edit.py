@@ -130,9 +130,15 @@ def kept_from(connection: StoreReading, place: Place, names: list[str], now_ms: 
 
 def rule_of(place: Place, environ: os._Environ[str]) -> str:
     """The strictest of what the environment says, the project's file, and what a person has agreed to for it."""
-    said = [environ.get("HANDRAIL_RESERVATIONS"), read_config(place.project, b"reservations").get("reservations")]
-    said.append(_agreed(place))
+    said = [environ.get("HANDRAIL_RESERVATIONS"), _written(place), _agreed(place)]
     return max((str(one) for one in said if one in RULES), key=RULES.index, default=RULES[0])
+
+
+def _written(place: Place) -> object:
+    try:
+        return read_config(place.project, b"reservations").get("reservations")
+    except (OSError, ValueError):  # a file that cannot be read says nothing; the warning must come all the same
+        return None
 
 
 def _agreed(place: Place) -> object:
@@ -142,7 +148,10 @@ def _agreed(place: Place) -> object:
     if b'"reservations"' not in kept:
         return None
     key = os.fsencode(os.path.realpath(place.project)).decode(errors="backslashreplace")
-    return json.loads(kept).get(key, {}).get("limits", {}).get("reservations")
+    try:
+        return json.loads(kept)[key]["limits"]["reservations"]
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 def _by_working_copy(files: list[str], started: str) -> dict[str, list[str]]:

@@ -110,15 +110,15 @@ def parse(text: str) -> HookInput:
 def files_of_patch(patch: str) -> list[str]:
     """The files that a patch in the form of `apply_patch` adds, changes, deletes or moves to."""
     found: list[str] = []
-    at = patch.find("*** ")
-    while at >= 0 and len(found) < MOST_FILES:
+    done = 0
+    while (at := patch.find("*** ", done)) >= 0 and len(found) < MOST_FILES:
+        begin = max(patch.rfind("\n", done, at) + 1, done)
         end = patch.find("\n", at)
-        line = patch[at : end if end >= 0 else len(patch)].strip()
-        start = patch.rfind("\n", 0, at) + 1
+        done = len(patch) if end < 0 else end
+        line = patch[at : min(done, at + PATH_LENGTH + 100)].strip()
         mark = next((mark for mark in _PATCH_MARKS if line.startswith(mark)), None)
-        if mark is not None and not patch[start:at].strip() and (name := line[len(mark) :].strip()):
+        if mark is not None and not patch[begin:at].strip() and (name := line[len(mark) :].strip()):
             found.append(name)
-        at = patch.find("*** ", at + 4)
     return found
 
 
