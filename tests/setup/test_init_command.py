@@ -195,9 +195,10 @@ def test_a_link_that_came_with_the_repository_leads_nowhere(desk: Desk) -> None:
     (desk.project / "AGENTS.md").symlink_to(secret)
     (desk.project / ".cursor").symlink_to(desk.home)
     shown = desk.well("--client", "cursor", "--yes")
-    assert shown.count("it leads out of the project") == 2
+    assert shown.count("it leads out of the project") == 3
     assert secret.read_text(encoding="utf-8") == "mine\n"
     assert not (desk.home / "mcp.json").exists()
+    assert not (desk.home / "hooks.json").exists()
 
 
 def test_a_manifest_that_is_a_link_out_of_the_project_is_neither_read_nor_written(desk: Desk) -> None:
