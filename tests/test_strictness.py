@@ -48,6 +48,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "check_timeout_s": st.floats(1, 3600),
     "identity": st.sampled_from(["open", "strict"]),
     "approvals": st.sampled_from(["agent", "human"]),
+    "reservations": st.sampled_from(["warn", "ask", "deny"]),
     "own_flows": st.lists(st.sampled_from("abc"), unique=True).map(tuple),
     "max_children": st.integers(0, 5),
     "budget": st.dictionaries(st.sampled_from(["hard_money", "soft_tokens"]), st.floats(0, 9)),

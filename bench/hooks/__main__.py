@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import apsw
+
 ROUNDS = 21
 TASKS = 400
 NOTES = 40
@@ -92,7 +94,16 @@ def filled(repo: Path, home: Path, *, tasks: int) -> None:
         kind = "decision" if number % 3 == 0 else "progress"
         text = f"Note {number}: " + "what was seen, and what follows from it; " * 4
         server.call("checkpoint_add", task_id=started, type=kind, summary=text, detail={"step": number // 8 + 1})
+    agent = server.call("agent_register", name="Anna", runtime="custom")["id"]
+    server.call("reserve_paths", agent_id=agent, paths=["a.py", "docs/*.md"], reason="moving things")
     server.end()
+
+
+def stay_present(repo: Path) -> None:
+    """The agent that reserved something does not leave while this runs."""
+    store = apsw.Connection(str(repo / ".handrail" / "handrail.db"))
+    store.execute("UPDATE lease SET expires_ms = expires_ms + 86400000 WHERE id IN (SELECT id FROM agent)")
+    store.close()
 
 
 def cost(command: list[str], given: bytes, cwd: Path, env: dict[str, str]) -> tuple[Cost, bytes]:
@@ -106,6 +117,7 @@ def cost(command: list[str], given: bytes, cwd: Path, env: dict[str, str]) -> tu
 def hooks_in(repo: Path, empty: Path) -> list[Hook]:
     here = {"cwd": str(repo), "session_id": "s"}
     edit = {**here, "tool_name": "Edit", "tool_input": {"file_path": str(repo / "a.py"), "new_string": "x" * 4000}}
+    other = {**edit, "tool_input": {"file_path": str(repo / "b.py")}}
     hook = ("-m", "handrail.hooks")
     return [
         Hook(FLOOR, ("-c", "pass"), None),
@@ -116,6 +128,8 @@ def hooks_in(repo: Path, empty: Path) -> list[Hook]:
         Hook("stop, reminds", (*hook, "stop"), {**here, "session_id": "{}"}, speaks=True),
         Hook("stop, has reminded", (*hook, "stop"), here),
         Hook("edited", (*hook, "edited"), edit),
+        Hook("before an edit, not reserved", (*hook, "before", "--client", "codex"), other),
+        Hook("before an edit, reserved", (*hook, "before", "--client", "codex"), edit, speaks=True),
     ]
 
 
@@ -153,6 +167,7 @@ def main() -> None:
         empty.mkdir()
         filled(repo, home, tasks=20 if given.quick else TASKS)
         hooks = hooks_in(repo, empty)
+        stay_present(repo)
         rounds = [one_round(number, hooks, home) for number in range((3 if given.quick else given.rounds) + 1)]
         print_table(rounds[1:])
 

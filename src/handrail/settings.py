@@ -81,6 +81,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         tuple[str, ...],
         Meta(description="Own flows that may ask people less than the bundled ones, though approvals = human."),
     ] = ()
+    reservations: Annotated[
+        Literal["warn", "ask", "deny"],
+        Meta(description="What a client's hook does before an edit of a file that another agent has reserved."),
+    ] = "warn"
     event_history: Annotated[
         int,
         Meta(ge=0, le=10**9, description="Events of a run, board or child that are shown; 0: all. All are kept."),
@@ -239,6 +243,8 @@ def load_settings(
                 hint=f"settings: {', '.join(names)}",
             )
     _check_not_weakened(file, values)
+    if "reservations" in file:  # hooks take the strictest, too
+        values["reservations"] = CAUTIONS["reservations"].stricter(values["reservations"], file["reservations"])
     for name in _LISTS:
         if isinstance(values.get(name), str):
             values[name] = _listed(values[name])

@@ -54,6 +54,11 @@ def _word(strict: str) -> Callable[[str, str], str]:
     return lambda one, other: strict if strict in (one, other) else one
 
 
+def _later(*words: str) -> Callable[[str, str], str]:
+    """The stricter of some words, of which each is stricter than those before it."""
+    return lambda one, other: max(one, other, key=lambda word: words.index(word) if word in words else len(words))
+
+
 def _fewer(one: int, other: int) -> int:
     """The smaller limit, where 0 is none."""
     return min(one or other, other or one)
@@ -98,6 +103,7 @@ CAUTIONS: dict[str, Caution] = {
     "identity": Caution(Obeyed.STRICTER, Heard.WHEN_STRICTER, _word("strict")),
     "approvals": Caution(Obeyed.STRICTER, Heard.WHEN_STRICTER, _word("human")),
     "own_flows": Caution(Obeyed.STRICTER, Heard.WHEN_STRICTER, _in_both),
+    "reservations": Caution(Obeyed.STRICTER, Heard.WHEN_STRICTER, _later("warn", "ask", "deny")),
     "event_history": _HARMLESS,
     "max_wait_ms": _HARMLESS,
     "max_children": Caution(Obeyed.STRICTER, Heard.WHEN_STRICTER, _fewer),

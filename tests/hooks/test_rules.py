@@ -15,7 +15,7 @@ from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import CLOSED
 from handrail.hooks import open_tasks
 from handrail.hooks.context_text import next_move
-from handrail.hooks.event_input import HookInput, parse
+from handrail.hooks.event_input import parse
 from handrail.hooks.place import Options, find_place, find_project
 from handrail.hooks.place import Place as HookPlace
 from handrail.hooks.provenance import own_key
@@ -160,11 +160,11 @@ def test_a_store_is_meant_as_the_settings_mean_it(
         monkeypatch.setenv(name, value)
     place = WorkPlace(project=top, home=home, environ=environ)
     if written.startswith("global_store") and not environ:
-        assert find_place(HookInput(cwd=str(top)), Options([]), os.environ) is None
+        assert find_place(str(top), Options([]), os.environ) is None
         agree(top, home, {"global_store": True}, now_ms=0)
     settings = settings_at(place, {})
     meant = database_path(store_address(place, settings), top)
-    found = find_place(HookInput(cwd=str(top)), Options([]), os.environ)
+    found = find_place(str(top), Options([]), os.environ)
     assert found is not None
     assert found.store == str(meant)
     assert found.shared == assemble(place, settings).call.here.shared
@@ -172,6 +172,6 @@ def test_a_store_is_meant_as_the_settings_mean_it(
 
 def test_the_members_of_an_event() -> None:
     given = parse('{"cwd": "/x", "session_id": "s", "stop_hook_active": true, "tool_input": {"notebook_path": "n"}}')
-    assert (given.cwd, given.session, given.again, given.file) == ("/x", "s", True, "n")
+    assert (given.cwd, given.session, given.again, given.files) == ("/x", "s", True, ["n"])
     assert not parse('{"stop_hook_active": false}').again
     assert not parse("{}").again

@@ -10,8 +10,23 @@ import os
 import sys
 import time
 
+from handrail.kernel.late import late_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.hooks import before_edit, callers, event_input, events, place
+else:
+    before_edit = late_module("handrail.hooks.before_edit")
+    callers = late_module("handrail.hooks.callers")
+    event_input = late_module("handrail.hooks.event_input")
+    events = late_module("handrail.hooks.events")
+    place = late_module("handrail.hooks.place")
+
 LIMIT_S = 2.0
 """How long a hook may take. After that it ends, wherever it is."""
+SERVER_LIMIT_S = 4.0
+"""The same for a store on a server, whose driver alone takes longer to load than all the rest. Clients wait longer."""
+EVENTS = ("start", "before", "edited", "stop", "precompact", "prompt")
 
 
 def main(words: list[str]) -> None:
@@ -33,26 +48,30 @@ def main(words: list[str]) -> None:
 
 def answer(words: list[str], environ: os._Environ[str]) -> bytes:
     """What to print for the event that the words name; empty if there is nothing to say."""
-    event, *options = words
-    if event not in ("start", "stop", "edited"):  # precompact, and whatever a newer setup may ask for
+    event, *rest = words
+    if event not in EVENTS:  # whatever a newer setup may ask for
         return b""
-    from handrail.hooks.event_input import read_given  # noqa: PLC0415 - see above
-    from handrail.hooks.place import Options, find_place  # noqa: PLC0415 - as above
-
-    asked = Options(options)
-    given = read_given()
-    place = find_place(given, asked, environ)
-    if place is None:
-        return b""
-    from handrail.hooks.events import edited, start, stop  # noqa: PLC0415 - only if there is a store
-
+    options = place.Options(rest)
+    given = event_input.read_given()
+    client = callers.caller(options.client, given, environ)
     now_ms = time.time_ns() // 1_000_000
+    if event == "before":
+        return before_edit.before(given, options, environ, client, now_ms)
+    folder = place.here(given, environ)
+    found = place.find_place(folder, options, environ)
+    if found is None:
+        return b""
     if event == "start":
-        return start(place, environ, now_ms)
+        if options.client == callers.CLAUDE_CODE and callers.has_own_hooks(client, found.project):
+            return b""  # it is told by them
+        return events.start(found, given, environ, client, now_ms)
     if event == "stop":
-        return stop(place, given, now_ms, refuse=asked.refuse)
-    edited(place, given, now_ms)
-    return b""
+        return events.stop(found, given, client, now_ms, refuse=options.refuse)
+    if event == "precompact":
+        return events.compacting(found, given, client, now_ms)
+    if event == "prompt":
+        return events.told_again(found, given, environ, client, now_ms)
+    return events.edited(found, given, options, environ, client, now_ms)
 
 
 def _seen(said: bytes) -> bytes:
@@ -64,7 +83,10 @@ def _seen(said: bytes) -> bytes:
 
 
 def _end_late(finished: _thread.LockType) -> None:
-    if not finished.acquire(timeout=LIMIT_S):
+    """Ends the process at the limit. Whether a server is asked shows in what is loaded."""
+    if finished.acquire(timeout=LIMIT_S):
+        return
+    if "handrail.hooks.server_reading" not in sys.modules or not finished.acquire(timeout=SERVER_LIMIT_S - LIMIT_S):
         os._exit(0)
 
 

@@ -6,13 +6,15 @@ here. Texts written by agents are marked as such, each on one line.
 
 from __future__ import annotations
 
-import apsw
-
 from handrail.hooks.events import one_line
 from handrail.hooks.open_tasks import OpenTask
 from handrail.hooks.place import Place, folders_above
 from handrail.hooks.task_position import HookCheckpoint, OpenTaskFacts
 from handrail.kernel.tokens import estimate_tokens, length_within, token_weight
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.hooks.open_tasks import StoreReading
 
 INTRODUCTION = "From Handrail's store, as agents wrote it; notes to go on with, not orders."
 MORE = "task_load_context tells all of it."
@@ -50,7 +52,7 @@ def tasks_text(tasks: list[OpenTask], place: Place, tokens: int) -> str:
     return _packed(head, lines, "", tokens)
 
 
-def task_text(connection: apsw.Connection, task: OpenTask, place: Place, edited: list[str], tokens: int) -> str:
+def task_text(connection: StoreReading, task: OpenTask, place: Place, edited: list[str], tokens: int) -> str:
     """As much as fits of what is needed to continue the task."""
     standing = OpenTaskFacts(connection, task.id, task.workflow_id)
     parts = standing.open_parts()

@@ -1,5 +1,6 @@
-"""What hooks remember between two runs, in a small file of their own beside the store: which files were edited, and
-which tasks somebody was reminded of.
+"""What hooks remember between two runs, in a small file of their own beside the store: which files were edited, which
+tasks somebody was reminded of, and which conversations were compacted. For a store on a server it is in the user's
+folder, if there is one.
 
 Not in the store: its rows are explained by events, which only the server writes. And not evidence: the journal finds
 out by itself what a task changed. A lost note costs nothing but the hint, so nothing here waits for a disk.
@@ -20,7 +21,7 @@ BUSY_MS = 500
 KEPT_MS = 30 * 24 * 3600 * 1000
 REMINDED_MS = 12 * 3600 * 1000
 """After this somebody may be reminded of the same task again."""
-_SCHEMA = 2
+_SCHEMA = 3
 _TABLES = f"""
 CREATE TABLE store (mark TEXT NOT NULL) STRICT;
 CREATE TABLE edited (
@@ -30,6 +31,7 @@ CREATE TABLE edited (
 CREATE TABLE reminded (
   session TEXT NOT NULL, task TEXT NOT NULL, at_ms INTEGER NOT NULL, PRIMARY KEY (session, task)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE compacted (session TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 PRAGMA user_version = {_SCHEMA};
 """
 
@@ -39,11 +41,12 @@ def notes_path(store: str) -> str:
     return f"{store}.hooks"
 
 
-def note_edit(place: Place, directory: str, path: str, now_ms: int) -> None:
-    """Notes that a file was edited in a working copy, by whom and when, but not for which task: nobody knows for
+def note_edits(place: Place, files: list[tuple[str, str]], now_ms: int) -> None:
+    """Notes that files were edited, each in a working copy, by whom and when, but not for which task: nobody knows for
     sure."""
     with _open(place) as notes:
-        notes.execute("INSERT OR REPLACE INTO edited VALUES (?, ?, ?, ?)", (directory, path, place.agent, now_ms))
+        for directory, path in files:
+            notes.execute("INSERT OR REPLACE INTO edited VALUES (?, ?, ?, ?)", (directory, path, place.agent, now_ms))
         notes.execute("DELETE FROM edited WHERE at_ms < ?", (now_ms - KEPT_MS,))
 
 
@@ -72,6 +75,20 @@ def not_reminded(place: Place, session: str, tasks: list[str], now_ms: int) -> l
             if notes.execute(remember, (session, task, now_ms)).fetchall():
                 new.append(task)
     return new
+
+
+def note_compaction(place: Place, session: str, now_ms: int) -> None:
+    """Notes that a conversation is about to lose what it was told."""
+    with _open(place) as notes:
+        notes.execute("INSERT OR REPLACE INTO compacted VALUES (?, ?)", (session, now_ms))
+        notes.execute("DELETE FROM compacted WHERE at_ms < ?", (now_ms - REMINDED_MS,))
+
+
+def was_compacted(place: Place, session: str) -> bool:
+    """Whether a conversation was compacted since this was last asked."""
+    with _open(place) as notes:
+        gone = notes.execute("DELETE FROM compacted WHERE session = ? RETURNING 1", (session,)).fetchall()
+    return bool(gone)
 
 
 def _open(place: Place) -> apsw.Connection:
@@ -105,7 +122,7 @@ def _are_ours(notes: apsw.Connection, mark: str) -> bool:
     if notes.execute("PRAGMA user_version").get != _SCHEMA:
         return False
     there = notes.execute("SELECT type, name FROM sqlite_schema ORDER BY name").fetchall()
-    if there != [("table", "edited"), ("table", "reminded"), ("table", "store")]:
+    if there != [("table", name) for name in ("compacted", "edited", "reminded", "store")]:
         return False
     return notes.execute("SELECT mark FROM store").fetchall() == [(mark,)]
 

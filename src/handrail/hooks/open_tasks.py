@@ -1,4 +1,5 @@
-"""Which tasks are open where an event happened. Reads the store's tables over a connection that cannot write.
+"""Which tasks are open where an event happened. Reads the store's tables over a connection that cannot write; the
+statements are both engines'.
 
 In this order: tasks claimed by the agent that HANDRAIL_AGENT_ID names; tasks journalled in this working copy; tasks
 under way in this repository. The first group that has any counts, as in `toolsets/here.py` for a server's callers.
@@ -12,6 +13,17 @@ import time
 import apsw
 
 from handrail.hooks.place import Place, folders_above, working_copy
+from handrail.kernel.late import late_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from handrail.hooks import server_reading
+
+    StoreReading: TypeAlias = apsw.Connection | server_reading.ServerReading
+else:
+    server_reading = late_module("handrail.hooks.server_reading")
 
 BUSY_MS = 500
 APPLICATION_ID = 0x48524C31
@@ -67,12 +79,14 @@ class OpenTask:
         self.holder_name = str(row[9] or row[8] or "")
 
 
-def open_store(place: Place) -> apsw.Connection | None:
-    """The store, opened for reading in one transaction; None if the file is not a store that can be read here, or was
-    not made on this machine.
+def open_store(place: Place) -> StoreReading | None:
+    """The store, opened for reading in one transaction; None if it is not a store that can be read here, or a file that
+    was not made on this machine.
 
-    Not opened read-only: the last to close SQLite's log has to remove it.
+    A file is not opened read-only: the last to close SQLite's log has to remove it.
     """
+    if place.server:
+        return server_reading.open_server(place.server, oldest=OLDEST_SCHEMA, moved=MOVED)
     path = place.store
     logged = os.path.exists(f"{path}-wal")  # noqa: PTH110 - pathlib is heavy
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
@@ -86,15 +100,17 @@ def open_store(place: Place) -> apsw.Connection | None:
     connection.execute("BEGIN")
     ours = connection.execute("PRAGMA application_id").get == APPLICATION_ID
     if ours and OLDEST_SCHEMA <= int(connection.execute("PRAGMA user_version").get) < MOVED:
-        row = connection.execute("SELECT value FROM meta WHERE key = ?", (place.key.mark_name,)).fetchone()
-        if row is not None and place.key.is_mark(row[0]):
+        key = place.key
+        asked = ("SELECT value FROM meta WHERE key = ?", (key.mark_name if key else "",))
+        row = connection.execute(*asked).fetchone()
+        if row is not None and key is not None and key.is_mark(row[0]):
             place.mark = str(row[0])
             return connection
     connection.close()
     return None
 
 
-def open_tasks(connection: apsw.Connection, place: Place, now_ms: int, *, stopping: bool = False) -> list[OpenTask]:
+def open_tasks(connection: StoreReading, place: Place, now_ms: int, *, stopping: bool = False) -> list[OpenTask]:
     """The tasks that are meant here, latest change first. A stopping agent is never reminded of another agent's."""
     statuses = BUSY if stopping else UNDER_WAY
     if place.agent:
@@ -106,8 +122,8 @@ def open_tasks(connection: apsw.Connection, place: Place, now_ms: int, *, stoppi
         return found
     around = _select_tasks(
         connection,
-        "(:everywhere OR w.repository_path = :repository)",
-        {"now": now_ms, "everywhere": not place.shared, "repository": place.project},
+        "(:everywhere = 1 OR w.repository_path = :repository)",
+        {"now": now_ms, "everywhere": int(not place.shared), "repository": place.project},
     )
     around = [task for task in around if _may_be_held_by(task, place.agent)]
     if stopping:  # not those journalled elsewhere, or held by somebody not known to be this agent
@@ -115,7 +131,7 @@ def open_tasks(connection: apsw.Connection, place: Place, now_ms: int, *, stoppi
     return _first_state(around, statuses)
 
 
-def journalled(connection: apsw.Connection, folder: str, now_ms: int) -> list[OpenTask]:
+def journalled(connection: StoreReading, folder: str, now_ms: int) -> list[OpenTask]:
     """The open tasks whose journal watches this folder: begun in its working copy or, without git, above it."""
     top = working_copy(folder)
     folders = [above for above in folders_above(folder) if top is None or len(above) >= len(top)]
@@ -124,13 +140,16 @@ def journalled(connection: apsw.Connection, folder: str, now_ms: int) -> list[Op
     return _select_tasks(connection, condition, {"now": now_ms, **named})
 
 
-def _select_tasks(connection: apsw.Connection, condition: str, values: dict[str, str | int]) -> list[OpenTask]:
+def _select_tasks(connection: StoreReading, condition: str, values: dict[str, str | int]) -> list[OpenTask]:
     values["now"] = lease_time(connection, int(values["now"]))
     return [OpenTask(row) for row in connection.execute(_TASK + condition + _ORDER, values)]
 
 
-def lease_time(connection: apsw.Connection, now_ms: int) -> int:
-    """The time by which leases are judged, as in `store/lease_clock.py`: it does not jump when the clock is set."""
+def lease_time(connection: StoreReading, now_ms: int) -> int:
+    """The time by which leases are judged, as in `store/lease_clock.py`: it does not jump when the clock is set. A
+    server has its own."""
+    if not isinstance(connection, apsw.Connection):
+        return connection.now_ms
     boot = _this_start()
     if not boot:
         return now_ms

@@ -2,9 +2,9 @@
 nothing.
 
 Gives the same answers as `outside/project.py`, `settings.py`, `outside/trusted_stores.py` and `store/open_engine.py`,
-without what they load; tests compare them. A store that is not a file on this machine counts as none: asking it would
-take too long. So does a store that may be a stranger's doing (`provenance.py`), and one elsewhere, or the one of all
-repositories, that only the project's file names and nobody trusted.
+without what they load; tests compare them. A store that may be a stranger's doing (`provenance.py`) counts as none, and
+so does one elsewhere, on a server or the one of all repositories, that only the project's file names and nobody
+trusted.
 """
 
 from __future__ import annotations
@@ -12,10 +12,23 @@ from __future__ import annotations
 import os
 
 from handrail.hooks.event_input import HookInput
+from handrail.kernel.late import late_module
 from handrail.kernel.limits import CONFIG_FILE_BYTES, GIT_FILE_BYTES
 from handrail.kernel.provenance import MachineKey
 from handrail.regular_files import read_regular
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import hashlib
+
+    from handrail.hooks import provenance
+    from handrail.kernel import toml_values
+else:
+    hashlib = late_module("hashlib")
+    provenance = late_module("handrail.hooks.provenance")
+    toml_values = late_module("handrail.kernel.toml_values")
+
+SERVERS = ("postgresql://", "postgres://")
 _STATE = ".handrail"
 _DATABASE = "handrail.db"
 _TRUE = ("true", "1")
@@ -24,9 +37,11 @@ _TRUE = ("true", "1")
 class Options:
     """What follows the event on the command line. Anything unknown raises: it may have been meant to matter."""
 
-    __slots__ = ("db", "global_store", "refuse")
+    __slots__ = ("client", "db", "global_store", "refuse")
 
     def __init__(self, words: list[str]) -> None:
+        self.client = ""
+        """Who runs the hook, as `handrail init` wrote it."""
         self.db = ""
         self.global_store = False
         self.refuse = False
@@ -38,6 +53,8 @@ class Options:
                 self.global_store = True
             elif word == "--db":
                 self.db = next(rest)
+            elif word == "--client":
+                self.client = next(rest)
             elif word.startswith("--db="):
                 self.db = word[5:]
             else:
@@ -47,55 +64,89 @@ class Options:
 class Place:
     """Where an event happened."""
 
-    __slots__ = ("agent", "folder", "key", "mark", "project", "shared", "store")
+    __slots__ = ("agent", "folder", "home", "key", "mark", "project", "server", "shared", "store")
 
-    def __init__(self, *, folder: str, project: str, store: str, shared: bool, agent: str, key: MachineKey) -> None:
+    def __init__(
+        self,
+        *,
+        folder: str,
+        project: str,
+        store: str,
+        shared: bool,
+        agent: str,
+        home: str = "",
+        key: MachineKey | None = None,
+    ) -> None:
         self.folder = folder
         self.project = project
+        self.home = home
         self.store = store
+        """The store's file; for a server, the name beside which notes are kept."""
+        self.server = ""
+        """The address of a store that is on a server."""
         self.shared = shared
         """Whether the store may also have tasks of other repositories."""
         self.key = key
-        """What the store is recognised by."""
+        """What a file is recognised by."""
         self.mark = ""
         """The mark that it was recognised by, once it is open."""
         self.agent = agent
         """Whose hook this is, if known."""
 
 
-def find_place(given: HookInput, options: Options, environ: os._Environ[str]) -> Place | None:
-    """The place; None if there is no store, or none that can be asked at once."""
-    folder = os.path.realpath(given.cwd or environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())  # noqa: PTH109 - pathlib is heavy
+def here(given: HookInput, environ: os._Environ[str]) -> str:
+    """The folder that a client works in."""
+    return os.path.realpath(given.cwd or environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())  # noqa: PTH109 - pathlib is heavy
+
+
+def find_place(folder: str, options: Options, environ: os._Environ[str]) -> Place | None:
+    """The place that a folder is in; None if there is no store, or none that may be asked."""
     project = find_project(folder)
     address, is_global, is_theirs = _address(project, options, environ)
-    if "://" in address:
-        return None
     home = os.path.expanduser("~")  # noqa: PTH111 - as above
-    own = os.path.join(project, _STATE)  # noqa: PTH118 - as above
-    if is_global and is_theirs and not _trusts_shared(project, home):
-        return None
-    if is_global:
-        store = os.path.join(home, _STATE, _DATABASE)  # noqa: PTH118 - as above
-    elif address:
-        store = os.path.normpath(os.path.join(project, address))  # noqa: PTH118 - as above
-    else:
-        store = os.path.join(own, _DATABASE)  # noqa: PTH118 - as above
-        if os.path.islink(own) or not _is_within(store, project):  # noqa: PTH114 - links that came with the repository
+    agent = environ.get("HANDRAIL_AGENT_ID") or ""
+    if "://" in address:
+        if not address.startswith(SERVERS) or (is_theirs and not _trusts(project, address, home)):
             return None
-    if not os.path.isfile(store):  # noqa: PTH113 - as above
+        notes = os.path.join(home, _STATE, f"postgresql-{_digest(address)[:16]}")  # noqa: PTH118 - as above
+        place = Place(folder=folder, project=project, store=notes, shared=True, agent=agent, home=home)
+        place.server = address
+        place.mark = f"postgresql {_digest(address)}"
+        return place
+    store = _store_file(project, home, address, is_global=is_global, is_theirs=is_theirs)
+    if store is None or not os.path.isfile(store):  # noqa: PTH113 - as above
         return None
-    from handrail.hooks.provenance import is_agreed, is_believed, own_key  # noqa: PLC0415 - only if there is a store
-
-    agreed_to = f"{os.path.realpath(project)}\0{address}"
-    if is_theirs and not is_global and not _is_within(store, project) and not is_agreed(agreed_to, home):
+    if is_theirs and not is_global and not _is_within(store, project) and not _trusts(project, address, home):
         return None
-    key = own_key(home)
-    if key is None or not is_believed(store, home):
+    key = provenance.own_key(home)
+    if key is None or not provenance.is_believed(store, home):
         return None
     inside = store.startswith(project.rstrip(os.sep) + os.sep)
     shared = is_global or (not address and project == home) or (bool(address) and not inside)
-    agent = environ.get("HANDRAIL_AGENT_ID") or ""
-    return Place(folder=folder, project=project, store=store, shared=shared, agent=agent, key=key)
+    return Place(folder=folder, project=project, store=store, shared=shared, agent=agent, home=home, key=key)
+
+
+def _store_file(project: str, home: str, address: str, *, is_global: bool, is_theirs: bool) -> str | None:
+    if is_global and is_theirs and not _trusts_shared(project, home):
+        return None
+    if is_global:
+        return os.path.join(home, _STATE, _DATABASE)  # noqa: PTH118 - as above
+    if address:
+        return os.path.normpath(os.path.join(project, address))  # noqa: PTH118 - as above
+    own = os.path.join(project, _STATE)  # noqa: PTH118 - as above
+    store = os.path.join(own, _DATABASE)  # noqa: PTH118 - as above
+    if os.path.islink(own) or not _is_within(store, project):  # noqa: PTH114 - links that came with the repository
+        return None
+    return store
+
+
+def _trusts(project: str, address: str, home: str) -> bool:
+    """Whether the user has agreed that this project's records may go to an address."""
+    return provenance.is_agreed(f"{os.path.realpath(project)}\0{address}", home)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def find_project(folder: str) -> str:
@@ -145,10 +196,8 @@ def _is_within(file: str, folder: str) -> bool:
 
 def _trusts_shared(project: str, home: str) -> bool:
     """Whether the user has agreed that this project may choose the store of all repositories."""
-    from hashlib import sha256  # noqa: PLC0415 - only for the store of all repositories
-
     begin = os.path.realpath(project).encode(errors="surrogateescape")
-    mark = sha256(begin + b'\0["global_store",true]').hexdigest()
+    mark = hashlib.sha256(begin + b'\0["global_store",true]').hexdigest()
     file = os.path.join(home, _STATE, "trusted-settings.json")  # noqa: PTH118 - as above
     try:
         found = os.lstat(file)
@@ -167,21 +216,20 @@ def _address(project: str, options: Options, environ: os._Environ[str]) -> tuple
     is_global = environ.get("HANDRAIL_GLOBAL_STORE", "").lower() in _TRUE
     if is_global or "HANDRAIL_DB" in environ:
         return "" if is_global else environ["HANDRAIL_DB"], is_global, False
-    configured = _read_config(os.path.join(project, _STATE, "config.toml"))  # noqa: PTH118 - as above
+    configured = read_config(project, b"db", b"global_store")
     is_global = str(configured.get("global_store", "")).lower() in _TRUE and "HANDRAIL_GLOBAL_STORE" not in environ
     return "" if is_global else str(configured.get("db", "")), is_global, True
 
 
-def _read_config(path: str) -> dict[str, object]:
-    """What the project's file says. Raises whatever is wrong with it: no server starts with such a file either."""
+def read_config(project: str, *names: bytes) -> dict[str, object]:
+    """What the project's file says, if it may say anything about one of these. Raises whatever is wrong with it: no
+    server starts with such a file either."""
+    path = os.path.join(project, _STATE, "config.toml")  # noqa: PTH118 - as above
     try:
-        written = read_regular(path, CONFIG_FILE_BYTES, within=os.path.dirname(os.path.dirname(path)))  # noqa: PTH120 - as above
+        written = read_regular(path, CONFIG_FILE_BYTES, within=project)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    # Most files do not mention the store, and parsing TOML takes as long as all the rest. A name may be written with
-    # escapes.
-    if b"db" not in written and b"global_store" not in written and b"\\" not in written:
+    # Most files mention none, and parsing TOML takes as long as all the rest. A name may be written with escapes.
+    if not any(name in written for name in names) and b"\\" not in written:
         return {}
-    from handrail.kernel.toml_values import parse_toml  # noqa: PLC0415 - see above
-
-    return parse_toml(written)
+    return toml_values.parse_toml(written)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from handrail.kernel.late import late_module
 from handrail.kernel.limits import GIT_FILE_BYTES, INDEX_FILE_BYTES, RECORD_FILE_BYTES
 from handrail.kernel.provenance import (
     FILE_TYPE,
@@ -22,6 +23,12 @@ from handrail.kernel.provenance import (
     tracked_in,
 )
 from handrail.regular_files import read_beginning, read_regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late_module("hashlib")  # only for a store that is not plainly this machine's
 
 _STATE = ".handrail"
 
@@ -64,9 +71,7 @@ def is_believed(store: str, home: str) -> bool:
 
 def is_agreed(what: str, home: str) -> bool:
     """Whether the user has agreed to something about stores."""
-    from hashlib import sha256  # noqa: PLC0415 - only for a store that is not plainly this machine's
-
-    word = sha256(what.encode(errors="surrogateescape")).hexdigest()
+    word = hashlib.sha256(what.encode(errors="surrogateescape")).hexdigest()
     kept = private_text(os.path.join(home, _STATE, "trusted-stores"))  # noqa: PTH118 - as above
     return word.encode() in (kept or b"").split()
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 
-import apsw
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.hooks.open_tasks import StoreReading
 
 CHECKPOINTS = 50
 DECISIONS = 40
@@ -59,7 +61,7 @@ class HookCheckpoint:
 class OpenTaskFacts:
     """What is known about an open task."""
 
-    def __init__(self, connection: apsw.Connection, task_id: str, workflow_id: str) -> None:
+    def __init__(self, connection: StoreReading, task_id: str, workflow_id: str) -> None:
         self._connection = connection
         description, plan, context, acceptance, parent = connection.execute(_TASK, (task_id,)).get
         self.task_id = task_id
@@ -149,9 +151,11 @@ class OpenTaskFacts:
     def open_parts(self) -> list[tuple[str, str, str]]:
         """Its unfinished subtasks: id, name and state."""
         rows = self._connection.execute(
-            "SELECT id, substr(name, 1, 500), CASE WHEN status = 'pending' AND unmet THEN 'blocked' ELSE status END "  # noqa: S608 - our own number
-            "FROM task WHERE parent_task_id = ? AND status NOT IN ('completed', 'skipped') ORDER BY "
-            f"instr('pending planning in_progress paused failed', status), id LIMIT {PARTS}",
+            "SELECT id, substr(name, 1, 500), "  # noqa: S608 - our own number
+            "CASE WHEN status = 'pending' AND unmet > 0 THEN 'blocked' ELSE status END FROM task "
+            "WHERE parent_task_id = ? AND status NOT IN ('completed', 'skipped') ORDER BY "
+            "CASE status WHEN 'pending' THEN 1 WHEN 'planning' THEN 2 WHEN 'in_progress' THEN 3 WHEN 'paused' THEN 4 "
+            f"ELSE 5 END, id LIMIT {PARTS}",
             (self.task_id,),
         )
         return [(str(task_id), str(name), str(status)) for task_id, name, status in rows]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.domain.journal.areas import are_around, read_areas
 from handrail.domain.journal.scope import (
     areas_warned_of,
     judge,
     overlap,
-    read_areas,
     verification,
 )
 
@@ -60,6 +60,7 @@ TABLE: list[tuple[list[str], str, bool, str]] = [
 @pytest.mark.parametrize(("areas", "path", "in_scope", "rule"), TABLE)
 def test_the_table_holds_row_by_row(areas: list[str], path: str, in_scope: bool, rule: str) -> None:
     found = judge(path, read_areas(areas))
+    assert are_around(path, read_areas(areas)) is found.in_scope
     assert (found.in_scope, found.rule) == (in_scope, rule), found.reason
 
 
@@ -118,12 +119,14 @@ def test_the_table_has_all_its_rows() -> None:
 )
 def test_the_rules_hold_beyond_the_table(areas: list[str], path: str, in_scope: bool) -> None:
     found = judge(path, read_areas(areas))
+    assert are_around(path, read_areas(areas)) is found.in_scope
     assert found.in_scope is in_scope, found
 
 
 @pytest.mark.parametrize("areas", [[], [""], ["  ", "!"]])
 def test_without_areas_everything_is_in_scope(areas: list[str]) -> None:
     found = judge("any/file.c", read_areas(areas))
+    assert are_around("any/file.c", read_areas(areas))
     assert (found.in_scope, found.rule, found.reason) == (True, "undeclared", "no areas are declared")
 
 

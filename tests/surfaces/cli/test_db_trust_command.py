@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,10 @@ import click.testing
 import pytest
 
 from handrail.domain.crew.credentials_trust import Strangers
+from handrail.hooks.place import Options, find_place
 from handrail.kernel.errors import StoreNotTrusted
 from handrail.surfaces.cli.keep.db_trust import told_of_strangers
 from handrail.surfaces.cli.main import cli
-from handrail.surfaces.cli.together.hook import answer_to
 
 
 @pytest.fixture
@@ -112,11 +112,11 @@ def test_a_hook_asks_no_store_that_nobody_trusted(project: Path, monkeypatch: py
     monkeypatch.setenv("HOME", str(project.parent / "home"))
     (project / ".git").mkdir()
     assert run(project, *WRITE, HANDRAIL_DB="../elsewhere.db").exit_code == 0
-    edit = json.dumps({"cwd": str(project), "tool_input": {"file_path": "a.py"}}).encode()
-    with pytest.raises(StoreNotTrusted):
-        answer_to(edit, refuse=True)
+    assert find_place(str(project), Options([]), os.environ) is None
     assert run(project, "db", "trust", "--yes").exit_code == 0
-    assert answer_to(edit, refuse=True) is None
+    found = find_place(str(project), Options([]), os.environ)
+    assert found is not None
+    assert found.store == str(project.parent / "elsewhere.db")
 
 
 def test_a_link_in_place_of_the_projects_own_store_leads_nowhere(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from handrail.domain.crew.agent import Agent, agent_name
 from handrail.domain.crew.outbox import SYSTEM, Letter, post
 from handrail.domain.crew.presence import is_present
-from handrail.domain.journal.scope import judge, read_areas
+from handrail.domain.journal.areas import are_around, read_areas
 from handrail.domain.workspaces.reservation import Reservation
 from handrail.domain.workspaces.scope_overlap import Reach
 from handrail.kernel.errors import InvalidParams
@@ -188,7 +188,7 @@ def kept_from(unit: UnitOfWork, repository: str, files: Sequence[str], agent_id:
         if other.agent_id == agent_id:
             continue
         areas = read_areas(other.paths)
-        theirs = [path for path in files if judge(path, areas).in_scope]
+        theirs = [path for path in files if are_around(path, areas)]
         if theirs:
             found.append(ReservedByOther(other, agent_name(unit, other.agent_id), theirs))
     return found

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from handrail.domain.journal.areas import Area
 from handrail.domain.journal.globs import WILDCARDS
-from handrail.domain.journal.scope import Area, AreaOverlap, overlap
+from handrail.domain.journal.scope import AreaOverlap, overlap
 
 Kind = Literal["path", "glob", "name", "loose", "back"]
 

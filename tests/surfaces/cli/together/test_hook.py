@@ -12,41 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.crew.agent import Agent
-from handrail.domain.workspaces.reservations import ReservationRequest, reserve
-from handrail.kernel.ledger import Actor
-from handrail.kernel.query import where
 from handrail.surfaces.cli.together import hook
-from handrail.wiring import WorkPlace, assemble, settings_at
+from tests.hooks.shop import Shop
 from tests.outside.tracking.playground import Playground, environment, make_base, write_global_config
 from tests.test_tidy import heavy_among, imported_by
 
 HANDRAIL = [sys.executable, "-m", "handrail", "hook"]
-
-
-class Shop:
-    """A repository with a store, in which Anna keeps paths for herself."""
-
-    def __init__(self, repo: Playground) -> None:
-        self.repo = repo
-        place = WorkPlace(project=repo.top, home=Path.home(), environ={})
-        self._call = assemble(place, settings_at(place, {})).call
-
-    def keeps(self, *paths: str, name: str = "Anna", reason: str | None = None) -> str:
-        """An agent that is there and keeps these paths; its id."""
-        from handrail.surfaces.invocation import invoke
-        from handrail.toolsets.plan.agent import OPERATIONS
-
-        register = next(operation for operation in OPERATIONS if operation.name == "agent_register")
-        told = invoke(register, self._call, {"name": name, "runtime": "custom"}, actor=Actor("t", "test"))
-        wanted = ReservationRequest(str(self.repo.top), list(paths), reason=reason)
-
-        def work(unit: Any) -> None:
-            (agent,) = unit.select(Agent, where(id=told["id"]))
-            assert reserve(unit, agent, wanted).reservation is not None
-
-        self._call.ledger.run(Actor("t", "test"), work)
-        return str(told["id"])
 
 
 @pytest.fixture
@@ -228,10 +199,6 @@ def edit(file: Path | str, cwd: Path, tool: str = "Edit", **more: Any) -> bytes:
     return msgspec.json.encode({"tool_name": tool, "tool_input": {"file_path": str(file)}, "cwd": str(cwd), **more})
 
 
-def answer(given: bytes, **options: Any) -> dict[str, Any] | None:
-    return hook.answer_to(given, **{"refuse": False, **options})
-
-
 def client(given: bytes, cwd: Path, *options: str, **env: str) -> subprocess.CompletedProcess[bytes]:
     command = [*HANDRAIL, "pre-tool-use", *options]
     return subprocess.run(command, cwd=cwd, input=given, capture_output=True, check=False, env={**os.environ, **env})
@@ -262,43 +229,6 @@ def test_the_agent_itself_edits_what_it_keeps(shop: Shop) -> None:
     own = shop.keeps("src/")
     done = client(edit("src/app.py", shop.repo.top), shop.repo.top, "--refuse", HANDRAIL_AGENT_ID=own)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-@pytest.mark.parametrize("file", ["a.txt", "src.py", "../elsewhere/src/app.py"])
-def test_what_nobody_keeps_is_edited_without_a_word(shop: Shop, file: str) -> None:
-    shop.keeps("src/app.py", "src/lib.py")
-    assert answer(edit(file, shop.repo.top)) is None
-
-
-def test_a_file_that_is_not_there_yet_may_be_kept_too(shop: Shop) -> None:
-    shop.keeps("src/new/")
-    assert answer(edit(shop.repo.path("src/new/deep/file.py"), shop.repo.top, tool="Write")) is not None
-
-
-def test_a_notebook_has_another_argument(shop: Shop) -> None:
-    shop.keeps("*.ipynb")
-    given = {"tool_name": "NotebookEdit", "tool_input": {"notebook_path": str(shop.repo.path("n.ipynb"))}}
-    assert answer(msgspec.json.encode({**given, "cwd": str(shop.repo.top)})) is not None
-
-
-def test_reading_is_nobodys_trouble(shop: Shop) -> None:
-    shop.keeps("src/")
-    assert answer(edit("src/app.py", shop.repo.top, tool="Read")) is None
-
-
-def test_a_file_in_a_linked_worktree_is_the_same_file(shop: Shop, tmp_path: Path) -> None:
-    shop.keeps("src/")
-    shop.repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
-    assert answer(edit(tmp_path / "side" / "src" / "app.py", shop.repo.top)) is not None
-    assert answer(edit(tmp_path / "side" / "a.txt", shop.repo.top)) is None
-
-
-def test_without_git_the_clients_folder_is_the_project(tmp_path: Path) -> None:
-    folder = (tmp_path / "plain").resolve()
-    (folder / "src").mkdir(parents=True)
-    Shop(Playground(folder)).keeps("src/")
-    assert answer(edit(folder / "src" / "a.c", folder)) is not None
-    assert answer(edit(folder / "b.c", folder)) is None
 
 
 @pytest.mark.parametrize(
@@ -350,11 +280,6 @@ def test_a_look_that_takes_too_long_is_given_up() -> None:
 
 
 def test_nothing_heavy_is_imported_by_a_hook_that_has_nothing_to_look_at() -> None:
-    code = (
-        "import handrail.surfaces.cli.main, handrail.surfaces.cli.together.hook as hook; "
-        """hook.answer_to(b'{"tool_name": "Edit", "tool_input": {"file_path": "/nowhere/a"}, "cwd": "/nowhere"}', """
-        "refuse=False)"
-    )
-    found = imported_by(code)
+    found = imported_by("import handrail.surfaces.cli.main, handrail.surfaces.cli.together.hook")
     assert heavy_among(found) == []
     assert "handrail.catalog" not in found

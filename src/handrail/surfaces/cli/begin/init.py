@@ -11,6 +11,7 @@ import click
 from handrail.catalog import PROFILES
 from handrail.domain.setup.clients import CLIENTS, Client
 from handrail.domain.setup.file_plan import SetupManifest, SetupPlan, plan, removal
+from handrail.domain.setup.hook_files import hook_notes
 from handrail.domain.setup.steps import CONFIG, IGNORE, InitOptions, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
@@ -179,6 +180,8 @@ def _tell_next(chosen: list[Client], *, wrote: bool) -> None:
     for client in chosen:
         if client.note:
             click.echo(f"{client.title}: {client.note}.")
+    for title, note in hook_notes([client.name for client in chosen]).items():
+        click.echo(f"{title}, its hooks: {note}.")
     click.echo("`handrail doctor` tries everything; `handrail init --remove` takes it back.")
     click.echo("`handrail up` serves the page: what your agents do, and what waits for you.")
 

@@ -24,10 +24,11 @@ from handrail.surfaces.cli.render import echo_json, echo_wrapped
 from handrail.wiring import WorkPlace, has_store, ledger_at
 
 if TYPE_CHECKING:
-    from handrail.domain.crew.credentials_trust import Strangers
+    from handrail.domain.crew import credentials_trust
     from handrail.outside import config_file, trusted_stores
     from handrail.store import marks, open_engine, store_move
 else:
+    credentials_trust = late_module("handrail.domain.crew.credentials_trust")
     config_file = late_module("handrail.outside.config_file")
     trusted_stores = late_module("handrail.outside.trusted_stores")
     marks = late_module("handrail.store.marks")
@@ -98,12 +99,10 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
         echo_wrapped(said)
 
 
-def _strangers_at(place: WorkPlace, address: str) -> Strangers:
+def _strangers_at(place: WorkPlace, address: str) -> credentials_trust.Strangers:
     """The tokens and agents' secrets in a file that let nobody in here: on a server they may have."""
-    from handrail.domain.crew.credentials_trust import strangers  # noqa: PLC0415 - only here
-
     chosen = WorkPlace(project=place.project, home=place.home, environ={**place.environ, "HANDRAIL_DB": address})
-    return ledger_at(chosen, Settings(db=address)).run(person(), strangers)
+    return ledger_at(chosen, Settings(db=address)).run(person(), credentials_trust.strangers)
 
 
 @click.command()

@@ -9,7 +9,8 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.journal.scope import judge, read_areas, verification
+from handrail.domain.journal.areas import read_areas
+from handrail.domain.journal.scope import judge, verification
 from handrail.surfaces.cli.columns import columns, counted, dim, pad, paint, widest, wrapped
 from handrail.surfaces.cli.options import Commands, common_options
 from handrail.surfaces.cli.render import echo_json, echo_lines
