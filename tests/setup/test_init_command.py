@@ -149,8 +149,9 @@ def test_who_answers_gates_is_asked_once(desk: Desk) -> None:
     config = desk.write(".handrail/config.toml", "# ours\n[checks]\n")
     assert desk.init("--client", "cursor", answer="n\ny\n").exit_code == 0
     assert config.read_text(encoding="utf-8") == 'approvals = "agent"\n# ours\n[checks]\n'
-    again = desk.init("--client", "gemini", answer="y\n")
+    again = desk.init("--client", "gemini", answer="n\ny\n")
     assert "Gates" not in again.output
+    assert again.exit_code == 0
     desk.well("--yes", "--approvals", "human")
     assert config.read_text(encoding="utf-8") == 'approvals = "human"\n# ours\n[checks]\n'
     weaker = desk.init("--yes", "--approvals", "agent")

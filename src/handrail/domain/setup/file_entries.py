@@ -16,7 +16,7 @@ from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end, val
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Something of ours in a file."""
 
-    kind: Literal["member", "item", "table", "key", "block", "line", "whole"]
+    kind: Literal["member", "item", "table", "key", "table_key", "block", "line", "whole"]
     path: tuple[str, ...] = ()
     value: Any = None
     previous: Any = None
@@ -85,6 +85,25 @@ def key(name: str, value: str) -> Put:
     return put
 
 
+def table_key(path: Sequence[str], name: str, value: Any) -> Put:
+    """A key of a TOML table that another step has made."""
+
+    def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
+        edits = toml_edit.put_table_key(text, path, name, value)
+        return edits, _entry_if(edits, FileEntry(kind="table_key", path=(*path, name), value=value))
+
+    return put
+
+
+def new_member(path: Sequence[str], value: Any) -> Put:
+    """A member of a JSON object, unless it has one of that name: that was somebody's choice."""
+
+    def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
+        return ([], []) if jsonc_edit.found_at(text, path) is not None else member(path, value)(text)
+
+    return put
+
+
 def instructions(text: str) -> tuple[list[Edit], list[FileEntry]]:
     """The block for agents."""
     edits = put_block(text)
@@ -143,6 +162,8 @@ def _taking_out(text: str, entry: FileEntry) -> list[Edit]:
         return toml_edit.drop_table(text, entry.path)
     if entry.kind == "key":
         return toml_edit.drop_key(text, entry.path[0], entry.value)
+    if entry.kind == "table_key":
+        return toml_edit.drop_table_key(text, entry.path[:-1], entry.path[-1], entry.value)
     if entry.kind == "block":
         return drop_block(text)
     if entry.kind == "line":

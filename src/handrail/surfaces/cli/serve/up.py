@@ -6,15 +6,16 @@ started this, and agents also read files, logs and JSON.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from handrail import __version__
-from handrail.protocol.wire import encode
+from handrail.domain.setup.clients import CLIENTS
+from handrail.domain.setup.http_entries import http_lines
+from handrail.kernel.late import late_module
 from handrail.settings import Settings
 from handrail.surfaces.cli.begin.untrusted import check_address_trusted
 from handrail.surfaces.cli.options import (
@@ -28,17 +29,19 @@ from handrail.surfaces.cli.options import (
 from handrail.surfaces.cli.render import echo_json
 from handrail.wiring import Handrail, assemble
 
+if TYPE_CHECKING:
+    import webbrowser
 
-def http_lines(url: str, token: str) -> dict[str, tuple[str, str]]:
-    """For each client: where to paste, and what."""
-    bearer = f"Authorization: Bearer {token}"
-    cursor = {"mcpServers": {"handrail": {"url": url, "headers": {"Authorization": f"Bearer {token}"}}}}
-    codex = f'[mcp_servers.handrail]\n  url = "{url}"\n  http_headers = {{ Authorization = "Bearer {token}" }}'
-    return {
-        "Claude Code": ("in a shell", f"claude mcp add --transport http handrail {url} --header {shlex.quote(bearer)}"),
-        "Codex": ("into ~/.codex/config.toml", codex),
-        "Cursor": ("into .cursor/mcp.json", encode(cursor).decode()),
-    }
+    from handrail.outside import agent_token
+    from handrail.surfaces.cli.begin import approvals
+    from handrail.surfaces.cli.serve import http
+    from handrail.surfaces.web import sign_in
+else:  # only to serve, not to show help
+    webbrowser = late_module("webbrowser")
+    agent_token = late_module("handrail.outside.agent_token")
+    approvals = late_module("handrail.surfaces.cli.begin.approvals")
+    http = late_module("handrail.surfaces.cli.serve.http")
+    sign_in = late_module("handrail.surfaces.web.sign_in")
 
 
 def client_url(bound: str, settings: Settings) -> str:
@@ -74,33 +77,28 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
 
     The page shows what agents do and asks for people's decisions. Its sign-in link is printed only on a terminal.
     """
-    from handrail.outside.agent_token import agent_token  # noqa: PLC0415 - only to serve, not to show help
-    from handrail.surfaces.cli.begin.approvals import settle_approvals  # noqa: PLC0415 - as above
-    from handrail.surfaces.cli.serve.http import NewCode, run_page  # noqa: PLC0415 - as above
-    from handrail.surfaces.web.sign_in import START_CODE_S  # noqa: PLC0415 - as above
-
     place = place_of(root)
     if not as_json:
-        settle_approvals(place, options)
+        approvals.settle_approvals(place, options)
     settings = settings_of(place, options)
     handrail = assemble(place, settings)  # refuses a wrong selection before the port is taken
     check_address_trusted(handrail.live.waiting(), address, options, place.environ)
-    secret = token or agent_token(place.home)
+    secret = token or agent_token.agent_token(place.home)
 
-    def tell(bound: str, new_code: NewCode) -> None:
+    def tell(bound: str, new_code: http.NewCode) -> None:
         url = client_url(bound, settings)
         if as_json:
             selection = {"toolsets": handrail.selection.names, "missing": handrail.selection.missing}
             echo_json({"url": url, "token": secret, "version": __version__, **selection})
         else:
             shown = sits_at_terminal() and sys.stdout.isatty()
-            link = sign_in_link(url, new_code(START_CODE_S)) if shown else None
+            link = sign_in_link(url, new_code(sign_in.START_CODE_S)) if shown else None
             told = (_about_page(url, link), _what_is_on(handrail), team_line(settings))
             click.echo(welcome(url, secret, place.project, *told))
         if opens:  # without the code: every program of this user can read a browser's arguments
             _open_browser(f"{url.rpartition('/')[0]}/")
 
-    run_page(place, settings, address=address or settings.http, token=secret, owner=person().name, when_ready=tell)
+    http.run_page(place, settings, address=address or settings.http, token=secret, owner=person().name, when_ready=tell)
 
 
 def _about_page(url: str, link: str | None) -> str:
@@ -116,8 +114,6 @@ def _about_page(url: str, link: str | None) -> str:
 
 def _open_browser(link: str) -> None:
     """Opens a browser, and carries on if there is none."""
-    import webbrowser  # noqa: PLC0415 - only when it is asked for
-
     try:
         opened = webbrowser.open(link)
     except webbrowser.Error:
@@ -141,8 +137,9 @@ def welcome(url: str, token: str, project: Path, page: str, on: str, team: str) 
         on,
         "\nPaste one of these:",
     ]
-    for client, (where, text) in http_lines(url, token).items():
-        lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}")
+    titles = {client.name: client.title for client in CLIENTS}
+    for name, (where, text) in http_lines(url, token).items():
+        lines.append(f"{click.style(titles[name], bold=True)} ({where})\n  {text}")
     lines += [
         team,
         "Clients that start Handrail themselves need no server: `handrail init` sets them up.",
