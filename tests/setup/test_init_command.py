@@ -21,36 +21,7 @@ from handrail.outside.client_files import ClientFiles
 from handrail.store.open_engine import open_engine
 from handrail.surfaces.cli.main import cli
 from tests.domain.setup.texts import json_texts, toml_texts
-
-
-class Desk:
-    """A project and a home, and init in them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.project = (folder / "project").resolve()
-        self.home = (folder / "home").resolve()
-        for made in (self.project / ".git", self.home):
-            made.mkdir(parents=True)
-
-    def init(self, *options: str, answer: str | None = None) -> click.testing.Result:
-        runner = click.testing.CliRunner(env={"HOME": str(self.home), "PATH": ""})
-        return runner.invoke(cli, ["init", "--root", str(self.project), *options], input=answer, prog_name="handrail")
-
-    def well(self, *options: str) -> str:
-        done = self.init(*options)
-        assert done.exit_code == 0, done.output
-        return done.output
-
-    def write(self, name: str, text: str) -> Path:
-        path = self.home / name[2:] if name.startswith("~/") else self.project / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-        return path
-
-    def everything(self) -> dict[str, bytes | None]:
-        """Every file's bytes, and every folder."""
-        both = [*self.project.rglob("*"), *self.home.rglob("*")]
-        return {str(path): path.read_bytes() if path.is_file() else None for path in both}
+from tests.setup.desk import Desk
 
 
 @pytest.fixture
@@ -70,6 +41,7 @@ JSON_FILES = (
     ".vscode/mcp.json",
     "opencode.jsonc",
     ".gemini/settings.json",
+    ".qwen/settings.json",
     ".zed/settings.json",
     "~/.codeium/windsurf/mcp_config.json",
     "~/.config/Claude/claude_desktop_config.json",
@@ -81,7 +53,7 @@ MARKDOWN = st.sampled_from(["# Rules\r\nbe kind\r\n", "no newline", "\t\n", "# A
 @given(
     st.dictionaries(st.sampled_from(JSON_FILES), st.one_of(json_texts(), st.sampled_from(["", "{", "\n"])), max_size=4),
     st.dictionaries(st.sampled_from([".codex/config.toml", ".handrail/config.toml"]), toml_texts()),
-    st.dictionaries(st.sampled_from(["AGENTS.md", "CLAUDE.md", ".claude/prompts/system.md"]), MARKDOWN),
+    st.dictionaries(st.sampled_from(["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/prompts/system.md"]), MARKDOWN),
 )
 def test_whatever_was_there_comes_back_to_the_byte(
     jsons: dict[str, str], tomls: dict[str, str], markdowns: dict[str, str]
@@ -91,10 +63,10 @@ def test_whatever_was_there_comes_back_to_the_byte(
         for name, text in {**jsons, **tomls, **markdowns}.items():
             desk.write(name, text)
         before = desk.everything()
-        desk.well("--all", "--yes")
+        desk.well("--all", "--yes", "--allow-tools")
         written = desk.everything()
         assert written != before
-        assert "nothing to do" in desk.well("--all", "--yes")
+        assert "nothing to do" in desk.well("--all", "--yes", "--allow-tools")
         assert desk.everything() == written
         desk.well("--remove", "--yes")
         assert desk.everything() == before

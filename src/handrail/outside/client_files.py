@@ -88,7 +88,9 @@ class ClientFiles:
     # -- instructions -----------------------------------------------------------------------------------------------
 
     def instruction_file(self, client: Client) -> Path | None:
-        """The file in which a client reads this project's instructions, or would; None if it reads none."""
+        """The file in which a client reads this project's instructions, or would; None if it needs none."""
+        if client.plugin_tells and self.has_plugin(client):
+            return None
         settings = [located(name, str(self.project), self.machine) for name in client.context_names]
         named = next(filter(None, (context_names(self.parsed_as("json", file)) for file in settings)), ())
         names, makes = named or client.instructions, named[0] if named else client.makes

@@ -66,6 +66,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     """None: it does not ask, or has no such setting in a project's files."""
     plugin_file: str = ""
     """The user's file that says, or by being there shows, that the client has our plugin or extension."""
+    plugin_tells: bool = False
+    """Whether that brings the instructions, too."""
     schema: str = ""
     """The `$schema` that the client itself adds to its file."""
     trust_file: str = ""
@@ -165,6 +167,7 @@ CLIENTS: tuple[Client, ...] = (
         makes="GEMINI.md",
         follows=True,
         plugin_file="~/.gemini/extensions/handrail/gemini-extension.json",
+        plugin_tells=True,
         context_names=(".gemini/settings.json", "~/.gemini/settings.json"),
         allowance=Allowance(says="trust: true for this server in .gemini/settings.json", key="trust", value=True),
         trust_file="~/.gemini/trustedFolders.json",

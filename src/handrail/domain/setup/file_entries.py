@@ -36,11 +36,12 @@ class WriteStep(NamedTuple):
 
 
 def member(path: Sequence[str], value: Any) -> Put:
-    """A member of a JSON object."""
+    """A member of a JSON object. Where both are objects, what else the old one says stays."""
 
     def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
         previous = jsonc_edit.found_at(text, path)
-        edits = jsonc_edit.put(text, path, value)
+        both = {**previous, **value} if isinstance(previous, dict) and isinstance(value, dict) else value
+        edits = jsonc_edit.put(text, path, both)
         return edits, _entry_if(edits, FileEntry(kind="member", path=tuple(path), value=value, previous=previous))
 
     return put
@@ -65,11 +66,12 @@ def item(path: Sequence[str], value: Any, is_old: Callable[[Any], bool]) -> Put:
 
 
 def table(path: Sequence[str], values: dict[str, Any]) -> Put:
-    """A table of a TOML file."""
+    """A table of a TOML file. What else it says stays."""
 
     def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
         previous = value_at(toml_edit.plain(text), path)
-        edits = toml_edit.put_table(text, path, values)
+        own = {name: value for name, value in (previous or {}).items() if not isinstance(value, dict)}
+        edits = toml_edit.put_table(text, path, {**own, **values})
         return edits, _entry_if(edits, FileEntry(kind="table", path=tuple(path), value=values, previous=previous))
 
     return put

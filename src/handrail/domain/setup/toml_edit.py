@@ -104,8 +104,11 @@ def _proven(text: str, edits: list[Edit], wanted: Mapping[str, Any]) -> list[Edi
 
 
 def _rendered(value: Any) -> str:
-    """Texts and lists of texts, which JSON and TOML write in the same way."""
-    return json.dumps(value, ensure_ascii=False)
+    """Texts, numbers and lists of them, which JSON and TOML write in the same way. Raises NotUnderstood for a date."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        raise NotUnderstood("it has a value there that cannot be written again") from None
 
 
 def _first_proven(text: str, candidates: Sequence[Edit], wanted: Mapping[str, Any]) -> list[Edit]:

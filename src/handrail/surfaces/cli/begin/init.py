@@ -165,9 +165,7 @@ def _allows(files: ClientFiles, clients: Sequence[Client], told: bool | None, *,
     click.echo("These ask before each call of a Handrail tool, unless a setting says otherwise:")
     for client in asking:
         click.echo(f"  {client.title}: {client.allowance.says if client.allowance else ''}")
-    click.echo(
-        "Handrail's tools keep plans and notes in its own store; some write documents, worktrees and merges here."
-    )
+    click.echo("The tools keep plans and notes in Handrail's own store; some make worktrees, merges and documents.")
     return click.confirm("May they call them without asking each time?", False)
 
 
@@ -205,9 +203,7 @@ def _tell_next(files: ClientFiles, chosen: list[Client], wanted: InitOptions, *,
     written = [client for client, _ in wanted.clients]
     for client in chosen:
         if client not in written:
-            click.echo(
-                f"{client.title}: its plugin brings the server, so none was written; --client {client.name} does."
-            )
+            click.echo(f"{client.title}: its plugin brings the server; --client {client.name} writes one here anyway.")
     if not wrote:
         return
     for client in written:
