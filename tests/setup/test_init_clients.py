@@ -182,7 +182,7 @@ def test_who_decided_otherwise_is_left_alone(desk: Desk) -> None:
 def test_what_else_a_user_says_of_the_server_stays(desk: Desk, client: str, old: str, new: str) -> None:
     desk.well("--client", client, "--yes", "--allow-tools")
     file = Path(next(str(desk.project / name) for name in BY_NAME[client].files))
-    file.write_text(file.read_text().replace(old, new))
+    file.write_text(file.read_text().replace(old, new, 1))
     desk.well("--client", client, "--yes", "--profile", "team")
     whole = tomllib.loads(file.read_text())["mcp_servers"] if client == "codex" else json.loads(file.read_text())
     (server,) = [whole[SERVER]] if client == "codex" else [whole["mcpServers"][SERVER]]

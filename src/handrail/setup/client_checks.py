@@ -19,7 +19,6 @@ from typing import Any
 from handrail import __version__
 from handrail.domain.setup import jsonc, toml_edit
 from handrail.domain.setup.blocks import state_of
-from handrail.domain.setup.claude_code import commands_in, is_ours
 from handrail.domain.setup.clients import (
     CLIENTS,
     SERVER,
@@ -30,13 +29,15 @@ from handrail.domain.setup.clients import (
     words_of,
 )
 from handrail.domain.setup.edits import NotUnderstood, value_at
+from handrail.domain.setup.hook_files import HOOK_FILES, commands_in, is_ours
 from handrail.kernel.errors import PlaceUnusable
 from handrail.outside.installation import MODULE, launch
 from handrail.outside.server_probe import Trial, has_module, try_server
 from handrail.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE
 from handrail.setup.findings import Finding, Patient, broken, run_checks, well
 
-HOOK_FILES = (".claude/settings.json", ".claude/settings.local.json")
+_HOOKS_OF = {one.file: one.client for one in HOOK_FILES if one.form != "plugin"}
+_HOOKS_OF |= {".claude/settings.local.json": "claude-code"}
 SHOWN = 120
 """How much of a command is shown."""
 _Trials = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], Trial]
@@ -217,7 +218,10 @@ def _manifest(patient: Patient) -> Iterator[Finding]:
 def check_hooks(patient: Patient) -> Iterator[Finding]:
     """Finds hooks of ours that run something that does not exist: a client may report that at every edit."""
     known: dict[tuple[str, str], bool] = {}
-    for file in (*(f"{patient.project}/{name}" for name in HOOK_FILES), f"{patient.home}/.claude/settings.json"):
+    files = {f"{patient.project}/{name}": client for name, client in _HOOKS_OF.items()}
+    files |= {f"{patient.home}/.claude/settings.json": "claude-code"}
+    for file, client in files.items():
+        again = f"handrail init --client {client}"
         try:
             found = commands_in(jsonc.plain(patient.files.read(file) or ""))
         except NotUnderstood as problem:
@@ -229,13 +233,11 @@ def check_hooks(patient: Patient) -> Iterator[Finding]:
         if strange:
             runs = _shown(shlex.split(strange[0]))
             what = f"{file} runs {runs}, which is not what init writes here; it was not tried"
-            yield run_checks(
-                "hooks", what, "handrail init --client claude-code; if you trust it, handrail doctor --start"
-            )
+            yield run_checks("hooks", what, f"{again}; if you trust it, handrail doctor --start")
         tried = [(event, command) for event, command in ours if command not in strange]
         wrong = [(event, why) for event, command in tried if (why := _hook_problem(patient, command, known))]
         for event, why in wrong:
-            yield broken("hooks", f"{file}: the hook {event} {why}", "handrail init --client claude-code")
+            yield broken("hooks", f"{file}: the hook {event} {why}", again)
         if tried and not wrong:
             yield well("hooks", f"{file}: {len(tried)} hooks, all there")
 

@@ -12,8 +12,8 @@ import pytest
 
 from handrail import __version__
 from handrail.domain.setup.blocks import RULES
-from handrail.domain.setup.claude_code import HOOKS
-from handrail.domain.setup.plugins import FOLDER, on_path, plugin_files
+from handrail.domain.setup.hook_files import HOOK_FILES, commands_in
+from handrail.domain.setup.plugins import FOLDER, HOOK_PROGRAM, plugin_files
 from handrail.domain.setup.slash_commands import COMMANDS
 from handrail.setup.plugins import write_plugins
 
@@ -63,12 +63,13 @@ def test_marketplaces_lead_to_folders_with_a_manifest() -> None:
     assert all(f"{folder}/skills/{command.name}/SKILL.md" in FILES for command in COMMANDS)
 
 
-def test_hooks_run_programs_that_the_wheel_installs() -> None:
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
+def test_hooks_run_a_program_that_the_wheel_installs(client: str) -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
-    hooks = parsed(f"{FOLDER}/claude-code/hooks/hooks.json")["hooks"]
-    commands = [run["command"] for groups in hooks.values() for group in groups for run in group["hooks"]]
-    assert {command.split()[0] for command in commands} <= set(scripts)
-    assert sorted(commands) == sorted(on_path(hook.words) for hook in HOOKS)
+    (known,) = [hooks for hooks in HOOK_FILES if hooks.client == client]
+    commands = commands_in(parsed(f"{FOLDER}/{client}/hooks/hooks.json"))
+    assert {command.split()[0] for _, command in commands} == {HOOK_PROGRAM} <= set(scripts)
+    assert commands == [(event.event, f"{HOOK_PROGRAM} {event.word} --client {client}") for event in known.events]
 
 
 def test_the_extension_tells_the_rules_itself() -> None:

@@ -5,20 +5,17 @@ a machine gets into it."""
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Sequence
 from typing import Any
 
 from handrail.domain.setup.blocks import RULES
-from handrail.domain.setup.claude_code import HOOKS, hook_group
 from handrail.domain.setup.clients import SERVER
+from handrail.domain.setup.hook_files import HOOK_FILES, MODULE, entry_of
 from handrail.domain.setup.slash_commands import COMMANDS, as_gemini_toml, as_markdown, as_skill
 
 FOLDER = "plugins"
 DESCRIPTION = "Plan and journal for coding agents: what is being done, what was decided, where to go on."
 LICENSE = "Apache-2.0"
-PROGRAMS = {"handrail.hooks": "handrail-hook", "handrail": "handrail"}
-"""By a module that a hook starts: the program that does the same."""
+HOOK_PROGRAM = "handrail-hook"
 
 
 def plugin_files(version: str) -> dict[str, str]:
@@ -32,29 +29,30 @@ def plugin_files(version: str) -> dict[str, str]:
     return files
 
 
-def on_path(words: Sequence[str]) -> str:
-    """A hook's command by the program on the PATH, from the words after an interpreter."""
-    module = words[words.index("-m") + 1]
-    return shlex.join([PROGRAMS[module], *words[words.index("-m") + 2 :]])
+def hooks_of(client: str) -> str:
+    """A client's hooks as a file of its plugin, run by the program on the PATH."""
+    (hooks,) = [known for known in HOOK_FILES if known.client == client]
+    listed: dict[str, list[Any]] = {}
+    for event in hooks.events:
+        listed.setdefault(event.event, []).append(entry_of(hooks, event, ()))
+    return _json({"hooks": listed}).replace(f"-m {MODULE} ", f"{HOOK_PROGRAM} ")
 
 
 def _claude(version: str) -> dict[str, str]:
-    hooks: dict[str, list[Any]] = {}
-    for hook in HOOKS:
-        hooks.setdefault(hook.event, []).append(hook_group(hook, on_path(hook.words)))
     return {
         ".claude-plugin/plugin.json": _json(_identity(version)),
         ".mcp.json": _json({"mcpServers": _servers()}),
-        "hooks/hooks.json": _json({"hooks": hooks}),
+        "hooks/hooks.json": hooks_of("claude-code"),
         **{f"commands/{command.name}.md": as_markdown(command) for command in COMMANDS},
     }
 
 
 def _codex(version: str) -> dict[str, str]:
-    parts = {"skills": "./skills/", "mcpServers": "./.mcp.json"}
+    parts = {"skills": "./skills/", "mcpServers": "./.mcp.json", "hooks": "./hooks/hooks.json"}
     return {
         ".codex-plugin/plugin.json": _json({**_identity(version), **parts}),
         ".mcp.json": _json({"mcpServers": _servers()}),
+        "hooks/hooks.json": hooks_of("codex"),
         **{f"skills/{command.name}/SKILL.md": as_skill(command) for command in COMMANDS},
     }
 
@@ -66,6 +64,7 @@ def _gemini(version: str) -> dict[str, str]:
             {"name": SERVER, "version": version, "description": DESCRIPTION, **parts},
         ),
         "GEMINI.md": RULES,
+        "hooks/hooks.json": hooks_of("gemini"),
         **{f"commands/{SERVER}/{command.name}.toml": as_gemini_toml(command) for command in COMMANDS},
     }
 

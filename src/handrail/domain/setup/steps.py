@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from handrail.domain.setup import file_entries, jsonc, toml_edit
-from handrail.domain.setup.claude_code import HOOKS, SETTINGS, Hook, commands_in, hook_group
 from handrail.domain.setup.clients import (
     SERVER,
     Allowance,
@@ -22,6 +20,7 @@ from handrail.domain.setup.clients import (
 )
 from handrail.domain.setup.edits import Edit, NotUnderstood, fingerprint, value_at
 from handrail.domain.setup.file_entries import FileEntry, Put, WriteStep
+from handrail.domain.setup.hook_files import hook_steps
 from handrail.domain.setup.slash_commands import COMMANDS, as_markdown
 from handrail.domain.setup.state_files import STATE_FILES
 
@@ -61,7 +60,9 @@ class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
 def steps_for(wanted: InitOptions) -> list[WriteStep]:
     """Everything to write, in the order it is shown."""
     steps = [step for client, file in wanted.clients for step in _server_steps(client, file, wanted)]
-    if any(client.name == "claude-code" for client, _ in wanted.clients):
+    names = [client.name for client, _ in wanted.clients]
+    steps += hook_steps(names, wanted.project, wanted.launch[:-2], wanted.ours.get)
+    if "claude-code" in names:
         steps += _claude_code(wanted)
     steps += [WriteStep(file, "when agents call which tool", file_entries.instructions) for file in wanted.instructions]
     if wanted.approvals is not None:
@@ -125,31 +126,12 @@ def _check_free(there: Any, words: Sequence[str], *, replaces: bool) -> None:
 
 
 def _claude_code(wanted: InitOptions) -> list[WriteStep]:
-    file = f"{wanted.project}/{SETTINGS}"
-    steps = [WriteStep(file, f"Claude Code: the hook {hook.event}", _hook(hook, wanted)) for hook in HOOKS]
+    steps = []
     for command in COMMANDS:
         path = f"{wanted.project}/.claude/commands/handrail-{command.name}.md"
         own = file_entries.whole(as_markdown(command), is_ours=_written_before(wanted.ours.get(path)))
         steps.append(WriteStep(path, f"Claude Code: /handrail-{command.name}", own))
     return steps
-
-
-def _hook(hook: Hook, wanted: InitOptions) -> Put:
-    command = shlex.join([*wanted.launch[:-2], *hook.words])
-    group = hook_group(hook, command)
-    path = ("hooks", hook.event)
-
-    def is_old(item: Any) -> bool:
-        """Whether it is a hook of ours that starts another installation."""
-        commands = [found for _, found in commands_in({"hooks": {hook.event: [item]}})]
-        return bool(commands) and all(found.endswith(shlex.join(hook.words)) for found in commands)
-
-    def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
-        if (hook.event, command) in commands_in(jsonc.plain(text)):
-            return [], []
-        return file_entries.item(path, group, is_old)(text)
-
-    return put
 
 
 def _written_before(known: str | None) -> Callable[[str], bool]:

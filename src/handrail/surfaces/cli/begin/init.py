@@ -11,6 +11,7 @@ import click
 from handrail.catalog import PROFILES
 from handrail.domain.setup.clients import CLIENTS, Client, is_decided
 from handrail.domain.setup.file_plan import SetupManifest, SetupPlan, plan, removal
+from handrail.domain.setup.hook_files import hook_notes
 from handrail.domain.setup.steps import CONFIG, IGNORE, InitOptions, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
@@ -221,6 +222,9 @@ def _still_to_do(files: ClientFiles, client: Client) -> Iterator[str]:
     """What a person has to know: what the client waits for, and where it must be started."""
     if client.note and files.trusts_folder(client) is not True:
         yield client.note
+    hooks = hook_notes([client.name]).get(client.title)
+    if hooks:
+        yield hooks
     if client.subfolder:
         yield f"start it in {files.project}; in a folder below, {client.subfolder}"
 
