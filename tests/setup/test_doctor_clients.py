@@ -1,5 +1,5 @@
-"""`handrail doctor` on what a client gets to see: the folder it trusts, the folder it is started in, the instructions it
-really reads, and its plugin."""
+"""`handrail doctor` on what a client gets to see: the folder it trusts, the folder it is started in, the instructions
+that it really reads, and its plugin."""
 
 from __future__ import annotations
 

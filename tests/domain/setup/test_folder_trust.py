@@ -8,20 +8,20 @@ import pytest
 
 from handrail.domain.setup.folder_trust import codex_plugin, codex_trusts, gemini_trusts, has_folder_trust_off
 
-HERE = ("/work/project",)
+HERE = ("/here/project",)
 
 
 @pytest.mark.parametrize(
     ("rules", "trusted"),
     [
         ({}, False),
-        ({"/work/project": "TRUST_FOLDER"}, True),
-        ({"/work": "TRUST_FOLDER"}, True),
-        ({"/work/pro": "TRUST_FOLDER"}, False),
-        ({"/work/other": "TRUST_PARENT"}, True),
-        ({"/": "TRUST_FOLDER", "/work/project": "DO_NOT_TRUST"}, False),
-        ({"/work": "DO_NOT_TRUST", "/work/project": "TRUST_FOLDER"}, True),
-        ({"/work/project": "else"}, False),
+        ({"/here/project": "TRUST_FOLDER"}, True),
+        ({"/here": "TRUST_FOLDER"}, True),
+        ({"/here/pro": "TRUST_FOLDER"}, False),
+        ({"/here/other": "TRUST_PARENT"}, True),
+        ({"/": "TRUST_FOLDER", "/here/project": "DO_NOT_TRUST"}, False),
+        ({"/here": "DO_NOT_TRUST", "/here/project": "TRUST_FOLDER"}, True),
+        ({"/here/project": "else"}, False),
         ([], False),
     ],
 )
@@ -33,9 +33,9 @@ def test_gemini(rules: object, trusted: bool) -> None:
     ("text", "trusted"),
     [
         ("", False),
-        ('[projects."/work/project"]\ntrust_level = "trusted"', True),
-        ('[projects."/work/project"]\ntrust_level = "untrusted"', False),
-        ('[projects."/work"]\ntrust_level = "trusted"', False),
+        ('[projects."/here/project"]\ntrust_level = "trusted"', True),
+        ('[projects."/here/project"]\ntrust_level = "untrusted"', False),
+        ('[projects."/here"]\ntrust_level = "trusted"', False),
         ("projects = 3", False),
         ("x = ", False),
     ],
