@@ -41,6 +41,7 @@ ALLOWED = {
     "outside/documents.py": "it is the place where YAML is parsed, event by event and to a depth",
     "outside/plan_files.py": "a pipe that a shell handed over by name, and a stream over what was opened there",
     "outside/prompt_files.py": "prompts that come with Handrail",
+    "outside/installation.py": "the installer's note on where Handrail came from",
     "outside/role_files.py": "roles that come with Handrail",
     "surfaces/web/static_files.py": "the page's own files, which come with Handrail",
     "outside/process_names.py": "the kernel's files",

@@ -23,6 +23,14 @@ ELSEWHERE: dict[str, Elsewhere] = {
         "another maker's client; what stands after `--` is run",
         "tests/docs/test_commands.py::test_the_command_given_to_a_client_serves",
     ),
+    "claude plugin": Elsewhere(
+        "another maker's client",
+        "tests/domain/setup/test_plugins.py::test_marketplaces_lead_to_folders_with_a_manifest",
+    ),
+    "codex plugin": Elsewhere(
+        "another maker's client",
+        "tests/domain/setup/test_plugins.py::test_marketplaces_lead_to_folders_with_a_manifest",
+    ),
     ".venv/bin/python -m bench": Elsewhere(
         "takes minutes", "tests/docs/test_commands.py::test_every_bench_in_the_documents_can_be_asked"
     ),

@@ -26,7 +26,7 @@ def strict(path: Path) -> Any:
 def read_as(name: str, project: Path, home: Path) -> tuple[list[str], Path]:
     """The command and the folder a client would start the server with, from its own file and by its own rules. Written
     anew for each: what init believes about a client is not asked."""
-    if name == "claude-code":
+    if name in ("claude-code", "copilot", "mcp-json"):
         server = strict(project / ".mcp.json")["mcpServers"]["handrail"]
         assert server["type"] == "stdio"
     elif name == "codex":
@@ -37,11 +37,13 @@ def read_as(name: str, project: Path, home: Path) -> tuple[list[str], Path]:
         server = strict(project / ".vscode/mcp.json")["servers"]["handrail"]
         assert server["type"] == "stdio"
     elif name == "opencode":
-        server = strict(project / "opencode.json")["mcp"]["handrail"]
+        whole = strict(project / "opencode.json")
+        assert list(whole) == ["$schema", "mcp"], "what OpenCode would add itself is there already"
+        server = whole["mcp"]["handrail"]
         assert (server["type"], server["enabled"]) == ("local", True)
         return server["command"], project
-    elif name == "gemini":
-        server = strict(project / ".gemini/settings.json")["mcpServers"]["handrail"]
+    elif name in ("gemini", "qwen"):
+        server = strict(project / f".{name}/settings.json")["mcpServers"]["handrail"]
     elif name == "windsurf":
         server = strict(home / ".codeium/windsurf/mcp_config.json")["mcpServers"]["handrail"]
     elif name == "zed":

@@ -8,15 +8,18 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from handrail.domain.setup.clients import CLIENTS, Client, ClientMachine, located
+from handrail.domain.setup import folder_trust, jsonc, toml_edit
+from handrail.domain.setup.blocks import state_of
+from handrail.domain.setup.clients import AGENTS, CLIENTS, Client, ClientMachine, context_names, located
 from handrail.domain.setup.edits import NotUnderstood
 from handrail.domain.setup.file_plan import FileEdit, SetupManifest, as_text
-from handrail.domain.setup.steps import INSTRUCTIONS, MANIFEST, SYSTEM_PROMPT
+from handrail.domain.setup.steps import MANIFEST, SYSTEM_PROMPT
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.limits import CLIENT_FILE_BYTES, PROJECT_FILE_BYTES
 from handrail.outside.atomic_files import write_whole
@@ -52,22 +55,76 @@ class ClientFiles:
         files = [located(name, str(self.project), self.machine) for name in client.files]
         return next((file for file in files if os.path.lexists(file)), files[0])
 
-    def instruction_files(self) -> list[str]:
-        """The files that instruct agents: those that exist, or else AGENTS.md. One that only points at another is left
-        out."""
-        there = [self.project / name for name in INSTRUCTIONS if (self.project / name).is_file()]
-        distinct = {os.path.realpath(path): path for path in reversed(there)}
-        files = [path for path in there if path in distinct.values() and not self._points(path, there)]
-        system = self.project / SYSTEM_PROMPT
-        files = files or [self.project / INSTRUCTIONS[0]]
-        return [str(path) for path in [*files, *([system] if system.is_file() else [])]]
+    def has_plugin(self, client: Client) -> bool:
+        """Whether the client has our plugin or extension, which brings server, hooks and commands by itself."""
+        if not client.plugin_file:
+            return False
+        text = self._text(client.plugin_file)
+        told = {"claude-code": folder_trust.claude_plugin, "codex": folder_trust.codex_plugin}.get(client.name)
+        return told(text) if told else bool(text)
 
-    def _points(self, path: Path, others: list[Path]) -> bool:
-        """Whether a file includes another of them by an @ line, as CLAUDE.md may."""
+    def trusts_folder(self, client: Client) -> bool | None:
+        """Whether a client trusts this project's folder; None if it does not need to, or nobody can tell."""
+        if not client.trust_file:
+            return None
+        if client.name == "gemini" and folder_trust.has_folder_trust_off(self._text("~/.gemini/settings.json")):
+            return True
+        folders = (str(self.project), os.path.realpath(self.project))
+        trusts = folder_trust.codex_trusts if client.form == "toml" else folder_trust.gemini_trusts
+        return trusts(self._text(client.trust_file), folders)
+
+    def parsed_as(self, form: str, file: str) -> Any:
+        """A client's file; empty if it is missing or cannot be understood."""
+        try:
+            return (toml_edit.plain if form == "toml" else jsonc.plain)(self.read(file) or "")
+        except NotUnderstood:
+            return {}
+
+    def _text(self, name: str) -> str:
         with contextlib.suppress(NotUnderstood):
-            lines = (self.read(str(path)) or "").splitlines()
-            return any(line.strip() in (f"@{other.name}", f"@./{other.name}") for line in lines for other in others)
+            return self.read(located(name, str(self.project), self.machine)) or ""
+        return ""
+
+    # -- instructions -----------------------------------------------------------------------------------------------
+
+    def instruction_file(self, client: Client) -> Path | None:
+        """The file in which a client reads this project's instructions, or would; None if it needs none."""
+        if client.plugin_tells and self.has_plugin(client):
+            return None
+        settings = [located(name, str(self.project), self.machine) for name in client.context_names]
+        named = next(filter(None, (context_names(self.parsed_as("json", file)) for file in settings)), ())
+        names, makes = named or client.instructions, named[0] if named else client.makes
+        there = next((self.project / name for name in names if (self.project / name).is_file()), None)
+        if there is None:
+            return self.project / makes if makes else None
+        return self._included(there) if client.follows else there
+
+    def instruction_files(self, clients: Sequence[Client]) -> list[str]:
+        """The files that get the block: for each client the one it reads, which need not exist yet; AGENTS.md and a
+        system prompt that exist, whoever reads them; and those that have a block already. No file under two names."""
+        known = {AGENTS, SYSTEM_PROMPT, *(name for client in CLIENTS for name in client.instructions)}
+        read = [file for client in clients if (file := self.instruction_file(client)) is not None]
+        there = [self.project / name for name in (AGENTS, SYSTEM_PROMPT) if (self.project / name).is_file()]
+        marked = [self.project / name for name in sorted(known) if self._has_block(self.project / name)]
+        distinct: dict[str, Path] = {}
+        for path in sorted([*read, *there, *marked], key=lambda path: path.name != AGENTS):
+            distinct.setdefault(os.path.realpath(path), path)
+        return [str(path) for path in distinct.values()]
+
+    def _has_block(self, path: Path) -> bool:
+        with contextlib.suppress(NotUnderstood):
+            return state_of(self.read(str(path)) or "") != "missing"
         return False
+
+    def _included(self, path: Path) -> Path:
+        """The instruction file that a file brings in by an @ line, as CLAUDE.md may; or the file itself."""
+        with contextlib.suppress(NotUnderstood):
+            lines = {line.strip() for line in (self.read(str(path)) or "").splitlines()}
+            others = {name for client in CLIENTS for name in client.instructions if (self.project / name).is_file()}
+            for name in sorted(others, key=lambda name: name != AGENTS):
+                if {f"@{name}", f"@./{name}"} & lines and self.project / name != path:
+                    return self.project / name
+        return path
 
     def may_be_ours(self, file: str) -> bool:
         """Whether init writes such a file: one in the project, or one in which a client keeps its servers."""

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from handrail.domain.setup.clients import (
 from handrail.domain.setup.edits import NotUnderstood, value_at
 from handrail.domain.setup.hook_files import HOOK_FILES, commands_in, is_ours
 from handrail.kernel.errors import PlaceUnusable
+from handrail.outside.installation import MODULE, launch
 from handrail.outside.server_probe import Trial, has_module, try_server
 from handrail.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE
 from handrail.setup.findings import Finding, Patient, broken, run_checks, well
@@ -45,14 +47,35 @@ def check_clients(patient: Patient) -> Iterator[Finding]:
     """Checks every client that has a server of ours, started exactly as its file says."""
     trials: _Trials = {}
     seen = False
+    told: set[str] = set()
     for client in CLIENTS:
+        file = patient.files.file_of(client)
+        if file in told and not patient.files.is_present(client):
+            continue  # a file that several clients read, and this one is not here
         for finding in _client(patient, client, trials):
             seen = True
+            told.add(file)
             yield finding
     if not seen:
         yield run_checks("clients", "no client here is set up for Handrail", "handrail init --client NAME, or --all")
     yield from _ignored_place(patient)
     yield from _manifest(patient)
+
+
+def set_up(patient: Patient) -> list[Client]:
+    """The clients here that have a server of ours, by our plugin or by their own file."""
+    files = patient.files
+    found = []
+    for client in CLIENTS:
+        whole = files.parsed_as(client.form, files.file_of(client))
+        if files.has_plugin(client) or (files.is_present(client) and _entry(client, whole) is not None):
+            found.append(client)
+    return found
+
+
+def _entry(client: Client, whole: Any) -> Any:
+    """The server of ours in a client's parsed file."""
+    return value_at(whole, (*servers_path(client, whole), SERVER)) if isinstance(whole, dict) else None
 
 
 def _client(patient: Patient, client: Client, trials: _Trials) -> Iterator[Finding]:
@@ -64,16 +87,33 @@ def _client(patient: Patient, client: Client, trials: _Trials) -> Iterator[Findi
     except NotUnderstood as problem:
         yield broken(client.name, f"{file}: {problem}", f"fix the file; then {again}")
         return
-    entry = value_at(whole, (*servers_path(client, whole), SERVER)) if isinstance(whole, dict) else None
+    entry = _entry(client, whole)
+    has_plugin = patient.files.has_plugin(client)
     if entry is None:
-        if patient.files.is_present(client):
+        if has_plugin:
+            yield well(client.name, f"{client.title} has the plugin, which brings the server")
+        elif patient.files.is_present(client):
             yield run_checks(client.name, f"{client.title} is here and has no server {SERVER}", again)
         return
+    if has_plugin:
+        what = f"{client.title} has the plugin and {file} as well: two servers of the same name"
+        yield run_checks(client.name, what, f"take {SERVER} out of {file}, or the plugin off")
     words = words_of(entry)
     if words is None:
         yield well(client.name, f"{file}: reached at an address, not started here")
-        return
-    yield _started(patient, client, file, words, environment_of(entry), trials)
+    else:
+        yield _started(patient, client, file, words, environment_of(entry), trials)
+    yield from _reach(patient, client, file)
+
+
+def _reach(patient: Patient, client: Client, file: str) -> Iterator[Finding]:
+    """Whether the client gets to see the file at all: it may have to trust the folder first, or be started there."""
+    if patient.files.trusts_folder(client) is False:
+        what = f"{client.title} reads {file} only in a folder that you trust, and does not trust this one yet"
+        yield run_checks(client.name, what, f"start {client.programs[0]} in {patient.project} once and say yes")
+    if client.subfolder and patient.below:
+        what = f"{client.title}, started in {patient.below}: {client.subfolder}"
+        yield run_checks(client.name, what, f"start it in {patient.project}")
 
 
 def _started(
@@ -106,7 +146,8 @@ def _may_start(patient: Patient, file: str, words: list[str], variables: Mapping
     """Whether this may be run: from the project's own files, only the server of the Handrail that is already running.
     Any other of its commands could do anything, and a variable may lead a program anywhere, so only our own settings
     pass."""
-    ours = words[:5] == [sys.executable, "-P", "-m", "handrail", "serve"]
+    own = [*_own(patient), "serve"]
+    ours = words[: len(own)] == own
     return _is_trusted(patient, file) or (ours and all(name.startswith("HANDRAIL_") for name in variables))
 
 
@@ -207,7 +248,21 @@ def _is_this_python(patient: Patient, command: str) -> bool:
         words = shlex.split(command)
     except ValueError:
         return True
-    return words[0] == sys.executable or _program(words[0], patient) is None
+    return _is_own(patient, words) or _program(words[0], patient) is None
+
+
+def _is_own(patient: Patient, words: list[str]) -> bool:
+    """Whether a command begins with the words that start this very interpreter."""
+    own = _own(patient)[: -len(MODULE)]
+    return words[: len(own)] == own
+
+
+def _own(patient: Patient) -> list[str]:
+    """The words that start this very Handrail."""
+    try:
+        return [*launch(patient.environ)]
+    except PlaceUnusable:  # it could not be set up, and can still look
+        return [sys.executable, *MODULE]
 
 
 def _hook_problem(patient: Patient, command: str, known: dict[tuple[str, str], bool]) -> str:
@@ -220,7 +275,9 @@ def _hook_problem(patient: Patient, command: str, known: dict[tuple[str, str], b
         return f"runs {words[0]}, which is not there"
     if "-m" in words[:-1]:
         module = words[words.index("-m") + 1]
-        if (program, module) not in known:
+        if _is_own(patient, words):
+            known[program, module] = find_spec(module) is not None
+        elif (program, module) not in known:
             known[program, module] = has_module(
                 program, module, folder=str(patient.project), timeout_s=patient.timeout_s
             )
@@ -230,21 +287,30 @@ def _hook_problem(patient: Patient, command: str, known: dict[tuple[str, str], b
 
 
 def check_instructions(patient: Patient) -> Iterator[Finding]:
-    """Checks the block for agents: missing, outdated, or incomplete."""
-    for file in patient.files.instruction_files():
-        try:
-            text = patient.files.read(file)
-        except NotUnderstood as problem:
-            yield run_checks("instructions", f"{file}: {problem}", "agents are told the rules by the server alone")
-            continue
-        state = state_of(text or "")
-        if state == "missing":
-            yield run_checks("instructions", f"{file} does not tell agents of Handrail", "handrail init")
-        elif state == "stale":
-            yield broken("instructions", f"{file} has the rules of another Handrail", "handrail init")
-        elif state == "broken":
-            yield broken("instructions", f"{file}: the markers do not pair", "fix them by hand, then handrail init")
-        elif state == "edited":
-            yield run_checks("instructions", f"{file}: somebody changed the rules in it", "fine if you meant it")
-        else:
-            yield well("instructions", f"{file}: current")
+    """Checks the block for agents in the file that each client really reads: missing, outdated, or incomplete."""
+    readers: dict[str, list[str]] = {}
+    clients = set_up(patient)
+    for client in clients:
+        path = patient.files.instruction_file(client)
+        if path is not None:
+            readers.setdefault(os.path.realpath(path), []).append(client.title)
+    for file in patient.files.instruction_files(clients):
+        named = ", ".join(readers.get(os.path.realpath(file), ()))
+        yield _instructions(patient, f"{file} (for {named})" if named else file, file)
+
+
+def _instructions(patient: Patient, name: str, file: str) -> Finding:
+    try:
+        text = patient.files.read(file)
+    except NotUnderstood as problem:
+        return run_checks("instructions", f"{name}: {problem}", "agents are told the rules by the server alone")
+    state = state_of(text or "")
+    if state == "missing":
+        return run_checks("instructions", f"{name} does not tell agents of Handrail", "handrail init")
+    if state == "stale":
+        return broken("instructions", f"{name} has the rules of another Handrail", "handrail init")
+    if state == "broken":
+        return broken("instructions", f"{name}: the markers do not pair", "fix them by hand, then handrail init")
+    if state == "edited":
+        return run_checks("instructions", f"{name}: somebody changed the rules in it", "fine if you meant it")
+    return well("instructions", f"{name}: current")

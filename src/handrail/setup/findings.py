@@ -31,6 +31,8 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     starts_all: bool = False
     """Whether to start programs that a file of the project names, too: it may have come with the repository."""
+    below: str = ""
+    """The folder below the project's that this was asked in, if it was."""
     timeout_s: float = 20.0
     """How long a server may take to answer."""
 

@@ -7,14 +7,31 @@ only for clients that have no others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from handrail.domain.setup.edits import value_at
+
 SERVER = "handrail"
+AGENTS = "AGENTS.md"
 WORKSPACE = "${workspaceFolder}"
 """The placeholder that VS Code and Cursor replace with the open folder."""
+
+
+class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+    """What lets a client call Handrail's tools without asking its user each time."""
+
+    says: str
+    """The setting, in the client's words, as it is offered to a person."""
+    key: str = ""
+    """A key of the server's own entry, or else:"""
+    file: str = ""
+    path: tuple[str, ...] = ()
+    """a list in another file of the project."""
+    value: str | bool
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +54,26 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     programs: tuple[str, ...]
     note: str = ""
     """What a person still has to do."""
+    instructions: tuple[str, ...] = (AGENTS,)
+    """Where it looks for a project's instructions: the first of these that exists is the one for our block."""
+    makes: str = AGENTS
+    """The one to make if none exists; a client without instructions has none."""
+    follows: bool = False
+    """Whether a line `@file` in its instructions brings in another file."""
+    context_names: tuple[str, ...] = ()
+    """Settings in which `context.fileName` may name other instruction files; the first that says so counts."""
+    allowance: Allowance | None = None
+    """None: it does not ask, or has no such setting in a project's files."""
+    plugin_file: str = ""
+    """The user's file that says, or by being there shows, that the client has our plugin or extension."""
+    plugin_tells: bool = False
+    """Whether that brings the instructions, too."""
+    schema: str = ""
+    """The `$schema` that the client itself adds to its file."""
+    trust_file: str = ""
+    """The user's file that says which folders are trusted, if the project's files count only in those."""
+    subfolder: str = ""
+    """What is missing if it is started in a folder below the project's."""
 
     @property
     def is_personal(self) -> bool:
@@ -53,7 +90,18 @@ CLIENTS: tuple[Client, ...] = (
         shape="stdio",
         signs=(".mcp.json", ".claude", "CLAUDE.md", "~/.claude", "~/.claude.json"),
         programs=("claude",),
-        note="it asks once whether this project's server may be used",
+        note="it asks once whether you trust the folder, and once for the server",
+        instructions=("CLAUDE.md", ".claude/CLAUDE.md"),
+        makes="CLAUDE.md",
+        follows=True,
+        plugin_file="~/.claude/settings.json",
+        allowance=Allowance(
+            says='permissions.allow: ["mcp__handrail"] in .claude/settings.json',
+            file=".claude/settings.json",
+            path=("permissions", "allow"),
+            value=f"mcp__{SERVER}",
+        ),
+        subfolder="the server and the commands are found, the hooks are not",
     ),
     Client(
         name="codex",
@@ -63,7 +111,15 @@ CLIENTS: tuple[Client, ...] = (
         form="toml",
         signs=(".codex", "~/.codex"),
         programs=("codex",),
-        note="it reads the project's file once you trust the project",
+        note="it reads the project's files once you trust the folder: start codex here and say yes",
+        instructions=("AGENTS.override.md", AGENTS),
+        allowance=Allowance(
+            says='default_tools_approval_mode = "approve" for this server in .codex/config.toml',
+            key="default_tools_approval_mode",
+            value="approve",
+        ),
+        trust_file="~/.codex/config.toml",
+        plugin_file="~/.codex/config.toml",
     ),
     Client(
         name="cursor",
@@ -84,6 +140,8 @@ CLIENTS: tuple[Client, ...] = (
         root="workspace",
         signs=(".vscode", "~/.vscode", "{config}/Code"),
         programs=("code",),
+        instructions=(".github/copilot-instructions.md",),
+        makes=".github/copilot-instructions.md",
         note="it asks once whether you trust the server",
     ),
     Client(
@@ -94,6 +152,8 @@ CLIENTS: tuple[Client, ...] = (
         shape="opencode",
         signs=("opencode.json", "opencode.jsonc", ".opencode", "~/.config/opencode"),
         programs=("opencode",),
+        instructions=(AGENTS, "CLAUDE.md"),
+        schema="https://opencode.ai/config.json",
     ),
     Client(
         name="gemini",
@@ -102,6 +162,40 @@ CLIENTS: tuple[Client, ...] = (
         path=("mcpServers",),
         signs=(".gemini", "~/.gemini"),
         programs=("gemini",),
+        note="it reads the project's files once you trust the folder: start gemini here and say yes",
+        instructions=("GEMINI.md",),
+        makes="GEMINI.md",
+        follows=True,
+        plugin_file="~/.gemini/extensions/handrail/gemini-extension.json",
+        plugin_tells=True,
+        context_names=(".gemini/settings.json", "~/.gemini/settings.json"),
+        allowance=Allowance(says="trust: true for this server in .gemini/settings.json", key="trust", value=True),
+        trust_file="~/.gemini/trustedFolders.json",
+        subfolder="the server is not found",
+    ),
+    Client(
+        name="qwen",
+        title="Qwen Code",
+        files=(".qwen/settings.json",),
+        path=("mcpServers",),
+        signs=(".qwen", "~/.qwen"),
+        programs=("qwen",),
+        instructions=("QWEN.md", AGENTS),
+        follows=True,
+        context_names=(".qwen/settings.json", "~/.qwen/settings.json"),
+        allowance=Allowance(says="trust: true for this server in .qwen/settings.json", key="trust", value=True),
+        subfolder="the server is not found",
+    ),
+    Client(
+        name="copilot",
+        title="Copilot CLI",
+        files=(".mcp.json",),
+        path=("mcpServers",),
+        shape="stdio",
+        signs=("~/.copilot",),
+        programs=("copilot",),
+        note="it reads the project's file once you trust the folder; `copilot --allow-tool handrail` asks less",
+        instructions=(AGENTS, ".github/copilot-instructions.md", "CLAUDE.md", "GEMINI.md"),
     ),
     Client(
         name="windsurf",
@@ -122,6 +216,17 @@ CLIENTS: tuple[Client, ...] = (
         root="project",
         signs=(".zed", "~/.config/zed", "{config}/Zed"),
         programs=("zed", "zeditor"),
+        instructions=(
+            ".rules",
+            ".cursorrules",
+            ".windsurfrules",
+            ".clinerules",
+            ".github/copilot-instructions.md",
+            "AGENT.md",
+            AGENTS,
+            "CLAUDE.md",
+            "GEMINI.md",
+        ),
     ),
     Client(
         name="claude-desktop",
@@ -131,7 +236,18 @@ CLIENTS: tuple[Client, ...] = (
         root="project",
         signs=("{config}/Claude",),
         programs=(),
+        instructions=(),
+        makes="",
         note="start it again; its file is yours, not the project's: the server there serves this project alone",
+    ),
+    Client(
+        name="mcp-json",
+        title="Any client that reads .mcp.json",
+        files=(".mcp.json",),
+        path=("mcpServers",),
+        shape="stdio",
+        signs=(),
+        programs=(),
     ),
 )
 
@@ -211,3 +327,23 @@ def is_native(whole: Any) -> bool:
     mcp = whole.get("mcp") if isinstance(whole, dict) else None
     servers = mcp.get("servers") if isinstance(mcp, dict) else None
     return isinstance(servers, dict) and "type" not in servers
+
+
+def context_names(whole: Any) -> tuple[str, ...]:
+    """The instruction files that a Gemini CLI's settings name in place of its usual one: plain names only, since the
+    settings may have come with a repository."""
+    context = whole.get("context") if isinstance(whole, dict) else None
+    said = context.get("fileName") if isinstance(context, dict) else None
+    names = said if isinstance(said, list) else [said]
+    return tuple(name for name in names if isinstance(name, str) and re.fullmatch(r"[\w-][\w.-]*\.md", name))
+
+
+def is_decided(client: Client, whole: Any) -> bool:
+    """Whether a client's file already says how its user is asked about our tools. `whole` is the parsed file that the
+    permission would be in."""
+    if client.allowance is None:
+        return True
+    if client.allowance.file:
+        listed = value_at(whole, client.allowance.path)
+        return isinstance(listed, list) and client.allowance.value in listed
+    return value_at(whole, (*client.path, SERVER, client.allowance.key)) is not None

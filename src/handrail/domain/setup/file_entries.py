@@ -16,7 +16,7 @@ from handrail.domain.setup.edits import Edit, NotUnderstood, done, line_end, val
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Something of ours in a file."""
 
-    kind: Literal["member", "item", "table", "key", "block", "line", "whole"]
+    kind: Literal["member", "item", "table", "key", "table_key", "block", "line", "whole"]
     path: tuple[str, ...] = ()
     value: Any = None
     previous: Any = None
@@ -36,11 +36,12 @@ class WriteStep(NamedTuple):
 
 
 def member(path: Sequence[str], value: Any) -> Put:
-    """A member of a JSON object."""
+    """A member of a JSON object. Where both are objects, what else the old one says stays."""
 
     def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
         previous = jsonc_edit.found_at(text, path)
-        edits = jsonc_edit.put(text, path, value)
+        both = {**previous, **value} if isinstance(previous, dict) and isinstance(value, dict) else value
+        edits = jsonc_edit.put(text, path, both)
         return edits, _entry_if(edits, FileEntry(kind="member", path=tuple(path), value=value, previous=previous))
 
     return put
@@ -65,11 +66,12 @@ def item(path: Sequence[str], value: Any, is_old: Callable[[Any], bool]) -> Put:
 
 
 def table(path: Sequence[str], values: dict[str, Any]) -> Put:
-    """A table of a TOML file."""
+    """A table of a TOML file. What else it says stays."""
 
     def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
         previous = value_at(toml_edit.plain(text), path)
-        edits = toml_edit.put_table(text, path, values)
+        own = {name: value for name, value in (previous or {}).items() if not isinstance(value, dict)}
+        edits = toml_edit.put_table(text, path, {**own, **values})
         return edits, _entry_if(edits, FileEntry(kind="table", path=tuple(path), value=values, previous=previous))
 
     return put
@@ -81,6 +83,25 @@ def key(name: str, value: str) -> Put:
     def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
         edits = toml_edit.put_key(text, name, value)
         return edits, _entry_if(edits, FileEntry(kind="key", path=(name,), value=value))
+
+    return put
+
+
+def table_key(path: Sequence[str], name: str, value: Any) -> Put:
+    """A key of a TOML table that another step has made."""
+
+    def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
+        edits = toml_edit.put_table_key(text, path, name, value)
+        return edits, _entry_if(edits, FileEntry(kind="table_key", path=(*path, name), value=value))
+
+    return put
+
+
+def new_member(path: Sequence[str], value: Any) -> Put:
+    """A member of a JSON object, unless it has one of that name: that was somebody's choice."""
+
+    def put(text: str) -> tuple[list[Edit], list[FileEntry]]:
+        return ([], []) if jsonc_edit.found_at(text, path) is not None else member(path, value)(text)
 
     return put
 
@@ -143,6 +164,8 @@ def _taking_out(text: str, entry: FileEntry) -> list[Edit]:
         return toml_edit.drop_table(text, entry.path)
     if entry.kind == "key":
         return toml_edit.drop_key(text, entry.path[0], entry.value)
+    if entry.kind == "table_key":
+        return toml_edit.drop_table_key(text, entry.path[:-1], entry.path[-1], entry.value)
     if entry.kind == "block":
         return drop_block(text)
     if entry.kind == "line":

@@ -6,6 +6,7 @@ A file is changed completely or not at all: if one step does not understand it, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,10 @@ from handrail.domain.setup.file_entries import FileEntry, WriteStep, taken_out
 
 Read = Callable[[str], str | None]
 """The text of a file; None if there is no such file. Raises NotUnderstood if it must not be touched."""
+
+
+STUB = 200
+"""A file of at most so many characters may be what a client leaves in it by itself."""
 
 
 class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +175,15 @@ def _text_before(written: WrittenFile, text: str) -> str:
 
 
 def _is_empty(text: str) -> bool:
-    return "".join(text.split()).removeprefix("\ufeff") in ("", "{}")
+    """Whether nobody would miss a file: it says nothing, or only what a client itself adds to any file of its own."""
+    text = text.strip().removeprefix("\ufeff").strip()
+    if not text or len(text) > STUB:
+        return not text
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(whole, dict) and whole.keys() <= {"$schema", "$version"}
 
 
 def as_text(value: Any) -> str:

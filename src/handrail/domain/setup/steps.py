@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from handrail.domain.setup import file_entries, jsonc, toml_edit
-from handrail.domain.setup.claude_code import SLASH_COMMANDS
 from handrail.domain.setup.clients import (
     SERVER,
+    Allowance,
     Client,
     entry_for,
     is_native,
@@ -21,12 +21,12 @@ from handrail.domain.setup.clients import (
 from handrail.domain.setup.edits import Edit, NotUnderstood, fingerprint, value_at
 from handrail.domain.setup.file_entries import FileEntry, Put, WriteStep
 from handrail.domain.setup.hook_files import hook_steps
+from handrail.domain.setup.slash_commands import COMMANDS, as_markdown
 from handrail.domain.setup.state_files import STATE_FILES
 
 CONFIG = ".handrail/config.toml"
 IGNORE = ".handrail/.gitignore"
 MANIFEST = ".handrail/init.json"
-INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 SYSTEM_PROMPT = ".claude/prompts/system.md"
 IGNORED = f"""\
 # These are this machine's; everything else in this folder is the team's to commit.
@@ -40,7 +40,7 @@ class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     project: str
     launch: tuple[str, ...]
-    """The words that start Handrail: first an interpreter's absolute path, never anything that uses the network."""
+    """The words that start Handrail, an absolute path first; without the last two they start its interpreter."""
     options: tuple[str, ...] = ()
     """More words after `serve`."""
     clients: tuple[tuple[Client, str], ...]
@@ -49,6 +49,8 @@ class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Clients that were asked for by name: for these, a conflicting server entry may be replaced."""
     approvals: str | None
     """None: leave the setting alone."""
+    allows: bool = False
+    """Whether the clients may call the tools without asking each time."""
     instructions: tuple[str, ...]
     """Files that get the block for agents."""
     ours: Mapping[str, str]
@@ -57,10 +59,7 @@ class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def steps_for(wanted: InitOptions) -> list[WriteStep]:
     """Everything to write, in the order it is shown."""
-    steps = [
-        WriteStep(file, f"{client.title}: the server", _server(client, wanted, is_named=client.name in wanted.named))
-        for client, file in wanted.clients
-    ]
+    steps = [step for client, file in wanted.clients for step in _server_steps(client, file, wanted)]
     names = [client.name for client, _ in wanted.clients]
     steps += hook_steps(names, wanted.project, wanted.launch[:-2], wanted.ours.get)
     if "claude-code" in names:
@@ -76,6 +75,28 @@ def steps_for(wanted: InitOptions) -> list[WriteStep]:
 def ignoring_step(project: str) -> WriteStep:
     """The step that tells git which files in Handrail's folder no team commits; goes with any other write there."""
     return WriteStep(f"{project}/{IGNORE}", "what is this machine's alone", file_entries.lines(IGNORED, ("init.json",)))
+
+
+def _server_steps(client: Client, file: str, wanted: InitOptions) -> list[WriteStep]:
+    """A client's server; before it what the client would add to the file, behind it the permission, if it is given."""
+    first = (
+        [WriteStep(file, "its $schema", file_entries.new_member(("$schema",), client.schema))] if client.schema else []
+    )
+    server = _server(client, wanted, is_named=client.name in wanted.named)
+    steps = [*first, WriteStep(file, f"{client.title}: the server", server)]
+    if wanted.allows and client.allowance is not None:
+        steps.append(_allowing(client, file, client.allowance, wanted.project))
+    return steps
+
+
+def _allowing(client: Client, file: str, allowance: Allowance, project: str) -> WriteStep:
+    purpose = f"{client.title}: calls it without asking each time"
+    if allowance.file:
+        put = file_entries.item(allowance.path, allowance.value, lambda _: False)
+        return WriteStep(f"{project}/{allowance.file}", purpose, put)
+    if client.form == "toml":
+        return WriteStep(file, purpose, file_entries.table_key((*client.path, SERVER), allowance.key, allowance.value))
+    return WriteStep(file, purpose, file_entries.new_member((*client.path, SERVER, allowance.key), allowance.value))
 
 
 def _server(client: Client, wanted: InitOptions, *, is_named: bool) -> Put:
@@ -106,11 +127,10 @@ def _check_free(there: Any, words: Sequence[str], *, replaces: bool) -> None:
 
 def _claude_code(wanted: InitOptions) -> list[WriteStep]:
     steps = []
-    for name, text in SLASH_COMMANDS.items():
-        path = f"{wanted.project}/{name}"
-        command = name.rpartition("/")[2].removesuffix(".md")
-        own = file_entries.whole(text, is_ours=_written_before(wanted.ours.get(path)))
-        steps.append(WriteStep(path, f"Claude Code: /{command}", own))
+    for command in COMMANDS:
+        path = f"{wanted.project}/.claude/commands/handrail-{command.name}.md"
+        own = file_entries.whole(as_markdown(command), is_ours=_written_before(wanted.ours.get(path)))
+        steps.append(WriteStep(path, f"Claude Code: /handrail-{command.name}", own))
     return steps
 
 

@@ -59,6 +59,33 @@ def put_key(text: str, key: str, value: Any) -> list[Edit]:
     return _proven(text, [edit], {**whole, key: value})
 
 
+def put_table_key(text: str, path: Sequence[str], key: str, value: Any) -> list[Edit]:
+    """Adds a key to a table that is there. One that it has already was somebody's choice and stays."""
+    whole = plain(text)
+    there = value_at(whole, path)
+    if not isinstance(there, dict):
+        raise NotUnderstood(f"{'.'.join(path)} in it is no table")
+    if key in there:
+        return []
+    wanted = _with(whole, path, {**there, key: value})
+    end, candidates = line_end(text), []
+    for header in _headers(text, path):
+        gap = "" if header.group().endswith("\n") else end
+        candidates.append(Edit(header.end(), "", f"{gap}{key} = {_rendered(value)}{end}"))
+    return _first_proven(text, candidates, wanted)
+
+
+def drop_table_key(text: str, path: Sequence[str], key: str, value: Any) -> list[Edit]:
+    """Removes a key from a table, if it still has this value."""
+    whole = plain(text)
+    there = value_at(whole, path)
+    if not isinstance(there, dict) or there.get(key) != value:
+        return []
+    wanted = _with(whole, path, {name: kept for name, kept in there.items() if name != key})
+    line = re.compile(rf"^{re.escape(key)} = {re.escape(_rendered(value))}(?:\r?\n|\Z)", re.MULTILINE)
+    return _first_proven(text, [Edit(found.start(), found.group(), "") for found in line.finditer(text)], wanted)
+
+
 def _with(whole: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
     below = whole.get(path[0], {})
     if not isinstance(below, dict):
@@ -77,8 +104,11 @@ def _proven(text: str, edits: list[Edit], wanted: Mapping[str, Any]) -> list[Edi
 
 
 def _rendered(value: Any) -> str:
-    """Texts and lists of texts, which JSON and TOML write in the same way."""
-    return json.dumps(value, ensure_ascii=False)
+    """Texts, numbers and lists of them, which JSON and TOML write in the same way. Raises NotUnderstood for a date."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        raise NotUnderstood("it has a value there that cannot be written again") from None
 
 
 def _first_proven(text: str, candidates: Sequence[Edit], wanted: Mapping[str, Any]) -> list[Edit]:

@@ -9,10 +9,14 @@ import click.testing
 import msgspec
 import pytest
 
+from handrail.domain.setup.clients import CLIENTS
+from handrail.domain.setup.http_entries import PLACES
 from handrail.outside.revocations import REVOCATIONS, revocation_mark
 from handrail.settings import Settings
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.cli.serve.up import client_url, team_line, welcome
+
+HTTP_TITLES = [client.title for client in CLIENTS if client.name in {place.client for place in PLACES}]
 
 
 @pytest.fixture
@@ -167,12 +171,14 @@ def test_up_says_how_others_get_a_token_and_never_repeats_the_stores_address() -
     assert "--db" not in team_line(Settings())
 
 
-def test_what_up_says_fits_a_terminal_and_ends_with_the_page() -> None:
+def test_what_up_says_has_every_client_and_ends_with_what_a_person_looks_for() -> None:
     told = welcome(
         "http://127.0.0.1:8765/mcp", "T" * 43, Path("/srv/notes"), "PAGE\n  LINK", "On: plan.", team_line(Settings())
     )
     assert told.endswith("PAGE\n  LINK")
-    assert sum(1 + len(line) // 100 for line in told.splitlines()) <= 24
+    assert [name for name in (*HTTP_TITLES, "Claude Code", "Codex") if name not in told] == []
+    last = told[told.rindex("Authorization") :].splitlines()[1:]
+    assert sum(1 + len(line) // 100 for line in last) <= 8, "nobody has to scroll for the page"
 
 
 def test_where_no_token_works_the_hint_makes_one(project: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.kernel.errors import InvalidParams
+from handrail.kernel.late import late_module
 from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options, place_of
@@ -18,7 +19,19 @@ from handrail.surfaces.refusals import EXIT_REFUSED
 from handrail.wiring import WorkPlace
 
 if TYPE_CHECKING:
+    from handrail import settings
+    from handrail.outside import client_files, world
+    from handrail.setup import client_checks, findings, place_checks, store_checks, trust_checks
     from handrail.setup.findings import Finding
+else:
+    settings = late_module("handrail.settings")
+    client_files = late_module("handrail.outside.client_files")
+    world = late_module("handrail.outside.world")
+    findings = late_module("handrail.setup.findings")
+    client_checks = late_module("handrail.setup.client_checks")
+    place_checks = late_module("handrail.setup.place_checks")
+    store_checks = late_module("handrail.setup.store_checks")
+    trust_checks = late_module("handrail.setup.trust_checks")
 
 INNER = " " * 7
 SHOWN = {"ok": ("ok    ", "green"), "look": ("look  ", "yellow"), "broken": ("broken", "red")}
@@ -36,43 +49,40 @@ def doctor(start: bool, root: Path | None, as_json: bool, **options: Any) -> Non
     """
     if options.get("db") or options.get("global_store"):
         raise InvalidParams("doctor looks at the store that clients use", hint="leave out --db and --global")
-    findings = []
+    found = []
     for finding in _findings(place_of(root), starts_all=start):
-        findings.append(finding)
+        found.append(finding)
         if not as_json:
             _print_finding(finding)
-    wrong = sum(finding.level == "broken" for finding in findings)
+    wrong = sum(finding.level == "broken" for finding in found)
     if as_json:
-        echo_json({"broken": wrong, "findings": findings})
+        echo_json({"broken": wrong, "findings": found})
     else:
         click.echo(f"\n{wrong} broken" if wrong else "\nnothing is broken")
     sys.exit(EXIT_REFUSED if wrong else 0)
 
 
 def _findings(place: WorkPlace, *, starts_all: bool) -> Iterator[Finding]:
-    from handrail.outside.client_files import ClientFiles, this_machine  # noqa: PLC0415 - not to show help
-    from handrail.outside.world import SystemClock  # noqa: PLC0415 - as above
-    from handrail.settings import Settings  # noqa: PLC0415 - as above
-    from handrail.setup import client_checks, place_checks, store_checks, trust_checks  # noqa: PLC0415 - as above
-    from handrail.setup.findings import Patient  # noqa: PLC0415 - as above
-
-    patient = Patient(
+    here = Path.cwd()
+    below = here != place.project and here.is_relative_to(place.project)
+    patient = findings.Patient(
         project=place.project,
         home=place.home,
         environ=place.environ,
-        files=ClientFiles(place.project, this_machine(place.home, place.environ)),
-        now_ms=SystemClock().now_ms(),
+        files=client_files.ClientFiles(place.project, client_files.this_machine(place.home, place.environ)),
+        now_ms=world.SystemClock().now_ms(),
         starts_all=starts_all,
+        below=str(here) if below else "",
     )
     yield from place_checks.check_git(patient)
     yield from store_checks.check_state_folder(patient)
-    settings = store_checks.settings_of(patient)
-    if isinstance(settings, Settings):
-        yield from store_checks.check_store(patient, settings)
-        yield from place_checks.check_address(patient, settings)
+    found = store_checks.settings_of(patient)
+    if isinstance(found, settings.Settings):
+        yield from store_checks.check_store(patient, found)
+        yield from place_checks.check_address(patient, found)
         yield from trust_checks.check_trust(patient)
     else:
-        yield settings
+        yield found
     yield from client_checks.check_clients(patient)
     yield from client_checks.check_hooks(patient)
     yield from client_checks.check_instructions(patient)

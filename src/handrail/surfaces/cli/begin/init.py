@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from handrail.catalog import PROFILES
-from handrail.domain.setup.clients import CLIENTS, Client
+from handrail.domain.setup.clients import CLIENTS, Client, is_decided
 from handrail.domain.setup.file_plan import SetupManifest, SetupPlan, plan, removal
 from handrail.domain.setup.hook_files import hook_notes
 from handrail.domain.setup.steps import CONFIG, IGNORE, InitOptions, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
 from handrail.kernel.nearest import did_you_mean
 from handrail.outside.client_files import ClientFiles, this_machine
+from handrail.outside.installation import launch
 from handrail.outside.trusted_settings import agreed_for, forget
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.begin.approvals import approvals_wanted, keep_word, said_approvals, write_changes
@@ -47,6 +48,12 @@ NAMES = {client.name: client for client in CLIENTS}
     help=f"A bundle of toolsets: {', '.join(PROFILES)}.  [default: solo]",
 )
 @click.option("--approvals", type=click.Choice(["human", "agent"]), help="Who may answer a gate.  [default: asks]")
+@click.option(
+    "--allow-tools/--no-allow-tools",
+    "allows",
+    default=None,
+    help="Let the clients call Handrail's tools without asking each time.  [default: asks; no with --yes]",
+)
 @click.option("--yes", is_flag=True, help="Do not ask; only people may answer gates.")
 @click.option("--print", "only_print", is_flag=True, help="Show what would be written without writing anything.")
 @click.option("--remove", is_flag=True, help="Remove what init wrote, to the byte.")
@@ -88,8 +95,8 @@ def init(root: Path | None, as_json: bool, yes: bool, only_print: bool, remove: 
     waiting = waiting_names(place)
     if as_json:
         _tell_json(todo, chosen, wrote=writes, waiting=waiting)
-    elif not remove:
-        _tell_next(chosen, wrote=writes)
+    elif wanted is not None:
+        _tell_next(files, chosen, wanted, wrote=writes)
         if waiting:
             echo_wrapped(waiting_line(waiting))
 
@@ -120,28 +127,47 @@ def _chosen(files: ClientFiles, options: dict[str, Any]) -> list[Client]:
     return [NAMES[name] for name in dict.fromkeys(options["clients"])] or files.present()
 
 
-def launch() -> tuple[str, ...]:
-    """The words that start this very Handrail. -P: a folder named handrail in a client's current directory must not be
-    mistaken for it."""
-    if not sys.executable:
-        raise PlaceUnusable("nobody knows where this Python is", hint="run init with an interpreter's full path")
-    return (sys.executable, "-P", "-m", "handrail")
-
-
 def _wanted(
     files: ClientFiles, known: SetupManifest, chosen: list[Client], options: dict[str, Any], *, asks: bool
 ) -> InitOptions:
     profile = options.get("profile")
+    named = frozenset(options["clients"])
+    # A plugin brings the server, the hooks and the commands: a second server of the same name would help nobody.
+    written = [client for client in chosen if client.name in named or not files.has_plugin(client)]
     return InitOptions(
         project=str(files.project),
         launch=launch(),
         options=("--profile", profile) if profile else (),
-        clients=tuple((client, files.file_of(client)) for client in chosen),
-        named=frozenset(options["clients"]),
+        clients=tuple((client, files.file_of(client)) for client in written),
+        named=named,
         approvals=approvals_wanted(said_approvals(files, options["agreed"]), options.get("approvals"), asks=asks),
-        instructions=tuple(files.instruction_files()),
+        allows=_allows(files, written, options["allows"], asks=asks),
+        instructions=tuple(files.instruction_files(chosen)),
         ours={written.file: written.after for written in known.files},
     )
+
+
+def _asking(files: ClientFiles, clients: Sequence[Client]) -> list[Client]:
+    """The clients that ask their user before each call and could be told not to."""
+    asking = []
+    for client in clients:
+        allowance = client.allowance
+        file = f"{files.project}/{allowance.file}" if allowance and allowance.file else files.file_of(client)
+        if not is_decided(client, files.parsed_as(client.form, file)):
+            asking.append(client)
+    return asking
+
+
+def _allows(files: ClientFiles, clients: Sequence[Client], told: bool | None, *, asks: bool) -> bool:
+    """Whether to write the permissions: asked at most once, for all clients together, and never assumed."""
+    asking = _asking(files, clients)
+    if told is not None or not asks or not asking:
+        return bool(told)
+    click.echo("These ask before each call of a Handrail tool, unless a setting says otherwise:")
+    for client in asking:
+        click.echo(f"  {client.title}: {client.allowance.says if client.allowance else ''}")
+    click.echo("The tools keep plans and notes in Handrail's own store; some make worktrees, merges and documents.")
+    return click.confirm("May they call them without asking each time?", False)
 
 
 def _files_to_keep(files: ClientFiles, known: SetupManifest) -> dict[str, str]:
@@ -174,16 +200,33 @@ def _show(todo: SetupPlan, project: Path, *, remove: bool) -> None:
         click.echo("nothing to take back" if remove else "nothing to do: everything is set up")
 
 
-def _tell_next(chosen: list[Client], *, wrote: bool) -> None:
+def _tell_next(files: ClientFiles, chosen: list[Client], wanted: InitOptions, *, wrote: bool) -> None:
+    written = [client for client, _ in wanted.clients]
+    for client in chosen:
+        if client not in written:
+            click.echo(f"{client.title}: its plugin brings the server; --client {client.name} writes one here anyway.")
     if not wrote:
         return
-    for client in chosen:
-        if client.note:
-            click.echo(f"{client.title}: {client.note}.")
-    for title, note in hook_notes([client.name for client in chosen]).items():
-        click.echo(f"{title}, its hooks: {note}.")
+    for client in written:
+        for said in _still_to_do(files, client):
+            click.echo(f"{client.title}: {said}.")
+    asking = _asking(files, written)
+    if asking:
+        names = ", ".join(client.title for client in asking)
+        echo_wrapped(f"Before each call of a tool you are asked by {names}; `handrail init --allow-tools` ends that.")
     click.echo("`handrail doctor` tries everything; `handrail init --remove` takes it back.")
     click.echo("`handrail up` serves the page: what your agents do, and what waits for you.")
+
+
+def _still_to_do(files: ClientFiles, client: Client) -> Iterator[str]:
+    """What a person has to know: what the client waits for, and where it must be started."""
+    if client.note and files.trusts_folder(client) is not True:
+        yield client.note
+    hooks = hook_notes([client.name]).get(client.title)
+    if hooks:
+        yield hooks
+    if client.subfolder:
+        yield f"start it in {files.project}; in a folder below, {client.subfolder}"
 
 
 def _tell_json(todo: SetupPlan, chosen: list[Client], *, wrote: bool, waiting: list[str]) -> None:

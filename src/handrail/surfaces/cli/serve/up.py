@@ -6,7 +6,6 @@ started this, and agents also read files, logs and JSON.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail import __version__
+from handrail.domain.setup.clients import CLIENTS
+from handrail.domain.setup.http_entries import http_lines
 from handrail.kernel.late import late_module
-from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.surfaces.cli.begin.untrusted import check_address_trusted
 from handrail.surfaces.cli.options import (
@@ -36,24 +36,12 @@ if TYPE_CHECKING:
     from handrail.surfaces.cli.begin import approvals
     from handrail.surfaces.cli.serve import http
     from handrail.surfaces.web import sign_in
-else:
+else:  # only to serve, not to show help
+    webbrowser = late_module("webbrowser")
     agent_token = late_module("handrail.outside.agent_token")
     approvals = late_module("handrail.surfaces.cli.begin.approvals")
     http = late_module("handrail.surfaces.cli.serve.http")
     sign_in = late_module("handrail.surfaces.web.sign_in")
-    webbrowser = late_module("webbrowser")
-
-
-def http_lines(url: str, token: str) -> dict[str, tuple[str, str]]:
-    """For each client: where to paste, and what."""
-    bearer = f"Authorization: Bearer {token}"
-    cursor = {"mcpServers": {"handrail": {"url": url, "headers": {"Authorization": f"Bearer {token}"}}}}
-    codex = f'[mcp_servers.handrail]\n  url = "{url}"\n  http_headers = {{ Authorization = "Bearer {token}" }}'
-    return {
-        "Claude Code": ("in a shell", f"claude mcp add --transport http handrail {url} --header {shlex.quote(bearer)}"),
-        "Codex": ("into ~/.codex/config.toml", codex),
-        "Cursor": ("into .cursor/mcp.json", encode(cursor).decode()),
-    }
 
 
 def client_url(bound: str, settings: Settings) -> str:
@@ -149,8 +137,9 @@ def welcome(url: str, token: str, project: Path, page: str, on: str, team: str) 
         on,
         "\nPaste one of these:",
     ]
-    for client, (where, text) in http_lines(url, token).items():
-        lines.append(f"{click.style(client, bold=True)} ({where})\n  {text}")
+    titles = {client.name: client.title for client in CLIENTS}
+    for name, (where, text) in http_lines(url, token).items():
+        lines.append(f"{click.style(titles[name], bold=True)} ({where})\n  {text}")
     lines += [
         team,
         "Clients that start Handrail themselves need no server: `handrail init` sets them up.",
