@@ -1,0 +1,24 @@
+"""Codex at work with Handrail."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.real.checks import EndChecks, HookChecks, WorkChecks
+from tests.clients.real.clients import Codex
+
+pytestmark = pytest.mark.clients
+
+CLIENT = Codex()
+
+
+class TestWork(WorkChecks):
+    pass
+
+
+class TestHooks(HookChecks):
+    pass
+
+
+class TestEnd(EndChecks):
+    pass
