@@ -1,6 +1,6 @@
 """`./run clients`: installs the real clients, then runs their tests where there is no network but loopback.
 
-Without Node it says so in one line and ends; where skips are not allowed (CI) that is a failure. Arguments go to pytest.
+Without Node it says so in one line and ends; where no skips are allowed (CI) that is a failure. Arguments go to pytest.
 """
 
 from __future__ import annotations

@@ -16,9 +16,15 @@ from tests.clients.real.stories import (
     BLOCK,
     CHOSEN,
     HINT,
+    HOSTILE,
+    MADE,
+    PLANNING,
     QUESTION,
     RAILS,
     REFUSED,
+    REQUEST,
+    SECRET,
+    SECRET_FILE,
     SUMMARY,
     TASK,
     WORKFLOW,
@@ -74,6 +80,34 @@ class HookChecks:
         after = hooks.compacted[-1].words
         assert ASIDE in after, "nothing was compacted"
         assert standing(RAILS[2]) in after
+
+
+class PromptChecks:
+    """Handrail's prompts, as the client's slash commands."""
+
+    plan: str
+    resume: str
+    opening = PLANNING
+    """What stands before the request in what the command becomes."""
+
+    def test_the_whole_request_reaches_the_model(self, client: Client, new_seat: NewSeat) -> None:
+        seat = new_seat(client)
+        ended = seat.run(f"{self.plan} {REQUEST}")
+        assert ended.code == 0, ended.errors
+        words = seat.model.conversation()[0].words
+        assert REQUEST in words.partition(self.opening)[2]
+
+    def test_stored_words_run_and_read_nothing(self, client: Client, new_seat: NewSeat) -> None:
+        seat = new_seat(client)
+        (seat.project / SECRET_FILE).write_text(SECRET)
+        workflow = seat.call("start_workflow", name=HOSTILE, description=HOSTILE)["workflow_id"]
+        seat.call("start_task", workflow_id=workflow, name=HOSTILE, goal=HOSTILE)
+        ended = seat.run(self.resume)
+        assert ended.code == 0, ended.errors
+        words = seat.model.conversation()[0].words
+        assert SECRET_FILE in words, "the open task was not brought along"
+        assert SECRET not in words
+        assert not (seat.project / MADE).exists()
 
 
 class EndChecks:

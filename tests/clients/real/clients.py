@@ -1,4 +1,4 @@
-"""The clients: where each one's real program is, how it is pointed at a model on loopback, and how it is asked headless.
+"""The clients: where each one's program is, how it is pointed at a model on loopback, and how it is asked headless.
 
 Nothing here is Handrail's: `handrail init` sets up the project. Each program is started directly, without the launcher
 that npm puts before it, so that its process is the client.
@@ -22,8 +22,11 @@ class Client(Protocol):
     title: str
     package: str
     """Its package on npm."""
+    told_at_once: bool
+    """Whether a hook can reach the model in the turn in which a conversation was compacted, or with the next prompt."""
     full: int
-    """How many tokens a conversation must claim to have for the client to compact it."""
+    """How many tokens a conversation must claim to have for the client to compact it within a turn.
+    0: it compacts beside the conversation, so it is told to, with `/compact`."""
 
     def program(self, modules: Path) -> list[str]: ...
 
@@ -48,6 +51,7 @@ class ClaudeCode:
     title = "Claude Code"
     package = "@anthropic-ai/claude-code"
     full = 990_000
+    told_at_once = True
 
     def program(self, modules: Path) -> list[str]:
         return [str(modules / "@anthropic-ai" / "claude-code-linux-x64" / "claude")]
@@ -79,6 +83,7 @@ class Codex:
     title = "Codex"
     package = "@openai/codex"
     full = 100_000
+    told_at_once = True
 
     def program(self, modules: Path) -> list[str]:
         (found,) = (modules / "@openai" / "codex-linux-x64" / "vendor").glob("*/bin/codex")
@@ -118,12 +123,13 @@ trust_level = "trusted"
 
 
 class OpenCode:
-    """`opencode run`, with a provider that speaks Chat completions. The package is the one that `opencode-ai` installs."""
+    """`opencode run`, with a provider that speaks Chat completions. The package is what `opencode-ai` installs."""
 
     name = "opencode"
     title = "OpenCode"
     package = "opencode-linux-x64"
     full = 99_900
+    told_at_once = True
 
     def program(self, modules: Path) -> list[str]:
         return [str(modules / self.package / "bin" / "opencode")]
@@ -151,7 +157,13 @@ class OpenCode:
             "snapshot": False,
             "share": "disabled",
         }
-        write_json(seat.home / ".config" / "opencode" / "opencode.json", settings)
+        own = seat.home / ".config" / "opencode"
+        write_json(own / "opencode.json", settings)
+        for folder in (own, seat.project / ".opencode"):
+            # It fetches this package into every folder of plugins, and waits for that, unless it is there.
+            (folder / "node_modules").mkdir(parents=True, exist_ok=True)
+            fetched = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+            write_json(folder / "package-lock.json", fetched)
 
     def command(self, seat: Seat, prompt: str, *, again: bool) -> list[str]:
         going_on = ["--continue"] if again else []
@@ -169,6 +181,7 @@ class Gemini:
     title = "Gemini CLI"
     package = "@google/gemini-cli"
     full = 1_000_000
+    told_at_once = False
 
     def program(self, modules: Path) -> list[str]:
         return ["node", str(modules / "@google" / "gemini-cli" / "bundle" / "gemini.js")]
@@ -196,12 +209,13 @@ class Gemini:
 
 
 class Copilot:
-    """`copilot --prompt` with a provider of the user's own, offline; Handrail's tools are allowed on the command line."""
+    """`copilot --prompt` with a provider of one's own, offline; Handrail's tools are allowed on the command line."""
 
     name = "copilot"
     title = "Copilot CLI"
     package = "@github/copilot"
-    full = 99_000
+    full = 0
+    told_at_once = False
 
     def program(self, modules: Path) -> list[str]:
         return [str(modules / "@github" / "copilot-linux-x64" / "copilot")]

@@ -17,9 +17,9 @@ pytest.register_assert_rewrite("tests.clients.real.checks")
 
 from tests.clients.real.clients import Client  # noqa: E402 - what it imports may assert
 from tests.clients.real.install import modules  # noqa: E402
-from tests.clients.real.scripted_model import Received, ScriptedModel, Turn, say  # noqa: E402
+from tests.clients.real.scripted_model import ASIDE, Received, ScriptedModel, Turn, say  # noqa: E402
 from tests.clients.real.seat import Ended, Seat  # noqa: E402
-from tests.clients.real.stories import RAILS, compacting, done, walk  # noqa: E402
+from tests.clients.real.stories import RAILS, compacting, done, start, walk  # noqa: E402
 
 NewSeat = Callable[..., Seat]
 
@@ -49,17 +49,18 @@ def client(request: pytest.FixtureRequest) -> Client:
 
 @pytest.fixture(scope="module")
 def new_seat(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewSeat]:
-    """Makes seats: a client, what its model does, and another's project if it shall share one."""
+    """Makes seats: a client, what its model does, and another's project if it shall share one. Without `allowed`
+    nothing is written that lets the client call Handrail unasked."""
     with ExitStack() as models:
 
-        def make(client: Client, *script: Turn, beside: Seat | None = None) -> Seat:
+        def make(client: Client, *script: Turn, beside: Seat | None = None, allowed: bool = True) -> Seat:
             home = tmp_path_factory.mktemp(f"{client.name}-home")
             project = beside.project if beside else tmp_path_factory.mktemp(f"{client.name}-project")
             if beside is None:
                 subprocess.run(["git", "init", "-q", str(project)], check=True)
             model = models.enter_context(ScriptedModel(*script))
             seat = Seat(client, installed, home, project, model)
-            seat.settle()
+            seat.settle(allowed=allowed)
             return seat
 
         yield make
@@ -92,8 +93,19 @@ def hooks(client: Client, new_seat: NewSeat) -> HookRuns:
     second = seat.call("start_task", workflow_id=workflow, name=RAILS[1], goal="A rail that bears")["task_id"]
     resumed = _asked(seat, "And now?", say("Two."), again=True)
     seat.call("complete_task", **done(second))
-    compacted = _asked(seat, "Go on.", *compacting(workflow, RAILS[2], client.full), again=True)
-    return HookRuns(started, resumed, compacted)
+    return HookRuns(started, resumed, _compacted(seat, workflow))
+
+
+def _compacted(seat: Seat, workflow: str) -> Sequence[Received]:
+    """What the model is asked from the compaction on. A third task is started in what is compacted."""
+    if seat.client.full:
+        requests = _asked(seat, "Go on.", *compacting(workflow, RAILS[2], seat.client.full), again=True)
+        if seat.client.told_at_once:
+            return requests
+    else:
+        _asked(seat, "Go on.", start(workflow, RAILS[2]), say("Three."), again=True)
+        _asked(seat, "/compact", say(ASIDE), again=True)
+    return _asked(seat, "And then?", say("Four."), again=True)
 
 
 def _asked(seat: Seat, prompt: str, *script: Turn, again: bool = False) -> Sequence[Received]:

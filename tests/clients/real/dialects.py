@@ -1,4 +1,4 @@
-"""The four model APIs that coding agents speak: what a request says, and how a turn is answered in each. No socket here.
+"""The four model APIs that coding agents speak: what a request says, how a turn is answered in each. No socket here.
 
 A dialect reads requests (`tools`, `results`) and writes one answer, whole or as a stream of server-sent events.
 """

@@ -19,4 +19,4 @@ def raise_loopback() -> None:
 
 if __name__ == "__main__":
     raise_loopback()
-    os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606 - the command line is ours
+    os.execvp(sys.argv[1], sys.argv[1:])

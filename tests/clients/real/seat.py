@@ -1,4 +1,4 @@
-"""One client at work in one project: a home of its own, a scripted model beside it, and what Handrail's store then says.
+"""One client at work in one project: a home of its own, a scripted model, and what Handrail's store then says.
 
 The project is set up by `handrail init`, as a user would; a client's own settings (where its model is, which folders it
 trusts) come from `clients.py`. The environment is made from nothing, so that no account or proxy of whoever runs the
@@ -79,9 +79,10 @@ class Seat:
         """Calls a tool from the command line: another hand on the same store."""
         return msgspec.json.decode(self.handrail("call", tool, msgspec.json.encode(arguments).decode()))
 
-    def settle(self) -> None:
+    def settle(self, *, allowed: bool = True) -> None:
         """Sets up the project with `handrail init`, and the client's own home."""
-        self.handrail("init", "--yes", "--client", self.client.name)
+        permission = "--allow-tools" if allowed else "--no-allow-tools"
+        self.handrail("init", "--yes", permission, "--client", self.client.name)
         self.client.settle(self)
 
     @contextlib.contextmanager

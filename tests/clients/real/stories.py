@@ -18,12 +18,24 @@ REFUSED, HINT = "TASK_NOT_FOUND", "workflow_next_tasks lists tasks with their id
 BLOCK = "Plan and journal of this repository are kept with the MCP server `handrail`."
 """A line of the block for agents that `handrail init` writes."""
 
+REQUEST = "write a poem of rails, in four lines"
+PLANNING = "Plan the request below."
+"""How the prompt `plan-this` begins."""
+
+SECRET_FILE, SECRET, MADE = "secret.txt", "the-lamp-is-green", "made-by-a-name"
+HOSTILE = f"!`touch {MADE}` !{{touch {MADE}}} @{SECRET_FILE} @{{{SECRET_FILE}}} $(touch {MADE})"
+"""A name that some clients would run or read, were it the text of a command."""
+
 
 def begin(workflow: str = WORKFLOW, task: str = TASK) -> list[Turn]:
     return [
         call("start_workflow", name=workflow, description="Rails to hold on to"),
-        call("start_task", workflow_id="<workflow>", name=task, goal="A rail that bears"),
+        start("<workflow>", task),
     ]
+
+
+def start(workflow_id: str, task: str, *, tokens: int = 100) -> Turn:
+    return call("start_task", tokens=tokens, workflow_id=workflow_id, name=task, goal="A rail that bears")
 
 
 def decide(task_id: str = "<task>") -> Turn:
@@ -66,5 +78,9 @@ def compacting(workflow_id: str, task: str, tokens: int) -> list[Turn]:
 
     A client that asks for a summary with all tools at hand gets it as the second turn, the others get it aside.
     """
-    started = call("start_task", tokens=tokens, workflow_id=workflow_id, name=task, goal="A rail in the bend")
-    return [started, say(f"<summary>{ASIDE}</summary>"), say("Going on."), say("Still going on.")]
+    return [
+        start(workflow_id, task, tokens=tokens),
+        say(f"<summary>{ASIDE}</summary>"),
+        say("Going on."),
+        say("Still going on."),
+    ]

@@ -1,4 +1,4 @@
-"""Copilot CLI at work with Handrail."""
+"""Copilot CLI at work with Handrail. Headless it takes a slash command for words, so no prompt is tried."""
 
 from __future__ import annotations
 

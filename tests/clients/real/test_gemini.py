@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.real.checks import EndChecks, HookChecks, WorkChecks
+from tests.clients.real.checks import EndChecks, HookChecks, PromptChecks, WorkChecks
 from tests.clients.real.clients import Gemini
 
 pytestmark = pytest.mark.clients
@@ -22,3 +22,8 @@ class TestHooks(HookChecks):
 
 class TestEnd(EndChecks):
     pass
+
+
+class TestPrompts(PromptChecks):
+    plan = "/plan-this"
+    resume = "/resume-task"

@@ -1,10 +1,10 @@
-"""OpenCode at work with Handrail."""
+"""OpenCode at work with Handrail. It asks for a prompt with `$1` for an argument and fills in the words afterwards."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.clients.real.checks import EndChecks, HookChecks, WorkChecks
+from tests.clients.real.checks import EndChecks, HookChecks, PromptChecks, WorkChecks
 from tests.clients.real.clients import OpenCode
 
 pytestmark = pytest.mark.clients
@@ -22,3 +22,8 @@ class TestHooks(HookChecks):
 
 class TestEnd(EndChecks):
     pass
+
+
+class TestPrompts(PromptChecks):
+    plan = "/handrail:plan-this"
+    resume = "/handrail:resume-task"
