@@ -32,12 +32,14 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HANDRAIL_HYPOTHESIS", "quick"))
 
+ON_REQUEST = ("torture", "clients")
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The long versions run only when asked for by name: `-m torture`."""
+    """The long versions and the real clients run only when asked for by name: `-m torture`, `-m clients`."""
     if config.getoption("-m"):
         return
-    chosen = [item for item in items if item.get_closest_marker("torture") is None]
+    chosen = [item for item in items if not any(item.get_closest_marker(name) for name in ON_REQUEST)]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = chosen
 
