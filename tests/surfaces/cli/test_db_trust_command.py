@@ -11,7 +11,6 @@ import pytest
 
 from handrail.domain.crew.credentials_trust import Strangers
 from handrail.hooks.place import Options, find_place
-from handrail.kernel.errors import StoreNotTrusted
 from handrail.surfaces.cli.keep.db_trust import told_of_strangers
 from handrail.surfaces.cli.main import cli
 
