@@ -297,7 +297,7 @@ def test_a_file_among_handrail_s_own_is_told(attacked: Attacked) -> None:
         attacked.repo.remove(name)
 
 
-def test_attributes_that_change_out_of_sight_are_told(attacked: Attacked) -> None:
+def test_rules_that_change_out_of_sight_are_told(attacked: Attacked) -> None:
     def work(repo: Playground) -> None:
         repo.write(".git/info/attributes", "*.py ident\n")
         repo.append("b.txt")

@@ -138,9 +138,9 @@ def test_a_store_that_holds_more_is_not_taken_over(unpacked: Machine, made: str,
     assert (done.code, f"{named} is not part of a store" in done.said) == (1, True), done
 
 
-def test_who_moves_such_a_store_is_told_again(unpacked: Machine) -> None:
+def test_who_moves_such_a_store_is_told_again(unpacked: Machine, tmp_path: Path) -> None:
     assert unpacked.run("db", "trust", "--yes").code == 0
-    done = unpacked.run("db", "move", "moved.db", "--yes")
+    done = unpacked.run("db", "move", str(tmp_path / "moved.db"), "--yes")
     assert (done.code, "2 tokens and the secret of 1 agent in it were not made on" in done.said) == (0, True), done
 
 

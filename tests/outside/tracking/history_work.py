@@ -67,7 +67,7 @@ class Work:
         return kind, content.upper() if self.filter and path.endswith(b".up") else content
 
     def may_be_told_unchanged(self, path: bytes) -> bool:
-        if path in (b"vendor/inner", b"lib") or (self.are_rules_new and self.is_out_of_sight(path)):
+        if path in (b"vendor/inner", b"lib") or self.is_out_of_sight(path):
             return True
         return self.was_sparse and not os.path.lexists(self.top / os.fsdecode(path))
 

@@ -25,7 +25,7 @@ from handrail.outside.tracking.difference import EMPTY_TREE, LineCounts, Pair, i
 from handrail.outside.tracking.discovery import GitRepository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed, GitTimedOut
 from handrail.outside.tracking.large_files import Limits
-from handrail.outside.tracking.out_of_sight import Beginning, RulesThen, told_hidden
+from handrail.outside.tracking.out_of_sight import RulesThen, TaskBeginning, told_hidden
 from handrail.outside.tracking.patch import named_only, patch_between, patch_of
 from handrail.outside.tracking.private_index import PrivateIndex
 from handrail.outside.tracking.prune import prune
@@ -36,7 +36,7 @@ from handrail.outside.tracking.state import Busy, IgnoreSources, Notes, StateFol
 class _Began(NamedTuple):
     """What a task began with: the tree, and the repositories inside it."""
 
-    beginning: Beginning
+    beginning: TaskBeginning
     inside: dict[str, Snapshot]
 
 
@@ -73,7 +73,7 @@ class GitTracker:
             return None
         notes = self._state.of(repository.top, repository.git_dir).notes(like.id)
         inside = nested_repositories.snapshots_inside(like)
-        return _Began(Beginning(like.id, like.tree, notes), inside) if notes is not None else None
+        return _Began(TaskBeginning(like.id, like.tree, notes), inside) if notes is not None else None
 
     def _take(self, repository: GitRepository, deadline: Deadline, depth: int, began: _Began | None = None) -> Snapshot:
         state = self._state.of(repository.top, repository.git_dir)
@@ -123,7 +123,7 @@ class GitTracker:
             return self._beginning(repository, like)
         outer = taken.rules_then or RulesThen({}, IgnoreSources())
         prefix = f"{began.beginning.prefix}{os.fsdecode(path)}/"
-        return _Began(Beginning("", EMPTY_TREE[repository.algorithm], Notes(), outer, prefix), {})
+        return _Began(TaskBeginning("", EMPTY_TREE[repository.algorithm], Notes(), outer, prefix), {})
 
     def _take_or_rebuild(self, private: PrivateIndex, began: _Began | None) -> Taken:
         """Takes a snapshot. If git cannot use the private index, it is rebuilt once."""

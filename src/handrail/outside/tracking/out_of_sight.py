@@ -46,7 +46,7 @@ KEPT_BYTES = 1 << 18
 _NAME = IGNORE_FILE.encode()
 
 
-class Beginning(NamedTuple):
+class TaskBeginning(NamedTuple):
     """The snapshot that a task began with."""
 
     id: str
@@ -148,7 +148,7 @@ def _older_prints(repository: GitRepository) -> tuple[str, ...]:
 
 def look_out_of_sight(
     private: PrivateIndex,
-    beginning: Beginning,
+    beginning: TaskBeginning,
     now: tuple[str, IgnoreSources, Sequence[bytes]],
     looked_into: Mapping[bytes, bool],
     fingerprint: Callable[[bytes], Large | None],
@@ -164,7 +164,7 @@ class _Looking:
     def __init__(
         self,
         private: PrivateIndex,
-        beginning: Beginning,
+        beginning: TaskBeginning,
         looked_into: Mapping[bytes, bool],
         fingerprint: Callable[[bytes], Large | None],
     ) -> None:

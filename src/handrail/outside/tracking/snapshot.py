@@ -25,12 +25,12 @@ from handrail.outside.tracking.conversion import (
     with_own_ident,
 )
 from handrail.outside.tracking.discovery import GitRepository
-from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
+from handrail.outside.tracking.git_process import GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.large_files import LargeFiles, Limits, blob_id
 from handrail.outside.tracking.out_of_sight import (
-    Beginning,
     OutOfSight,
     RulesThen,
+    TaskBeginning,
     ask_for_ignored,
     ignored_by,
     look_out_of_sight,
@@ -89,7 +89,7 @@ class _Sorted(NamedTuple):
 
 
 def take(
-    private: PrivateIndex, limits: Limits, beginning: Beginning | None = None, nested: Sequence[bytes] = ()
+    private: PrivateIndex, limits: Limits, beginning: TaskBeginning | None = None, nested: Sequence[bytes] = ()
 ) -> Taken:
     """Scans the tree into the private index and writes it as a tree. The state must be locked. If this is the end of a
     task, it looks for what was hidden since its `beginning`, too; `nested` are the repositories that it had inside."""
@@ -109,10 +109,10 @@ class _Taking:
         large_file = Path(private.state.folder, "large.json")
         self._large = LargeFiles(large_file, private.repository.algorithm, limits, private.deadline)
 
-    def take(self, beginning: Beginning | None, nested: Sequence[bytes]) -> Taken:
+    def take(self, beginning: TaskBeginning | None, nested: Sequence[bytes]) -> Taken:
         private = self._private
         began_ns = private.state.now_ns()
-        size, end = reflog_end(self._repository.git_dir)
+        log = reflog_end(self._repository.git_dir)
         asked = self._repository.start("for-each-ref", "--format=%(objectname) %(refname)", deadline=private.deadline)
         searched = hidden = None
         try:
@@ -125,33 +125,26 @@ class _Taking:
             files = self._sort(scan, found_by(searched))
             ignored = ignored_by(hidden)
         finally:
-            for call in (asked, searched, hidden):
-                if call is not None:
-                    call.stop()
+            _stop(asked, searched, hidden)
         is_same = last is not None and not (files.stored or files.gone or files.unconverted)
         tree = last.tree if is_same and last is not None else self._stored_tree(files, scan.unmerged)
         sources = sources_of(self._repository, ignored)
-        rules = rules_print(sources)
-        tree, unstaged = self._beside_users_index(tree, last, rules, files)
+        tree, unstaged = self._beside_users_index(tree, last, rules_print(sources), files)
         submodules = self._submodules(files, last)
         inside = sorted({*scan.embedded, *submodules, *(path for path in nested if self._is_repository(path))})
-        now = (tree, sources, ignored)
-        now_hidden = self._out_of_sight(beginning, now, {path: path in nested for path in inside})
+        now_hidden = self._out_of_sight(beginning, (tree, sources, ignored), {path: path in nested for path in inside})
         raw = self._raw(files, last)
-        seconds = range(began_ns // 1_000_000_000, private.state.now_ns() // 1_000_000_000 + 1)
-        doubts = doubtful(private.state.index, self._repository.algorithm, seconds)
         self._remember(
             last,
+            began_ns,
             Last(
                 tree=tree,
                 users_index=index_facts(private.users_index),
-                rules=rules,
+                rules=rules_print(sources),
                 unstaged=unstaged,
                 submodules=[path_text(path) for path in submodules],
                 raw=raw,
                 sparse=sparse_rules(self._repository),
-                doubtful={path_text(path): time for path, time in sorted(doubts.files.items())},
-                are_folders_doubtful=doubts.folders,
             ),
         )
         notes = Notes(
@@ -163,7 +156,7 @@ class _Taking:
             large={path_text(path): entry for path, entry in (self._with_oids(files) | now_hidden.files).items()},
             unstaged=unstaged,
             dirty=sorted({path_text(path) for path in (*scan.differing, *scan.changed) if not is_ours(path)}),
-            rules=rules,
+            rules=rules_print(sources),
             ignoring=sources,
             since=beginning.id if beginning is not None else "",
             are_rules_new=now_hidden.are_rules_new,
@@ -172,8 +165,8 @@ class _Taking:
             attributes=attribute_rules(self._repository),
             line_ends="/".join(self._repository.line_ends),
             raw=raw,
-            reflog_size=size,
-            reflog_end=end,
+            reflog_size=log[0],
+            reflog_end=log[1],
         )
         return Taken(scan.commit, scan.branch, tree, notes, self._flags, inside, now_hidden.rules)
 
@@ -181,7 +174,10 @@ class _Taking:
         return self._is_folder(path) and os.path.lexists(self._top + path + b"/.git")
 
     def _out_of_sight(
-        self, beginning: Beginning | None, now: tuple[str, IgnoreSources, Sequence[bytes]], inside: Mapping[bytes, bool]
+        self,
+        beginning: TaskBeginning | None,
+        now: tuple[str, IgnoreSources, Sequence[bytes]],
+        inside: Mapping[bytes, bool],
     ) -> OutOfSight:
         """What is hidden since a task began. It is fingerprinted, never stored: whoever ignores a file does not want it
         to be passed on."""
@@ -207,7 +203,16 @@ class _Taking:
         known.save()
         return found
 
-    def _remember(self, last: Last | None, found: Last) -> None:
+    def _remember(self, last: Last | None, began_ns: int, found: Last) -> None:
+        """Keeps what was found for the next snapshot, with what it must look at again."""
+        state = self._private.state
+        seconds = range(began_ns // 1_000_000_000, state.now_ns() // 1_000_000_000 + 1)
+        doubts = doubtful(state.index, self._repository.algorithm, seconds)
+        found = msgspec.structs.replace(
+            found,
+            doubtful={path_text(path): time for path, time in sorted(doubts.files.items())},
+            are_folders_doubtful=doubts.folders,
+        )
         if found != last:
             self._private.state.remember(found)
         self._large.save()
@@ -386,6 +391,12 @@ class _Taking:
             return set(names(self._private.git("diff-files", "--name-only", "-z", "--", *words, index=copied)))
         finally:
             drop_file(copied)
+
+
+def _stop(*calls: GitCall | None) -> None:
+    for call in calls:
+        if call is not None:
+            call.stop()
 
 
 def _flags(repository: GitRepository) -> list[str]:
