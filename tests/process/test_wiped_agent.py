@@ -20,8 +20,8 @@ PLAN = {
 
 
 class WipedAgent:
-    """Reads the instructions, calls the tool they name for this case, and where it is refused, what the refusal
-    offers first. It knows nothing else."""
+    """Reads the instructions, calls the tool they name for this case, and where that finds no task or several, takes
+    what the answer offers first. It knows nothing else."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._server = server
@@ -36,6 +36,8 @@ class WipedAgent:
         answer = self._call({})
         if "error" in answer:
             answer = self._call({self._id: answer["error"]["details"]["open"][0]["id"]})
+        elif answer["current_task"] is None:
+            answer = self._call({self._id: answer["ready"][0]["id"]})
         return answer
 
     def _call(self, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class LoadedContext(TypedDict):
     changed_files: NotRequired[list[str]]
     sibling_tasks: NotRequired[list[dict[str, Any]]]
     omitted: NotRequired[list[dict[str, Any]]]
+    ready: NotRequired[list[dict[str, Any]]]
     token_estimate: int
 
 
@@ -91,17 +92,20 @@ def task_load_context(call: Call, request: LoadContext) -> LoadedContext:
     try:
         task = task_here(call, request.task_id)
     except NothingOpen as nothing:
-        return _nothing_to_load(what_comes_next(nothing))
+        return _nothing_to_load(nothing)
     include = request.include or Include()
     asked = RecoveryOptions(include=include, max_tokens=request.max_tokens, task_id=request.task_id)
     material = recovery_material.gather(call.work, task, include, call.prepared or [])
     return cast("LoadedContext", bundle.context_bundle(material, asked, _tools(call)))
 
 
-def _nothing_to_load(next_: str) -> LoadedContext:
+def _nothing_to_load(nothing: NothingOpen) -> LoadedContext:
+    next_ = what_comes_next(nothing)
     told = LoadedContext(workflow=None, current_task=None, next=next_, prior_tasks=[], token_estimate=0)
-    tokens = estimate_tokens(msgspec.json.encode(told).decode())
-    return {**told, "token_estimate": tokens}
+    if ready := nothing.details.get("open"):
+        told["ready"] = ready
+    told["token_estimate"] = estimate_tokens(msgspec.json.encode(told).decode())
+    return told
 
 
 def workflow_get_summary(call: Call, request: GetSummary) -> WorkflowDigest:
@@ -191,7 +195,11 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
                 title="no task is in progress",
                 given=PLANNED,
                 request={},
-                response={"current_task": None, "next": "No task is in progress here: ready to start: ...task_1..."},
+                response={
+                    "current_task": None,
+                    "next": "No task is in progress here: ready to start: ...task_1...",
+                    "ready": [{"id": "task_1", "name": "wrap"}],
+                },
             ),
             Example(
                 title="nothing was begun here yet",
