@@ -239,6 +239,16 @@ def ident_is_given_up(repo: Playground) -> Work:
     return Expected(deleted={b".gitattributes"})
 
 
+def line_ends_edited_where_only_ident_was_set(repo: Playground) -> Work:
+    repo.write(".gitattributes", "* ident\n")
+    repo.write("mixed.txt", b"one\r\ntwo\n")
+    repo.commit()
+    yield
+    repo.remove(".gitattributes")
+    repo.write("mixed.txt", b"one\ntwo\n")
+    return Expected(deleted={b".gitattributes"}, modified={b"mixed.txt"})
+
+
 def files_that_look_like_handrail_s(repo: Playground) -> Work:
     repo.write(".handrail/.gitignore", "handrail.db*\n*.gate\nsnapshots/\n")  # as it used to be
     repo.write(".handrail/handrail.db", b"rows")
@@ -444,6 +454,7 @@ CASES: list[Case] = [
     text_inside_ident,
     ident_as_git_writes_it,
     ident_is_given_up,
+    line_ends_edited_where_only_ident_was_set,
     files_that_look_like_handrail_s,
     a_conflict_resolved_with_theirs,
     a_conflict_resolved_with_ours,

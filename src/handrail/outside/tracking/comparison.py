@@ -15,7 +15,7 @@ from handrail.domain.journal.changes import Cause, Origin
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.outside.tracking import difference
 from handrail.outside.tracking.autostash import Carrying
-from handrail.outside.tracking.conversion import differing_by_git_alone, is_converted
+from handrail.outside.tracking.conversion import conversions, differing_by_git_alone
 from handrail.outside.tracking.difference import (
     EMPTY_TREE,
     Detail,
@@ -252,17 +252,19 @@ class Comparison:
             if old.oid is not None and new.oid is not None
         }
         alike = differing_by_git_alone(self._private, asked)
-        if not self._are_attributes_new:
-            alike &= self._converted(sorted(alike))
-        return alike
+        if self._are_attributes_new:
+            return set(alike)
+        converted = self._converted(sorted(alike))
+        return {path for path, ways in alike.items() if ways <= converted.get(path, set())}
 
-    def _converted(self, paths: list[bytes]) -> set[bytes]:
-        """The files in which git changed line ends or `$Id$` at either end."""
-        found: set[bytes] = set()
+    def _converted(self, paths: list[bytes]) -> dict[bytes, set[str]]:
+        """Which of line ends and `$Id$` git changed in files, at either end."""
+        found: dict[bytes, set[str]] = {}
         for point in (self._before, self._after):
             kept = self._private.state.kept_index(point.id)
             if paths and os.path.exists(kept):  # noqa: PTH110
-                found |= is_converted(self._private, paths, kept, point.notes.line_ends)
+                for path, ways in conversions(self._private, paths, kept, point.notes.line_ends).items():
+                    found.setdefault(path, set()).update(ways)
         return found
 
     def _in_and_out_of_sight(self, net: Pairs, dirty_before: Pairs) -> list[bytes]:

@@ -17,6 +17,7 @@ from handrail.outside.tracking.discovery import LineEnds
 from handrail.outside.tracking.git_process import GitCall, GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import PrivateIndex, names
 
+LINE_ENDS, IDENT = "line ends", "ident"
 REVERSIBLE = ("crlf", "eol", "ident", "text")
 """Attributes whose conversions git does in both directions."""
 ATTRIBUTES = ("crlf", "eol", "filter", "ident", "text", "working-tree-encoding")
@@ -87,45 +88,60 @@ def bytes_of(full: bytes, most: int) -> bytes | None:
             return None
 
 
-def differing_by_git_alone(private: PrivateIndex, pairs: Mapping[bytes, tuple[str, str]]) -> set[bytes]:
-    """The paths whose two blobs differ in line ends and in what git writes into `$Id$` alone."""
+def differing_by_git_alone(private: PrivateIndex, pairs: Mapping[bytes, tuple[str, str]]) -> dict[bytes, set[str]]:
+    """The paths whose two blobs differ in line ends and in what git writes into `$Id$` alone, and in which of these."""
     chosen = dict(sorted(pairs.items())[:COMPARED])
     asked = sorted({oid for pair in chosen.values() for oid in pair})
     if not asked:
-        return set()
+        return {}
     try:
         output = private.git("cat-file", "--batch", "--buffer", given="\n".join(asked).encode() + b"\n")
     except GitTimedOut:
         raise
     except GitFailed:
-        return set()
+        return {}
     contents: dict[str, bytes] = {}
     position = 0
     while (header := _HEADER.match(output, position)) is not None:
         size = int(header[2])
-        content = output[header.end() : header.end() + size].replace(b"\r\n", b"\n")
-        contents[header[1].decode()] = _WRITTEN_BY_GIT.sub(b"$Id$", content)
+        contents[header[1].decode()] = output[header.end() : header.end() + size]
         position = header.end() + size + 1
-    found = {path for path, pair in chosen.items() if all(oid in contents for oid in pair)}
-    return {path for path in found if contents[chosen[path][0]] == contents[chosen[path][1]]}
+    found: dict[bytes, set[str]] = {}
+    for path, (old, new) in chosen.items():
+        if old in contents and new in contents:
+            ways = _ways_to_differ(contents[old], contents[new])
+            if ways is not None:
+                found[path] = ways
+    return found
 
 
-def is_converted(private: PrivateIndex, paths: Sequence[bytes], index: str, configured: str) -> set[bytes]:
-    """The files in which git changes line ends or `$Id$`, by the attributes in an index. `configured` is for those
-    without any."""
+def _ways_to_differ(one: bytes, other: bytes) -> set[str] | None:
+    """In which of the two ways two contents differ; None if in any other."""
+    without_ident = [_WRITTEN_BY_GIT.sub(b"$Id$", content) for content in (one, other)]
+    plain = [content.replace(b"\r\n", b"\n") for content in without_ident]
+    if plain[0] != plain[1]:
+        return None
+    ways = {LINE_ENDS} if without_ident[0] != without_ident[1] else set()
+    same_ends = [content.replace(b"\r\n", b"\n") for content in (one, other)]
+    return ways | {IDENT} if same_ends[0] != same_ends[1] else ways
+
+
+def conversions(private: PrivateIndex, paths: Sequence[bytes], index: str, configured: str) -> dict[bytes, set[str]]:
+    """Which of the two git changes in files, line ends or `$Id$`, by the attributes in an index. `configured` is for
+    those without any."""
     try:
         found = private.attributes(REVERSIBLE, paths, index=index)
     except GitTimedOut:
         raise
     except GitFailed:
-        return set()
+        return {}
     everywhere = LineEnds(*configured.split("/")).converts if configured else False
-    return {
-        path
-        for path in paths
-        if any(value not in OFF for value in found.get(path, {}).values())
-        or (everywhere and found.get(path, {}).get("text") != "unset")
-    }
+    ways: dict[bytes, set[str]] = {}
+    for path in paths:
+        set_here = {name for name, value in found.get(path, {}).items() if value not in OFF}
+        has_ends = bool(set_here - {IDENT}) or (everywhere and found.get(path, {}).get("text") != "unset")
+        ways[path] = ({LINE_ENDS} if has_ends else set()) | (set_here & {IDENT})
+    return ways
 
 
 def found_by(call: GitCall) -> list[bytes]:
