@@ -49,12 +49,12 @@ def client(request: pytest.FixtureRequest) -> Client:
 
 @pytest.fixture(scope="module")
 def new_seat(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewSeat]:
-    """Makes seats: a client, what its model does, and another's project if it shall share one. Without `allowed`
+    """Makes seats: a client, what its model does, and another's seat to share home and project with. Without `allowed`
     nothing is written that lets the client call Handrail unasked."""
     with ExitStack() as models:
 
         def make(client: Client, *script: Turn, beside: Seat | None = None, allowed: bool = True) -> Seat:
-            home = tmp_path_factory.mktemp(f"{client.name}-home")
+            home = beside.home if beside else tmp_path_factory.mktemp(f"{client.name}-home")
             project = beside.project if beside else tmp_path_factory.mktemp(f"{client.name}-project")
             if beside is None:
                 subprocess.run(["git", "init", "-q", str(project)], check=True)

@@ -119,7 +119,7 @@ class ScriptedModel:
     def answer(self, dialect: Dialect, body: Body) -> Answer:
         offered = dialect.tools(body)
         aside = not any(name.endswith(self._marker) for name, _ in offered)
-        names = tuple(f"{space}{name}" for name, space in offered)
+        names = tuple(f"{space}.{name}" if space else name for name, space in offered)
         received = Received(dialect.name, body, names, tuple(dialect.results(body)), aside)
         with self._news:
             self.requests.append(received)
