@@ -58,12 +58,18 @@ def has_own_hooks(client: str, project: str) -> bool:
 def context(client: str, event: str, text: str) -> bytes:
     """A text for the model."""
     if client == GEMINI:
-        return as_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+        return as_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": _inert(text)}})
     if client == COPILOT:
         return as_json({"additionalContext": text})
     if client == CURSOR:
         return as_json({"additional_context": text})
     return text.encode(errors="replace")
+
+
+def _inert(text: str) -> str:
+    """Gemini CLI puts a hook's text before what the user typed, and then the content of a file where it reads `@file`:
+    a task's name must not choose one."""
+    return text.replace("@", "\\u0040")
 
 
 def warning(client: str, event: str, words: str, advice: str) -> bytes:

@@ -273,6 +273,12 @@ export const Handrail = async ({ directory }) => {
       const first = output.parts.find((part) => part.type === "text")
       if (text && first) output.parts.push({ ...first, id: first.id + "h", text, synthetic: true })
     },
+    // The request right after a compaction has no message of its own to carry the text.
+    "experimental.chat.system.transform": async ({ sessionID }, output) => {
+      if (!compacted.has(sessionID)) return
+      const text = await ask("start", event("SessionStart", sessionID))
+      if (text) output.system.push(text)
+    },
     "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
       if (!EDITING.has(tool)) return
       const given = event("PreToolUse", sessionID, { tool_name: tool, tool_input: args })

@@ -26,7 +26,7 @@ class SlashCommand(NamedTuple):
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         "resume",
-        "resume",
+        "resume-task",
         "Go on with the open task",
         "",
         """\
@@ -74,7 +74,7 @@ Where both a list of guides and one of workflows are on, the guides' tools begin
     ),
     SlashCommand(
         "review",
-        "review",
+        "open-reviews",
         "Prepare a person's word on what waits for review",
         "a workflow's id, if only its reviews are meant",
         """\
