@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.work.plan import check_plan
-from handrail.domain.work.render_template import fill, unused_variables
-from handrail.domain.work.template_shelf import FileTemplate
+from handrail.domain.work.templates import FileTemplate, fill, unused_variables
 from handrail.outside.template_files import TemplateFiles, standard_templates
 from handrail.outside.user_files import UserFolder
 

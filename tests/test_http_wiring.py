@@ -13,7 +13,7 @@ from handrail.http_wiring import VIEWS, TokenDesk, Views, guard_of, parse_addres
 from handrail.kernel.errors import SettingInvalid
 from handrail.kernel.ledger import Actor
 from handrail.operation import HttpAddress
-from handrail.outside.revocations import note_revocation
+from handrail.outside.token_files import note_revocation
 from handrail.protocol.http.guard import LookupFailed
 from handrail.protocol.server import Server
 from handrail.settings import Settings

@@ -58,7 +58,7 @@ GUIDE = {
 GUIDES = (
     """
 from pathlib import Path
-import handrail.outside.documents, handrail.outside.positions
+import handrail.outside.documents
 from handrail.outside.guide_files import GuideFiles
 from handrail.outside.user_files import UserFolder
 from handrail.outside.linear_matcher import LinearMatcher
@@ -95,13 +95,13 @@ ELSEWHERE = {
     "domain/exchange/normalize.py": "as domain/exchange/checklist.py",
     "domain/exchange/plan_document.py": "as domain/exchange/checklist.py",
     "domain/exchange/jsonl.py": "as domain/exchange/checklist.py",
-    "domain/exchange/workrail_rules.py": "as domain/exchange/checklist.py",
+    "domain/exchange/workrail_steps.py": "as domain/exchange/checklist.py",
     "outside/search_index.py": "to search, which is a command of its own process",
-    "domain/board/history.py": "made known where the store is opened, in wiring.py",
+    "domain/board/queries.py": "made known where the store is opened, in wiring.py",
     "domain/graphs/graph.py": "made known while the module is loaded",
     "domain/graphs/mutations.py": "as domain/graphs/graph.py",
     "domain/values/value_sets.py": "made known while the module is loaded",
-    "domain/registry/cancellation.py": "as domain/board/history.py",
+    "domain/registry/cancellation.py": "as domain/board/queries.py",
     "outside/trusted_settings.py": "made known while the module is loaded",
     "domain/guides/definition.py": "made known by outside/guide_files.py, which reads every guide",
     "domain/journal/journal.py": "made known where the tracker is made, before anything is compared",

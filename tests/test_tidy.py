@@ -70,7 +70,7 @@ HOOK_RINGS = ("handrail.hooks", "handrail.kernel", "handrail.regular_files")
 """What hooks may load of Handrail."""
 IMPORTS_IN_FUNCTIONS = {
     "protocol/client_requests.py": {"base64", "binascii", "hashlib", "hmac"},
-    "protocol/lines.py": {"json"},
+    "protocol/stdio.py": {"json"},
     "protocol/replies.py": {"traceback"},
     "protocol/wire.py": {"json"},
 }
@@ -122,7 +122,7 @@ def test_banned_calls_are_not_made(path: Path) -> None:
 
 
 def test_there_is_no_utils_module() -> None:
-    assert not [path for path in SOURCES if re.search(r"utils?|helpers?|common(?!_arguments)|misc", path.stem)]
+    assert not [path for path in SOURCES if re.search(r"utils?|helpers?|common|misc", path.stem)]
 
 
 def test_every_package_has_an_init_that_says_what_it_is() -> None:
@@ -305,3 +305,36 @@ def test_a_public_class_is_defined_once() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT / "src" / "handrail")))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+MIRRORED = ("domain", "hooks", "kernel", "outside", "protocol", "setup", "store", "surfaces", "toolsets")
+SUBJECTS_OF_THEIR_OWN = {
+    "tests/domain/overview/test_crew_lists.py": "the lists of one screen, each a module of few lines",
+}
+"""Tests below a mirrored folder that are about no one module, and what they are about."""
+
+
+def mirrored_subjects(folder: Path) -> set[str] | None:
+    """What a test in `folder` may be named after: the rooms of the same folder of the source. None: after anything,
+    since the folder itself stands for one module."""
+    there = ROOT / "src" / "handrail" / folder.relative_to(ROOT / "tests")
+    if there.with_suffix(".py").exists():
+        return None
+    return {path.stem.rstrip("_") for path in there.glob("*") if path.is_dir() or path.suffix == ".py"} - {"__init__"}
+
+
+@pytest.mark.parametrize("ring", MIRRORED)
+def test_a_test_stands_where_its_subject_does(ring: str) -> None:
+    """`a/b.py` is tested in `tests/a/test_b.py` or `tests/a/test_b_….py`, or in the folder `tests/a/b`."""
+    lost = []
+    for path in sorted((ROOT / "tests" / ring).rglob("test_*.py")):
+        subjects = mirrored_subjects(path.parent)
+        name = path.stem.removeprefix("test_")
+        named = subjects is None or any(name == one or name.startswith(f"{one}_") for one in subjects)
+        if named == (relative(path) in SUBJECTS_OF_THEIR_OWN):
+            lost.append(relative(path))
+    assert lost == []
+
+
+def test_every_subject_of_its_own_is_there() -> None:
+    assert [name for name in SUBJECTS_OF_THEIR_OWN if not (ROOT / name).exists()] == []

@@ -54,7 +54,7 @@ ALLOWED = {
     "outside/tracking/large_files.py": "as above",
     "outside/tracking/snapshot.py": "a stream over what was opened there",
     "outside/atomic_files.py": "a draft of our own, written with the flags that `open` gives",
-    "outside/worktrees/stray_commits.py": "a stream over what was opened there",
+    "outside/worktrees/remove.py": "a stream over what was opened there",
     "protocol/stdio.py": "the null device",
     "hooks/memory.py": "a file of our own, made for its owner alone",
     "hooks/open_tasks.py": "the kernel's files",

@@ -16,10 +16,9 @@ from handrail.domain.graphs.graph import Graph, document_of, graph_from
 from handrail.domain.graphs.json_patch import merged, patched
 from handrail.domain.graphs.mutations import mutate, mutation_from
 from handrail.domain.graphs.records import GraphEdge, GraphNode
-from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import Dependency, Task
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import where
+from handrail.kernel.records import where
 from handrail.store.store import Store
 from handrail.store.unit import Unit
 from handrail.surfaces.invocation import invoke

@@ -8,10 +8,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.dependency import dependency
-from handrail.domain.work.tally import empty_tally
-from handrail.domain.work.task import Task
-from handrail.domain.work.workflow import Workflow
+from handrail.domain.work.task import Task, dependency
+from handrail.domain.work.workflow import Workflow, empty_tally
 from handrail.kernel.ledger import NewEvent
 from handrail.store.ports import Engine
 from handrail.store.tables import BY_RECORD

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from handrail.domain.board.entry import BoardEntry, board_stream
 from handrail.kernel.ledger import Actor, Change, Event, NewEvent, Only
-from handrail.kernel.query import where
+from handrail.kernel.records import where
 from handrail.outside.world import RandomIds, SystemClock
 from handrail.store.ports import Engine
 from handrail.store.store import Store

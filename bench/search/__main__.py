@@ -15,11 +15,10 @@ import msgspec
 from bench.search.filling import WORKFLOW, checkpoints, fill, word, write
 from bench.started import elapsed
 from handrail import __version__
-from handrail.domain.search.question import understood
+from handrail.domain.search.words import understood
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
-from handrail.kernel.records import PAGE
+from handrail.kernel.records import PAGE, Query
 from handrail.outside.search_index import SearchHits, SearchIndex, SearchQuery, with_index
 from handrail.outside.world import RandomIds, SystemClock
 from handrail.store.sqlite import SqliteEngine

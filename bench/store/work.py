@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from handrail.domain.work.lease import Lease
+from handrail.domain.work.lease import Lease, acquire
 from handrail.domain.work.task import Task
-from handrail.kernel.lease import acquire
 from handrail.kernel.ledger import Actor, Change, NewEvent
 from handrail.store.store import Store
 from handrail.store.tables import BY_RECORD

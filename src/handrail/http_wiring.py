@@ -12,21 +12,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.domain.crew.token import Token
+from handrail.domain.crew.token import Token, is_vouched
 from handrail.domain.crew.tokens import is_token, look_up
-from handrail.domain.crew.verifiers import is_vouched
 from handrail.kernel import limits
 from handrail.kernel.errors import Refusal, SettingInvalid
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
-from handrail.live_settings import LiveSettings
 from handrail.operation import HttpAddress
-from handrail.outside.revocations import REVOCATIONS, revocation_mark
+from handrail.outside.token_files import REVOCATIONS, revocation_mark
 from handrail.protocol.http.endpoint import HttpEndpoint, HttpLimits
 from handrail.protocol.http.guard import LOOPBACK_NAMES, Guard, LookupFailed, Principal
 from handrail.protocol.server import Server
 from handrail.settings import Settings
-from handrail.settings_in_force import live_settings
+from handrail.settings_in_force import LiveSettings, live_settings
 from handrail.wiring import LazyLedger, WorkPlace, assemble, build_server, has_store, ledger_at
 
 MCP_PATH = "/mcp"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from handrail.domain.crew.identity import CrewRules, Writer
+from handrail.domain.crew.agent import CrewRules, Writer
 from handrail.domain.pipeline.budget import Budget
 from handrail.kernel import limits
 from handrail.kernel.errors import Refusal
@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # ports that a call carries; the code that builds a call impo
     from handrail.domain.guides.shelf import GuideShelf
     from handrail.domain.journal.ports import Checks, Tracker
     from handrail.domain.pipeline.flow_shelf import FlowShelf
-    from handrail.domain.pipeline.specs import Specs
-    from handrail.domain.work.template_shelf import TemplateShelf
+    from handrail.domain.pipeline.workspace_texts import Specs
+    from handrail.domain.work.templates import TemplateShelf
     from handrail.domain.workspaces.worktrees import Worktrees
 
 RequestT = TypeVar("RequestT", bound=msgspec.Struct)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from handrail import __version__
-from handrail.domain.crew.token import Token
-from handrail.domain.crew.verifiers import is_vouched
+from handrail.domain.crew.token import Token, is_vouched
 from handrail.domain.overview.news import news
 from handrail.http_wiring import MCP_PATH, NOT_MADE_HERE, NOT_MADE_HERE_HINT, StoredTokens, build_endpoint
 from handrail.kernel.errors import NotAllowed, Refusal, StoreBusy
@@ -17,7 +16,7 @@ from handrail.protocol.http.guard import Guard
 from handrail.settings import Settings
 from handrail.settings_in_force import live_settings
 from handrail.store.open_engine import POSTGRES
-from handrail.surfaces.run_types import know_runs
+from handrail.surfaces.runs import know_runs
 from handrail.surfaces.web.app import OWN_PATHS, PageApp, PageFacts, PageParts
 from handrail.surfaces.web.feed import PageFeed
 from handrail.surfaces.web.request_guard import Door

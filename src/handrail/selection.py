@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.catalog import ANNOUNCED, ENABLE_FLAGS, PROFILES, TOOLSETS, operations_of
 from handrail.kernel.errors import ToolsetUnknown
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Effect, Operation, PublishedOperation, Toolset
 
 DYNAMIC = "dynamic"

@@ -17,7 +17,7 @@ from msgspec import Meta
 from handrail.kernel import limits
 from handrail.kernel.errors import SettingInvalid
 from handrail.kernel.late import late_module
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.regular_files import read_regular, reason_of
 from handrail.strictness import CAUTIONS, STORES, Agreed, Caution, Obeyed, Waiting
 from handrail.validator_words import explained, path_of

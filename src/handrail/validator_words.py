@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 # Not compiled here: only a wrong call needs them, and every start would pay for it.
 _MISSING = r"Object missing required field `(?P<field>[^`]*)`"

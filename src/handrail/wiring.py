@@ -19,7 +19,6 @@ from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.known_types import make_known
-from handrail.live_settings import LiveSettings
 from handrail.operation import Call, Here, HttpAddress, ResultT, ServerFacts
 from handrail.outside.project import repository_root
 from handrail.outside.trusted_settings import agreed_for
@@ -30,7 +29,7 @@ from handrail.protocol.server import Server
 from handrail.protocol.stdio import StdioLimits
 from handrail.selection import Selection, select
 from handrail.settings import Settings, load_settings, said_by_project
-from handrail.settings_in_force import house_rules, live_settings
+from handrail.settings_in_force import LiveSettings, house_rules, live_settings
 from handrail.store_wiring import WorkPlace as WorkPlace  # noqa: PLC0414 - callers import it from here
 from handrail.store_wiring import check_place_of_store
 from handrail.store_wiring import check_trusted as check_trusted  # noqa: PLC0414 - as above
@@ -45,7 +44,7 @@ from handrail.world_wiring import RealWorld, guides_at
 if TYPE_CHECKING:
     from handrail.domain.board import entry as board_entry
     from handrail.domain.prompts.text import PromptText
-    from handrail.domain.registry import operation as registry_operation
+    from handrail.domain.registry import cancellation as registry_operation
     from handrail.outside import prompt_files, world
     from handrail.outside.guide_files import GuideFiles
     from handrail.store import memory, open_engine, store, store_move
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from handrail.surfaces.mcp import resources as mcp_resources
 else:
     board_entry = late_module("handrail.domain.board.entry")
-    registry_operation = late_module("handrail.domain.registry.operation")
+    registry_operation = late_module("handrail.domain.registry.cancellation")
     prompt_files = late_module("handrail.outside.prompt_files")
     world = late_module("handrail.outside.world")
     memory = late_module("handrail.store.memory")

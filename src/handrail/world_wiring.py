@@ -13,11 +13,10 @@ from handrail import __version__
 from handrail.kernel.clock import DAY_MS
 from handrail.kernel.late import late_module
 from handrail.known_types import make_known
-from handrail.live_settings import LiveSettings
 from handrail.operation import Ledger
 from handrail.outside.process_names import is_alive, new_session
 from handrail.settings import Settings
-from handrail.settings_in_force import checks_of
+from handrail.settings_in_force import LiveSettings, checks_of
 from handrail.store_wiring import WorkPlace
 
 if TYPE_CHECKING:
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from handrail.domain.journal.ports import Checks, Tracker
     from handrail.domain.pipeline import flow, profile, request
     from handrail.domain.pipeline.flow_shelf import FlowShelf
-    from handrail.domain.pipeline.specs import Specs
-    from handrail.domain.work.template_shelf import TemplateShelf
+    from handrail.domain.pipeline.workspace_texts import Specs
+    from handrail.domain.work.templates import TemplateShelf
     from handrail.domain.workspaces.worktrees import Worktrees
     from handrail.outside import (
         flow_files,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
         worktrees,
     )
     from handrail.outside.guide_files import GuideFiles
-    from handrail.surfaces import run_types
+    from handrail.surfaces import runs
 else:
     journal = late_module("handrail.domain.journal.journal")
     ports = late_module("handrail.domain.journal.ports")
@@ -63,7 +62,7 @@ else:
     template_files = late_module("handrail.outside.template_files")
     tracking = late_module("handrail.outside.tracking")
     worktrees = late_module("handrail.outside.worktrees")
-    run_types = late_module("handrail.surfaces.run_types")
+    runs = late_module("handrail.surfaces.runs")
     secrets = late_module("secrets")
 
 
@@ -148,7 +147,7 @@ def _worktrees(repository: str) -> Worktrees:
 
 
 def _specs(repository: str) -> Specs:
-    run_types.know_runs()
+    runs.know_runs()
     return spec_files.SpecFiles(Path(repository))
 
 

@@ -12,8 +12,7 @@ from bench.graphs.making import graph_of, with_other_nodes
 from bench.graphs.steps import FREE, MANY, PART, Committing, Measured, in_memory
 from bench.plan.filling import WORKFLOW, fill
 from handrail.domain.graphs.diff import difference
-from handrail.domain.graphs.graph import check_sound
-from handrail.domain.graphs.invariants import check_invariants
+from handrail.domain.graphs.graph import check_invariants, check_sound
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.store.memory import MemoryEngine

@@ -36,13 +36,13 @@ ELSEWHERE: dict[str, Elsewhere] = {
     ),
     "handrail init": Elsewhere(
         "asks at a terminal",
-        "tests/setup/test_init_command.py::test_whatever_was_there_comes_back_to_the_byte",
+        "tests/surfaces/cli/begin/test_init.py::test_whatever_was_there_comes_back_to_the_byte",
     ),
-    "handrail doctor": Elsewhere("starts every client's server", "tests/setup/test_doctor.py"),
+    "handrail doctor": Elsewhere("starts every client's server", "tests/surfaces/cli/begin/test_doctor.py"),
     "handrail diff task_01ke…": Elsewhere("an id that stands for any", "tests/process/test_journal_terminal.py"),
-    "handrail review": Elsewhere("an id that stands for any", "tests/surfaces/cli/test_review_command.py"),
+    "handrail review": Elsewhere("an id that stands for any", "tests/surfaces/cli/decide/test_review.py"),
     "handrail up --db postgresql://": Elsewhere("serves until it is ended", "tests/process/test_http_tokens.py"),
-    "handrail scope test": Elsewhere("ends with 1 where a file is out", "tests/surfaces/cli/test_scope_command.py"),
+    "handrail scope test": Elsewhere("ends with 1 where a file is out", "tests/surfaces/cli/plans/test_scope.py"),
     ".venv/bin/python -m pip install": Elsewhere(
         "needs a network", "tests/docs/test_commands.py::test_what_is_installed_is_there"
     ),

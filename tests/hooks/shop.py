@@ -8,7 +8,7 @@ from typing import Any
 from handrail.domain.crew.agent import Agent
 from handrail.domain.workspaces.reservations import ReservationRequest, ReservedByOther, kept_from, reserve
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import where
+from handrail.kernel.records import where
 from handrail.surfaces.invocation import invoke
 from handrail.toolsets.plan.agent import OPERATIONS
 from handrail.wiring import WorkPlace, assemble, settings_at

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.kernel.limits import MESSAGE_DEPTH
-from handrail.outside.documents import read_json, read_yaml
-from handrail.outside.positions import Unreadable, position_at
+from handrail.outside.documents import Unreadable, position_at, read_json, read_yaml
 
 
 @pytest.fixture(params=["libyaml", "pure Python"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.guides.matcher import Matcher
+from handrail.domain.guides.definition import Matcher
 from handrail.outside.linear_matcher import COMPILED_MAX, LinearMatcher, _compiled_pattern
 
 MATCHER: Matcher = LinearMatcher()

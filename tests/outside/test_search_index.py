@@ -20,8 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.search.question import understood
-from handrail.domain.search.words import forms_in
+from handrail.domain.search.words import forms_in, understood
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import NothingToUndo
 from handrail.kernel.ids import CountingIds

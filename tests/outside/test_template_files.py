@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from handrail.domain.work.template_shelf import BrokenTemplate, FileTemplate
+from handrail.domain.work.templates import BrokenTemplate, FileTemplate
 from handrail.kernel import limits
 from handrail.outside.template_files import TemplateFiles, standard_templates
 from handrail.outside.user_files import UserFolder

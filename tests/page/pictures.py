@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handrail.demo.acts import perform
-from handrail.demo.ground import clear, prepared
+from handrail.demo.stage import clear, prepared
 from handrail.domain.journal.journal import LOOKING
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.outside.world import RandomIds
 from handrail.store.store import Store
 from handrail.surfaces.cli.begin.demo import Terminal

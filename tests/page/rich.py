@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handrail.domain.gates.gate import Gate
-from handrail.domain.gates.reviews import close_review, open_reviews
+from handrail.domain.gates.gate import Gate, close_review, open_reviews
 from handrail.domain.pipeline.turns import answer_gate
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from tests.page import rich_texts as texts
 from tests.page.rich_stage import Agent, Stage, new_repository, write
 

@@ -17,7 +17,7 @@ from handrail.domain.journal.journal import LOOKING
 from handrail.domain.work.task import Task
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.outside.world import RandomIds
 from handrail.store.store import Store
 from handrail.surfaces.invocation import CallingClient, invoke

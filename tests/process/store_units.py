@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from handrail.domain.crew.message import Message
+from handrail.domain.work import lease as leases
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel import lease as leases
 from handrail.kernel.errors import NothingToUndo
 from handrail.kernel.ledger import Actor, Event
 from handrail.store.store import Store

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.cli.test_store_commands import create, workflows
+from tests.surfaces.cli.keep.test_db import create, workflows
 
 PRESSES, PRESS_AGAIN_S = 6, 10
 HANDRAIL = [sys.executable, "-m", "handrail"]

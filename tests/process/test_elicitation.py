@@ -18,7 +18,7 @@ from handrail.domain.gates.gate import Gate
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.protocol.revisions import META_CAPABILITIES, META_CLIENT, META_VERSION, NEWEST
 from handrail.store.open_engine import open_engine
 from handrail.store.store import Store

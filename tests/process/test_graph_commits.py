@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from handrail.kernel.query import where
+from handrail.kernel.records import where
 from handrail.store.store import Store
 from handrail.store.tables import BY_NAME as TABLES
 from handrail.wiring import WorkPlace, ledger_at, settings_at

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.workspaces.reservation import reservations_stream
+from handrail.domain.workspaces.records import reservations_stream
 from handrail.wiring import WorkPlace, ledger_at, settings_at
 from tests.store.server import ROOT, running, schema_of_its_own
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from handrail.domain.work import lease as leases
 from handrail.domain.work.lease import Lease
-from handrail.kernel import lease as leases
 from handrail.kernel.errors import StoreBusy, StoreRefused, StoreTooNew
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor

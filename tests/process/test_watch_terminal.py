@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from handrail.outside.world import SystemClock
-from handrail.surfaces.cli.see.screen import own_screen
+from handrail.surfaces.cli.see.watch import own_screen
 from tests.surfaces.cli.journalled import Project
 
 PATIENCE_S = 60

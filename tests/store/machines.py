@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.domain.work.lease import Lease
-from handrail.kernel.lease import FREE, acquire
+from handrail.domain.work.lease import FREE, Lease, acquire
 from handrail.store.lease_clock import MachineTime
 from handrail.store.store import Store
 from handrail.store.unit import Unit

@@ -10,8 +10,7 @@ import msgspec
 
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from handrail.operation import Call, Effect, Ledger, Operation, ResultT
 from handrail.surfaces.invocation import invoke
 from handrail.toolsets.vocabulary import WORKFLOW

@@ -13,7 +13,7 @@ import pytest
 from handrail.domain.gates.gate import Gate
 from handrail.kernel.errors import InvalidParams, StoreAway, StoreRefused
 from handrail.kernel.ledger import Actor, Event
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.operation import Question
 from handrail.surfaces.elicitation import Meanwhile, Patience
 from handrail.surfaces.invocation import CallingClient, invoke

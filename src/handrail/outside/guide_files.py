@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.domain.guides.definition import Composition, Guide, GuideProblem, Rule, parse_guide, path_text, valid_id
-from handrail.domain.guides.matcher import Matcher
+from handrail.domain.guides.definition import (
+    Composition,
+    Guide,
+    GuideProblem,
+    Matcher,
+    Rule,
+    parse_guide,
+    path_text,
+    valid_id,
+)
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide, Position
 from handrail.kernel.late import late_module
 from handrail.kernel.limits import GUIDE_FILE_BYTES, GUIDE_FILES
@@ -35,10 +43,9 @@ from handrail.outside.user_files import (
 from handrail.regular_files import read_with_facts, reason_of
 
 if TYPE_CHECKING:
-    from handrail.outside import documents, positions
+    from handrail.outside import documents
 else:
     documents = late_module("handrail.outside.documents")
-    positions = late_module("handrail.outside.positions")
 
 UNSETTLED_NS = 2_000_000_000
 """A file this fresh is read again by the next call: its clock may be too coarse to show a second edit."""
@@ -194,21 +201,21 @@ class GuideFiles:
         except UnicodeDecodeError as error:
             before = raw[: error.start].decode()
             reason = f"the file is not UTF-8: byte 0x{raw[error.start]:02X} is no character; save it as UTF-8"
-            return _Flaw(file.stem, reason, positions.position_at(before, len(before))), None
+            return _Flaw(file.stem, reason, documents.position_at(before, len(before))), None
         try:
             document = documents.read_document(text, file.suffix)
-        except positions.Unreadable as problem:
-            position = None if problem.offset is None else positions.position_at(text, problem.offset)
+        except documents.Unreadable as problem:
+            position = None if problem.offset is None else documents.position_at(text, problem.offset)
             return _Flaw(file.stem, problem.reason, position, path_text(problem.path)), None
         make_known(Guide, Composition, Rule)
         try:
             guide = parse_guide(document.data, matcher=self.matcher, server_version=self._server_version)
         except GuideProblem as problem:
             own = document.data.get("id") if isinstance(document.data, dict) else None
-            position = positions.locate(text, document.spots, problem.path)
+            position = documents.locate(text, document.spots, problem.path)
             found = own if isinstance(own, str) and valid_id(own) else file.stem
             return _Flaw(found, problem.reason, position, path_text(problem.path)), None
-        return guide, positions.locate(text, document.spots, ("id",))
+        return guide, documents.locate(text, document.spots, ("id",))
 
 
 def _list(source: UserFolder) -> _Listing:

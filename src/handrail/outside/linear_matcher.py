@@ -15,7 +15,7 @@ import msgspec
 from handrail.domain.guides.definition import path_text
 from handrail.kernel.late import late_module
 from handrail.kernel.limits import PATTERN_MEMORY_BYTES
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -38,7 +38,7 @@ _SCHEMA_TYPES = ("string", "number", "integer", "boolean", "object", "array", "n
 
 
 class LinearMatcher:
-    """Implements `handrail.domain.guides.matcher.Matcher`."""
+    """Implements `handrail.domain.guides.definition.Matcher`."""
 
     def pattern_problem(self, pattern: str, flags: str) -> str | None:
         try:

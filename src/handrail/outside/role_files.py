@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from handrail.kernel.errors import InvalidFlow, PlaceUnusable
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.outside.user_files import bundled_folder
 from handrail.regular_files import FileRefused, read_regular
 

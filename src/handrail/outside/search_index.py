@@ -19,8 +19,7 @@ import apsw
 import msgspec
 
 from handrail.domain.search.documents import SOURCES, Row, SearchDocument, row_after
-from handrail.domain.search.question import SearchTerms, Term
-from handrail.domain.search.words import forms_in
+from handrail.domain.search.words import SearchTerms, Term, forms_in
 from handrail.kernel.ledger import Change, Event
 from handrail.kernel.records import PAGE
 from handrail.outside.file_lock import FileLock

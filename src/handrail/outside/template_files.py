@@ -15,8 +15,14 @@ import msgspec
 from msgspec import Meta
 
 from handrail.domain.work.plan import MOST_TASKS, Name, PlanTask, Text
-from handrail.domain.work.render_template import MOST_VARIABLES, Blueprint, Variable, read_blueprint
-from handrail.domain.work.template_shelf import BrokenTemplate, FileTemplate
+from handrail.domain.work.templates import (
+    MOST_VARIABLES,
+    Blueprint,
+    BrokenTemplate,
+    FileTemplate,
+    Variable,
+    read_blueprint,
+)
 from handrail.kernel.errors import InvalidTemplate
 from handrail.kernel.limits import TEMPLATE_FILE_BYTES, TEMPLATE_FILES
 from handrail.known_types import make_known
@@ -51,7 +57,7 @@ def standard_templates(*, home: Path, project: Path) -> tuple[UserFolder, ...]:
 
 
 class TemplateFiles:
-    """The shelf over folders of files. Implements `handrail.domain.work.template_shelf.TemplateShelf`."""
+    """The shelf over folders of files. Implements `handrail.domain.work.templates.TemplateShelf`."""
 
     def __init__(self, sources: Sequence[UserFolder]) -> None:
         self._sources = nearest_first(sources)

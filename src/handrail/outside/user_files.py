@@ -19,11 +19,10 @@ from handrail.regular_files import list_folder, read_with_facts, reason_of
 from handrail.validator_words import explained, path_of
 
 if TYPE_CHECKING:
-    from handrail.outside import documents, positions
+    from handrail.outside import documents
     from handrail.outside.documents import Document
 else:
     documents = late_module("handrail.outside.documents")
-    positions = late_module("handrail.outside.positions")
 
 SUFFIXES = (".json", ".yaml", ".yml")
 BUNDLED = "bundled"
@@ -158,7 +157,7 @@ class UserFile:
 
     def at(self, path: WrittenPath) -> str:
         """Where this is in the file: `:line:column`."""
-        position = positions.locate(self.text, self._document.spots, path)
+        position = documents.locate(self.text, self._document.spots, path)
         return f":{position.line}:{position.column}"
 
 
@@ -180,10 +179,10 @@ def _text(file: Path, most_bytes: int, tree: Path | None) -> tuple[str, int]:
 def _document(file: Path, text: str) -> Document:
     try:
         return documents.read_document(text, file.suffix)
-    except positions.Unreadable as problem:
+    except documents.Unreadable as problem:
         if problem.offset is None:
             raise Flaw(problem.reason) from None
-        position = positions.position_at(text, problem.offset)
+        position = documents.position_at(text, problem.offset)
         braces = "{{" in text[max(0, problem.offset - 1) : problem.offset + 2]
         quotes = "; a text that begins with {{ needs quotes around it" if braces else ""
         raise Flaw(problem.reason + quotes, f":{position.line}:{position.column}") from None

@@ -51,10 +51,9 @@ from handrail.store.postgres_connections import (
 )
 from handrail.store.postgres_news import Hints, NewsListener, Notifier
 from handrail.store.postgres_outcomes import Outcomes
-from handrail.store.postgres_positions import LOWEST, SETTLED, sure
 from handrail.store.postgres_reads import BEGIN_LOOK, PostgresReader, own
 from handrail.store.postgres_schema import NOW_MS, SCHEMA_NOTED, check_here, keep_growing, make_current, schema_of
-from handrail.store.postgres_session import PostgresSession, Step
+from handrail.store.postgres_session import LOWEST, SETTLED, PostgresSession, Step, sure
 from handrail.store.postgres_writes import MOST_EVENTS, statement
 
 AnswerT = TypeVar("AnswerT")

@@ -14,12 +14,10 @@ import psycopg
 from handrail.kernel.clock import Moment
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
-from handrail.store.feeds import DialectWords, FeedStatement, asked
 from handrail.store.postgres_connections import refusal_for, translated
-from handrail.store.postgres_positions import HIGHEST, LOWEST, SETTLED, sure
 from handrail.store.postgres_schema import NOW_MS, VIEW_NOTED, check_here
-from handrail.store.postgres_session import PostgresSession, Step
-from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
+from handrail.store.postgres_session import HIGHEST, LOWEST, SETTLED, PostgresSession, Step, sure
+from handrail.store.queries import DialectWords, FeedStatement, Query, asked, count_by_sql, count_sql, select_sql
 from handrail.store.store_copy import TableCopy
 from handrail.store.tables import Table
 from handrail.store.writes import NEW_STREAM, Conflict, Head, decode_events

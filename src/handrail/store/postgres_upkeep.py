@@ -8,9 +8,8 @@ from psycopg import errors
 from handrail.store import statements as sql
 from handrail.store.migrations import STEPS
 from handrail.store.ports import Size, Vacuumed, grouped
-from handrail.store.postgres_schema import NOW_MS
+from handrail.store.postgres_schema import NOW_MS, strangers
 from handrail.store.postgres_session import PostgresSession
-from handrail.store.postgres_shapes import strangers
 from handrail.store.postgres_writes import PLACE_BITS
 from handrail.store.problems import FILE, LEDGER, ROWS, SCHEMA, Problem
 from handrail.store.store_copy import COPIED

@@ -14,9 +14,8 @@ import apsw
 from handrail.kernel.clock import Moment
 from handrail.kernel.ledger import EVERYTHING, Event, Only
 from handrail.store import statements as sql
-from handrail.store.feeds import DialectWords, FeedStatement, asked
 from handrail.store.lease_clock import LeaseClock, MachineTime
-from handrail.store.queries import Query, count_by_sql, count_sql, select_sql
+from handrail.store.queries import DialectWords, FeedStatement, Query, asked, count_by_sql, count_sql, select_sql
 from handrail.store.sqlite_refusals import translated
 from handrail.store.store_copy import TableCopy
 from handrail.store.tables import Table

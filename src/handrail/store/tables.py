@@ -19,18 +19,15 @@ from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, Tr
 from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.knowledge.records import Fact
 from handrail.domain.pipeline.run import PipelineRun
-from handrail.domain.registry.operation import RunningCall
+from handrail.domain.registry.cancellation import RunningCall
 from handrail.domain.values.records import ValueSet
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.repository import Repository
-from handrail.domain.work.tally import Tally
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import Dependency, Task
 from handrail.domain.work.template import Template
-from handrail.domain.work.workflow import Workflow
-from handrail.domain.workspaces.reservation import Reservation
-from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.work.workflow import Tally, Workflow
+from handrail.domain.workspaces.records import Reservation, Workspace
 from handrail.kernel.errors import InvalidParams, StoreUnusable
 
 _PLAIN: dict[Any, str] = {str: "text", int: "int", bool: "flag", str | None: "text", int | None: "int"}

@@ -15,8 +15,7 @@ from handrail.kernel.clock import Moment
 from handrail.kernel.ids import Ids
 from handrail.kernel.ledger import EVERYTHING, Actor, Change, Event, NewEvent, Only
 from handrail.kernel.provenance import MachineKey
-from handrail.kernel.query import Query
-from handrail.kernel.records import PAGE, Record, RecordT
+from handrail.kernel.records import PAGE, Query, Record, RecordT
 from handrail.store.ports import Reader
 from handrail.store.seals import opened, sealed
 from handrail.store.tables import BY_RECORD, Table

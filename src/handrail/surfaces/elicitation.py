@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from handrail.domain.crew.identity import Writer
+from handrail.domain.crew.agent import Writer
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreAway, StoreRefused
 from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Asks, Field, Ledger, Question

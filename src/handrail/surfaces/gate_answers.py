@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.gates.gate import Gate
-from handrail.domain.gates.reviews import REVIEW, close_review
+from handrail.domain.gates.gate import REVIEW, Gate, close_review
 from handrail.domain.pipeline.answers import ABANDON, REJECT
 from handrail.domain.pipeline.engine import QUESTIONS, Action, decide
 from handrail.domain.pipeline.run import PipelineRun

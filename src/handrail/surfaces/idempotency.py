@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.domain.registry.cancellation import end_call, is_running
-from handrail.domain.registry.operation import RunningCall
+from handrail.domain.registry.cancellation import RunningCall, end_call, is_running
 from handrail.kernel.errors import KeyReused, StoreBusy
 from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import KeyWrite, UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call, Operation
+from handrail.surfaces.arguments import RESERVED
 from handrail.surfaces.cancellable_call import CancellableCall
-from handrail.surfaces.common_arguments import RESERVED
 
 if TYPE_CHECKING:
     import hashlib

@@ -3,7 +3,7 @@
 An `Invocation` admits the caller and separates who they are from what they ask, parses the rest, answers from an
 earlier call with the same key, prepares what is slow, runs the handler in one unit of work, waits for news, lets follow
 what must follow, and shows the result. Arguments that every operation accepts beside its own are in
-`common_arguments.py`; questions to a person during a call in `elicitation.py`.
+`arguments.py`; questions to a person during a call in `elicitation.py`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.identity import Writer
+from handrail.domain.crew.agent import Agent, Writer
 from handrail.domain.crew.outbox import HUMAN, unread_count
 from handrail.domain.crew.presence import arrive, find_agent
-from handrail.domain.crew.verifiers import fits, knows_secret
+from handrail.domain.crew.token import fits, knows_secret
 from handrail.kernel.errors import IdentityUnproven, InvalidParams, Refusal, StoreAway, StoreRefused
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call, Effect, Operation, Question
-from handrail.surfaces.arguments import parse_arguments
+from handrail.surfaces.arguments import AGENT_ID, AGENT_SECRET, FENCE, CommonArguments, parse_arguments, take_common
 from handrail.surfaces.cancellable_call import CancellableCall
-from handrail.surfaces.common_arguments import AGENT_ID, AGENT_SECRET, FENCE, CommonArguments, take_common
 from handrail.surfaces.elicitation import (
     ELICITED,
     Answered,

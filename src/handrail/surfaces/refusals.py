@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.kernel.errors import InvalidParams, Refusal
-from handrail.kernel.shorten import shortened
+from handrail.kernel.wording import shortened
 from handrail.operation import Operation
 from handrail.protocol.wire import INVALID_PARAMS, RpcError, encode
 

@@ -20,7 +20,7 @@ from handrail.domain.work.transitions import workflow_of
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import NotFound, PlaceUnusable
 from handrail.kernel.late import late_module
-from handrail.kernel.shorten import printable_line
+from handrail.kernel.wording import printable_line
 from handrail.operation import Call
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from handrail.domain.claims.claim import check_writer
-from handrail.domain.claims.offers import ready_tasks
+from handrail.domain.claims.claim import check_writer, ready_tasks
 from handrail.domain.crew.presence import claims_of
 from handrail.domain.graphs.locks import check_unlocked
 from handrail.domain.work.lookup import find_task, find_workflow, listed
@@ -18,8 +17,7 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.errors import NothingOpen, SeveralOpen
 from handrail.kernel.late import late_module
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from handrail.operation import Call
 
 if TYPE_CHECKING:

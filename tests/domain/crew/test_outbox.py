@@ -9,7 +9,7 @@ from handrail.domain.crew.outbox import SYSTEM, Letter, losses, post, unread, un
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
 

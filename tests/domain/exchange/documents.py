@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import msgspec
 
 from handrail.domain.exchange.checklist import SYSTEM, TOGETHER
+from handrail.domain.exchange.foreign_tasks import plain_title
 from handrail.domain.exchange.normalize import DONE, FAILED
 from handrail.domain.exchange.plan_document import (
     KEPT,
@@ -17,7 +18,6 @@ from handrail.domain.exchange.plan_document import (
     TaskOrigin,
     attempts_assumed,
 )
-from handrail.domain.exchange.task_names import plain_title
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES
 from handrail.domain.work.task import FINISHED, TASK_MACHINE
 from handrail.domain.work.workflow import SOURCE_TYPES, WORKFLOW_MACHINE

@@ -10,7 +10,7 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Actor
 from handrail.kernel.records import UnitOfWork
 from handrail.store.store import Store
-from tests.toolsets.plan.test_plan_machine import Entry, PlanMachine
+from tests.toolsets.plan.test_workflow_machine import Entry, PlanMachine
 
 TESTER = Actor("tester", "test")
 SOURCE = ImportSource("plan.jsonl", "handrail")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.domain.exchange import checklist
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, PlanNote, TaskOrigin
-from handrail.domain.exchange.task_order import in_order
+from handrail.domain.exchange.validate import in_order
 from handrail.kernel.errors import InvalidParams
 from tests.domain.exchange.documents import listable, rows
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.exchange.github import read
-from handrail.domain.exchange.github_prose import blockers, parts
+from handrail.domain.exchange.github import blockers, parts, read
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
 from handrail.kernel.errors import InvalidParams
 from tests.domain.exchange import samples

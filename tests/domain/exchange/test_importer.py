@@ -14,14 +14,13 @@ from handrail.domain.exchange import jsonl
 from handrail.domain.exchange.importer import lay_new, same_source, what_is_new
 from handrail.domain.exchange.normalize import DONE, FAILED, fitted
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, PlanNote, TaskOrigin
-from handrail.domain.exchange.task_order import first_batch
-from handrail.domain.exchange.validate import oddities
+from handrail.domain.exchange.validate import first_batch, oddities
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.errors import InvalidPlan, WorkflowClosed
 from handrail.kernel.ids import CountingIds
-from handrail.kernel.query import where
+from handrail.kernel.records import where
 from handrail.store.memory import MemoryEngine
 from handrail.store.ports import Engine
 from handrail.store.sqlite import SqliteEngine

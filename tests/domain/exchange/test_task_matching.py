@@ -12,8 +12,7 @@ from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, Ta
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidPlan
-from handrail.kernel.query import where
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import UnitOfWork, where
 from handrail.store.store import Store
 from tests.domain.exchange.laid import TESTER, lay, more, take
 from tests.domain.exchange.test_importer import new_store, plan, task

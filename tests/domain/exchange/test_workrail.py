@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.domain.exchange.workrail import GuideTaken, read_guide
-from handrail.domain.exchange.workrail_texts import parted, prompts
+from handrail.domain.exchange.workrail_steps import parted, prompts
 from handrail.domain.guides.definition import Guide, parse_guide
 from handrail.domain.guides.progress import next_step
 from handrail.kernel.errors import InvalidParams

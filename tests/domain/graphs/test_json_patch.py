@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.graphs.json_patch import MOST_OPERATIONS, patched
-from handrail.domain.graphs.json_pointer import parts_of, pointer_to
+from handrail.domain.graphs.json_patch import MOST_OPERATIONS, parts_of, patched, pointer_to
 from handrail.kernel.errors import PatchFailed
 
 FITTING: dict[str, tuple[Any, list[dict[str, Any]], Any]] = {

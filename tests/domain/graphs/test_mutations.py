@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.domain.graphs.diff import difference, summary_of
-from handrail.domain.graphs.graph import Edge, Graph, Node, Scalar, document_of, graph_from
-from handrail.domain.graphs.invariants import broken_rules, check_invariants
+from handrail.domain.graphs.graph import (
+    Edge,
+    Graph,
+    Node,
+    Scalar,
+    broken_rules,
+    check_invariants,
+    document_of,
+    graph_from,
+)
 from handrail.domain.graphs.json_patch import patched
 from handrail.domain.graphs.mutations import Applied, Mutated, Mutation, mutate
 from handrail.kernel.errors import GraphInvalid, PatchFailed

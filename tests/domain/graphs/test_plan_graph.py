@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handrail.domain.graphs.graph import LONGEST_TEXT, Edge, Node
 from handrail.domain.graphs.plan_graph import PlanRows, graph_of, shown_graph_of
-from handrail.domain.work.dependency import dependency
+from handrail.domain.work.task import dependency
 from tests.store.records import task, workflow
 
 FIRST = task("task_1", name="first", description="Do it", parallel_group="", priority=3, sequence=2)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.domain.journal.markdown import cell, code, inline, minute, quoted
-from handrail.kernel.shorten import printable_line
+from handrail.kernel.wording import printable_line
 
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)")
 

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.gates.gate import Gate
-from handrail.domain.gates.reviews import close_review
+from handrail.domain.gates.gate import Gate, close_review
 from handrail.domain.journal.journal import Beginning, Ending, Intent, OutcomeClaims, begin, complete, note
 from handrail.domain.journal.ports import Snapshot
 from handrail.domain.journal.timeline import TimelineMoment, task_timeline, workflow_timeline
@@ -19,8 +18,7 @@ from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query, where
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork, where
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
 

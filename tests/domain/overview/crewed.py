@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from handrail.domain.crew.identity import CrewRules
+from handrail.domain.crew.agent import CrewRules
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork
 from tests.toolsets.plan.correspondents import PERSON, PostOffice

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from handrail.domain.gates.reviews import ask_for_review
+from handrail.domain.gates.gate import ask_for_review
 from handrail.domain.work.task import Task
 from handrail.kernel.records import UnitOfWork
 from tests.toolsets.plan.planned import TESTER, Desk

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from handrail.domain.board.queries import EntryQuery
-from handrail.domain.gates.gate import Gate
-from handrail.domain.gates.reviews import close_review
+from handrail.domain.gates.gate import Gate, close_review
 from handrail.domain.overview import boards as boards_module
 from handrail.domain.overview import decisions as decisions_module
 from handrail.domain.overview import events as events_module
 from handrail.domain.overview.boards import boards
 from handrail.domain.overview.decisions import decisions, task_decisions
 from handrail.domain.overview.events import EventQuery, Events, events, kinds_meant
+from handrail.domain.overview.gates import reviews
 from handrail.domain.overview.milestones import milestones
-from handrail.domain.overview.reviews import reviews
 from handrail.domain.overview.versions import versions
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import InvalidParams

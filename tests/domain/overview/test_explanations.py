@@ -17,18 +17,16 @@ from handrail.domain.overview.explanations import Explanation, explain_task, exp
 from handrail.domain.pipeline.ownership import check_task
 from handrail.domain.work.apply_plan import lay_plan
 from handrail.domain.work.blockers import LOOKED_AT, behind, can_move, legal_moves
-from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.plan import PlanTask
 from handrail.domain.work.plan_edit import PlanEdit
-from handrail.domain.work.tally import Tally, empty_tally
-from handrail.domain.work.task import FINISHED, TASK_MACHINE, Task
+from handrail.domain.work.task import FINISHED, TASK_MACHINE, Dependency, Task, dependency
 from handrail.domain.work.transitions import move_task
-from handrail.domain.work.workflow import Workflow
+from handrail.domain.work.workflow import Tally, Workflow, empty_tally
 from handrail.kernel.clock import FixedClock, spoken_time
 from handrail.kernel.errors import InvalidPlan, Refusal
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query, where
+from handrail.kernel.records import Query, where
 from handrail.store.memory import MemoryEngine
 from handrail.store.ports import Engine
 from handrail.store.sqlite import SqliteEngine

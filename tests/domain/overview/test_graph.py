@@ -13,9 +13,8 @@ from handrail.domain.dry_run.steps import steps_of_workflow
 from handrail.domain.layout.edges import is_acyclic
 from handrail.domain.layout.layered import Box, Layout, lay_out
 from handrail.domain.overview.graph import KEPT, GraphView, Layouts
-from handrail.domain.work.dependency import dependency
-from handrail.domain.work.tally import empty_tally
-from handrail.domain.work.workflow import Workflow
+from handrail.domain.work.task import dependency
+from handrail.domain.work.workflow import Workflow, empty_tally
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import CountingIds
 from handrail.kernel.records import UnitOfWork

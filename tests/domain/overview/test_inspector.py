@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.journal.changes import moves_once, totals
-from handrail.domain.overview.attempts import attempts_in
-from handrail.domain.overview.inspector import LINKED, NOTES, TaskDocument, task_document
+from handrail.domain.journal.entry import moves_once, totals
+from handrail.domain.overview.inspector import LINKED, NOTES, TaskDocument, attempts_in, task_document
 from handrail.domain.work.lookup import find_task
 from tests.domain.overview.looking import asked_to_review, counted, look
 from tests.store.records import task

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.gates.reviews import close_review
+from handrail.domain.gates.gate import close_review
 from handrail.domain.overview import news as telling
 from handrail.domain.overview.gates import find_gate
 from handrail.domain.overview.news import GoneTask, News, news

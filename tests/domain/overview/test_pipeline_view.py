@@ -9,7 +9,7 @@ from handrail.domain.pipeline.controls import abandon_run, pause_run
 from handrail.domain.pipeline.turns import RunRules
 from tests.domain.overview.crewed import MINUTE
 from tests.domain.pipeline.driven import Driven
-from tests.toolsets.pipeline.test_pipeline_control import Deskbound, at_phase
+from tests.toolsets.pipeline.test_tools_control import Deskbound, at_phase
 from tests.toolsets.plan.correspondents import PERSON
 
 

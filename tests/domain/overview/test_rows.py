@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.overview.explanations import explain_task
-from handrail.domain.overview.home import SHOWN, home
 from handrail.domain.overview.inspector import task_document
-from handrail.domain.overview.rows import TaskRow, WorkflowRow, last_part
-from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
-from handrail.domain.overview.workflow_health import STANDINGS, Driven, HealthFacts, standing_of
-from handrail.domain.pipeline.driver_lock import HELD_MS
+from handrail.domain.overview.rows import STANDINGS, Driven, HealthFacts, TaskRow, WorkflowRow, last_part, standing_of
+from handrail.domain.overview.workflows import SHOWN, WorkflowDocument, home, workflow_document
+from handrail.domain.pipeline.ownership import HELD_MS
 from handrail.domain.work.blockers import SILENT_MS
 from handrail.domain.work.lookup import find_task, find_workflow
 from handrail.kernel.errors import RunNotFound

@@ -13,7 +13,7 @@ from handrail.domain.overview.timeline import Bar, WorkflowTimeline, timeline
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork
 from tests.domain.overview.crewed import MINUTE, Crewed
-from tests.toolsets.pipeline.test_pipeline_control import Deskbound
+from tests.toolsets.pipeline.test_tools_control import Deskbound
 from tests.toolsets.plan.correspondents import PERSON
 
 

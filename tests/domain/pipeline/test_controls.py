@@ -20,8 +20,7 @@ from handrail.domain.pipeline.turns import Previous, RunRules, answer_gate, fact
 from handrail.domain.work.plan_edit import PlanEdit
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidParams
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from tests.domain.pipeline.bundled import bundled, nothing_else, own
 from tests.domain.pipeline.driven import Driven
 

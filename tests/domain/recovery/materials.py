@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from handrail.domain.recovery.material import KnownDecision, OpenIssue, RecoveryMaterial, Sibling
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES, Checkpoint
-from handrail.domain.work.tally import empty_tally
 from handrail.domain.work.task import TASK_MACHINE, Task
+from handrail.domain.work.workflow import empty_tally
 from handrail.kernel.ids import id_text
 from tests.store.records import checkpoint, task, workflow
 

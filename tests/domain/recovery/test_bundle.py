@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from handrail.domain.recovery.bundle import context_bundle
 from handrail.domain.recovery.material import KnownDecision, RecoveryMaterial
 from handrail.domain.recovery.options import LEAST_TOKENS, MOST_TOKENS, Include, RecoveryOptions
-from handrail.domain.work.tally import empty_tally
+from handrail.domain.work.workflow import empty_tally
 from handrail.kernel.tokens import estimate_tokens
 from tests.domain.recovery.materials import materials
 from tests.store.records import checkpoint, task, workflow

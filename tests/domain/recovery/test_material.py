@@ -12,10 +12,8 @@ import pytest
 from handrail.domain.recovery.material import PRIOR, RecoveryMaterial, gather, open_issues
 from handrail.domain.recovery.options import Include
 from handrail.domain.recovery.summary import summarize
-from handrail.domain.work.dependency import dependency
-from handrail.domain.work.tally import empty_tally
-from handrail.domain.work.task import Task
-from handrail.domain.work.workflow import Workflow
+from handrail.domain.work.task import Task, dependency
+from handrail.domain.work.workflow import Workflow, empty_tally
 from handrail.store.queries import Query, select_sql
 from handrail.store.store import Store
 from handrail.store.tables import BY_RECORD

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from handrail.domain.recovery.summary import MOST_BYTES, MOST_TOKENS, summarize
-from handrail.domain.work.tally import empty_tally
-from handrail.domain.work.workflow import Workflow
+from handrail.domain.work.workflow import Workflow, empty_tally
 from handrail.kernel.tokens import estimate_tokens
 from handrail.store.store import Store
 from tests.store.ground import memory_ground

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.recovery.gist import gist
-from handrail.domain.recovery.truncate import MARK, compact, cut, first_of, json_weight, line
+from handrail.domain.recovery.truncate import MARK, compact, cut, first_of, gist, json_weight, line
 from tests.domain.recovery.samples import bugfix, migration
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=400)

@@ -11,7 +11,7 @@ import pytest
 from handrail.domain.registry.event_kinds import EVENT_KINDS, KINDS, is_write
 from handrail.domain.work.task import TASK_MACHINE
 from handrail.domain.work.workflow import WORKFLOW_MACHINE
-from handrail.domain.workspaces.workspace import WORKSPACE_MACHINE
+from handrail.domain.workspaces.records import WORKSPACE_MACHINE
 from handrail.kernel.errors import NothingToUndo
 from handrail.kernel.ledger import Event
 

@@ -11,13 +11,11 @@ import pytest
 from handrail.domain.graphs.history import history, version_step
 from handrail.domain.graphs.plan_graph import versions_of
 from handrail.domain.registry.graphs import at_version, changes_graph, latest, snapshot_of, version_of_tx
-from handrail.domain.work.dependency import dependency
-from handrail.domain.work.tally import Tally, empty_tally
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import Task, dependency
+from handrail.domain.work.workflow import Tally, empty_tally
 from handrail.kernel.errors import ResourceNotFound
 from handrail.kernel.ledger import Change, Event
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from tests.store.records import task as any_task
 from tests.store.records import workflow
 

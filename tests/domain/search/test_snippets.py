@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.search.question import understood
 from handrail.domain.search.snippets import CUT, found_in, snippet
+from handrail.domain.search.words import understood
 
 
 def shown(text: str, typed: str, room: int = 60) -> str:

@@ -9,13 +9,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.identity import CrewRules
+from handrail.domain.crew.agent import Agent, CrewRules
 from handrail.domain.crew.message import Message
 from handrail.domain.crew.outbox import SYSTEM, unread
 from handrail.domain.crew.presence import depart, find_agent, present
 from handrail.domain.journal.scope import overlap
-from handrail.domain.workspaces.reservation import Reservation, reservations_stream
+from handrail.domain.workspaces.records import Reservation, reservations_stream
 from handrail.domain.workspaces.reservations import (
     HELD,
     TTL_MS,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from handrail.domain.journal.changes import Changes
+from handrail.domain.journal.entry import Changes
 from handrail.domain.journal.paths import path_bytes
 from handrail.outside.tracking.git_tracker import GitTracker
 from handrail.outside.tracking.large_files import Limits

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from handrail.domain.journal.changes import Changes, ExternalChange, FileChange, Rename
+from handrail.domain.journal.entry import Changes, ExternalChange, FileChange, Rename
 from handrail.domain.journal.paths import path_text
 from handrail.domain.journal.ports import OtherTask, Snapshot, Tracker
 from handrail.kernel.clock import FixedClock

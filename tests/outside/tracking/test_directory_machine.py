@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from handrail.domain.journal.changes import Changes
+from handrail.domain.journal.entry import Changes
 from handrail.domain.journal.paths import path_text
 from handrail.domain.journal.ports import Snapshot
 from handrail.kernel.clock import FixedClock

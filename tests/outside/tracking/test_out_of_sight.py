@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from handrail.domain.journal.changes import Changes
+from handrail.domain.journal.entry import Changes
 from handrail.domain.journal.ports import Snapshot
 from handrail.outside.tracking import out_of_sight
 from handrail.outside.tracking.directory import DirectoryTracker

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from handrail.outside.tracking.discovery import discover
 from handrail.outside.tracking.git_process import Deadline
 from handrail.outside.worktrees import conflicts, worktrees_at
+from handrail.outside.worktrees.conflicts import pairs_to_merge
 from handrail.outside.worktrees.git import Git
-from handrail.outside.worktrees.merge_pairs import pairs_to_merge
-from handrail.outside.worktrees.merge_tree import merge_trees
+from handrail.outside.worktrees.merge import merge_trees
 from tests.outside.tracking.playground import Playground, contents_of, environment, write_global_config
 from tests.outside.worktrees.grove import Grove
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.surfaces.cli.colour import colour_wanted
 from handrail.surfaces.cli.columns import (
     as_words,
     bar,
@@ -30,6 +29,7 @@ from handrail.surfaces.cli.columns import (
     width,
     wrapped,
 )
+from handrail.surfaces.cli.terminal import colour_wanted
 
 
 @given(st.text(), st.integers(1, 60))

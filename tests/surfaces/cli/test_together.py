@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.surfaces.cli.test_agents_command import call, run
+from tests.surfaces.cli.together.test_agents import call, run
 
 
 @pytest.fixture

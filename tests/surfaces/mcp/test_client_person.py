@@ -17,7 +17,7 @@ import pytest
 
 from handrail.domain.gates.gate import Gate
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.protocol.exchange import Connection, Exchange
 from handrail.protocol.replies import answer
 from handrail.protocol.revisions import META_CAPABILITIES, META_CLIENT, META_VERSION, NEWEST

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.domain.gates.gate import Gate
 from handrail.kernel.errors import IllegalTransition, InvalidParams, NotAllowed, NotFound
-from handrail.kernel.query import where
+from handrail.kernel.records import where
 from tests.domain.overview.looking import asked_to_review
 from tests.surfaces.web.visiting import READER, Page, page_of
 from tests.toolsets.pipeline.orchestrator import Orchestrator

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handrail.toolsets.pipeline.elicitation import SHOWN, answered, question
-from handrail.toolsets.pipeline.shapes import NextAction
+from handrail.toolsets.pipeline.tools import NextAction
 
 REQUEST = NextAction(".specs/20260401-work", previous_action_complete=True, previous_tokens=5, wait_ms=100)
 GATE: dict[str, Any] = {

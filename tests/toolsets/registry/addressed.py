@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.protocol.wire import encode
 from handrail.store.tables import BY_NAME as TABLES
 from handrail.surfaces.invocation import CallingClient, invoke

@@ -9,7 +9,7 @@ from typing import Any
 from handrail.domain.work.task import FINISHED, RUNNING, Task
 from handrail.kernel.errors import Refusal
 from handrail.kernel.ledger import Event
-from handrail.kernel.query import Query, where
+from handrail.kernel.records import Query, where
 from handrail.store.tables import BY_NAME as TABLES
 from tests.toolsets.registry.registry_desk import RegistryDesk
 

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.domain.gates.gate import Gate
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.protocol.wire import encode
 from tests.toolsets.pipeline.orchestrator import Orchestrator
 from tests.toolsets.plan.planned import TESTER

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from handrail.domain.board.board import VALUE
+from handrail.domain.reply_size import LONG_REPLY, REPLY
 from handrail.kernel.errors import BoardConflict, InvalidParams
 from handrail.operation import Effect
 from handrail.protocol.wire import encode
-from handrail.toolsets.paging import LONG_REPLY, REPLY
 from handrail.toolsets.registry.blackboard import OPERATIONS
 from tests.toolsets.registry.boards import BY_NAME, Boards
 

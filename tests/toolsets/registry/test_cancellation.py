@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.registry.cancellation import CancellingCaller, begin_call, find_call
-from handrail.domain.registry.operation import RunningCall
+from handrail.domain.registry.cancellation import CancellingCaller, RunningCall, begin_call, find_call
 from handrail.kernel.errors import Cancelled, InvalidParams, OperationNotFound, Refusal, RunNotFound
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.surfaces.invocation import CallingClient
 from tests.toolsets.plan.planned import TESTER
 from tests.toolsets.registry.registry_desk import Beginning, RegistryDesk

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.domain.values.records import ValueSet
 from handrail.kernel.errors import InvalidParams
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.protocol.wire import encode
 from tests.toolsets.plan.planned import TESTER
 from tests.toolsets.registry.registry_desk import RegistryDesk

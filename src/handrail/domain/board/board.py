@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.board.entry import BoardEntry, board_stream, brief
-from handrail.domain.board.keys import Key, key_of, tags_of
+from handrail.domain.board.entry import BoardEntry, Key, board_stream, brief, key_of, tags_of
 from handrail.kernel.errors import BoardConflict, InvalidParams, Refusal
 from handrail.kernel.ledger import HANDRAIL
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 VALUE = 64 * 1024
 """The most bytes of a value as JSON. A board is for what others act on; anything longer belongs in a file that the

@@ -14,8 +14,7 @@ import msgspec
 from handrail.domain.crew.message import Message
 from handrail.domain.crew.outbox import HUMAN, unread
 from handrail.kernel.errors import MessageNotFound, NotAllowed
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 PEOPLES_CHANNELS = ("cli", "page")
 """The channels that people use; no agent uses them in its own name."""

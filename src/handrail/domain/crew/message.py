@@ -1,4 +1,4 @@
-"""A message from one agent (or a person) to another. How it is addressed and sent is in `recipients.py` and
+"""A message from one agent (or a person) to another. How it is addressed and sent is in `outbox.py` and
 `outbox.py`."""
 
 from __future__ import annotations

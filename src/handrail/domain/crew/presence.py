@@ -11,15 +11,12 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.identity import CrewRules
-from handrail.domain.work.lease import Lease, free_lease
+from handrail.domain.crew.agent import Agent, CrewRules
+from handrail.domain.work.lease import Lease, acquire, free_lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import AgentNotFound, NotAllowed
-from handrail.kernel.lease import acquire
-from handrail.kernel.query import Query, where
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork, where
 
 SHOWN = 10
 """How many agents a refusal names."""

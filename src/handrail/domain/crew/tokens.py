@@ -1,7 +1,9 @@
 """Issuing, finding, revoking and listing tokens. No store, no randomness: the secret is passed in.
 
 A token's text is `hr_`, the letters of its id, `_` and the secret: it is looked up by id, and its secret is compared
-with what the store keeps of it (`verifiers.py`). The text itself is shown once and never stored.
+with what the store keeps of it (`token.py`). The text itself is shown once and never stored.
+
+Credentials in a store that this machine did not make: which there are, and letting them in if a person says so.
 """
 
 from __future__ import annotations
@@ -12,14 +14,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.outbox import HUMAN, SYSTEM
 from handrail.domain.crew.presence import find_agent
-from handrail.domain.crew.token import RIGHTS, Token
-from handrail.domain.crew.verifiers import about_token, fits, is_vouched, secret_hash, vouched
+from handrail.domain.crew.token import RIGHTS, Token, about, about_token, fits, is_vouched, secret_hash, vouched
 from handrail.kernel.errors import InvalidParams, NotFound, SeveralOpen
-from handrail.kernel.nearest import did_you_mean
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
+from handrail.kernel.wording import did_you_mean
 
 DECIDE = "decide"
 DEFAULT_RIGHTS = ("read", "write")
@@ -157,3 +158,34 @@ def _check_name(unit: UnitOfWork, name: str) -> None:
             f"{name} has a token that works, {others[0].id}",
             hint="choose another name, or revoke that one first",
         )
+
+
+class Strangers(NamedTuple):
+    """Credentials that let nobody in here."""
+
+    tokens: list[Token]
+    """Those that were not revoked."""
+    agents: list[Agent]
+
+
+def strangers(unit: UnitOfWork) -> Strangers:
+    tokens = unit.select(Token, Query((("revoked_at", None),), ("created_at",)))
+    agents = unit.select(Agent, Query((), ("created_at",)))
+    return Strangers(
+        [token for token in tokens if not is_vouched(unit, token)],
+        [agent for agent in agents if not is_vouched(unit, agent)],
+    )
+
+
+def let_in(unit: UnitOfWork) -> Strangers:
+    """From now on the secrets of all of them prove what they proved where they were made."""
+    found = strangers(unit)
+    for token in found.tokens:
+        unit.record("token.trusted", msgspec.structs.replace(token, secret_hash=_renewed(unit, token)))
+    for agent in found.agents:
+        unit.record("agent.trusted", msgspec.structs.replace(agent, secret_hash=_renewed(unit, agent)))
+    return found
+
+
+def _renewed(unit: UnitOfWork, credential: Agent | Token) -> str:
+    return vouched(unit, about(credential), credential.secret_hash.partition(":")[0])

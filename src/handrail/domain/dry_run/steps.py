@@ -13,15 +13,13 @@ from handrail.domain.dry_run.forecast import ForecastStep
 from handrail.domain.graphs.graph import PART_OF
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph
 from handrail.domain.pipeline.budget import percentile
-from handrail.domain.work.dependency import dependencies_of
 from handrail.domain.work.plan import PlanTask, waits
-from handrail.domain.work.task import AT_WORK, RUNNING, Task
+from handrail.domain.work.task import AT_WORK, RUNNING, Task, dependencies_of
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.domain.workspaces.forecast import Comparing, DeclaredFiles, Footprint, OutOfTime, footprints
 from handrail.domain.workspaces.scope_overlap import Reach
-from handrail.kernel.query import CHUNK, where
-from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.records import CHUNK, UnitOfWork, where
+from handrail.kernel.wording import on_one_line, shortened
 
 MINUTE_MS = 60_000
 ASSUMED = {"low": 15 * MINUTE_MS, "medium": 45 * MINUTE_MS, "high": 120 * MINUTE_MS}

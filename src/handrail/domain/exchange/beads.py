@@ -11,13 +11,15 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.exchange.drafts import Draft, assemble, draft_task, unpaused
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
-from handrail.domain.exchange.foreign_record import (
+from handrail.domain.exchange.foreign_tasks import (
     CUT_DESCRIPTIONS,
     UNKNOWN_STATUSES,
+    Draft,
     ForeignRecord,
+    assemble,
     counted,
+    draft_task,
     entries,
     fitted,
     milliseconds,
@@ -25,6 +27,7 @@ from handrail.domain.exchange.foreign_record import (
     reference,
     remark_on,
     several,
+    unpaused,
     with_sections,
 )
 from handrail.domain.exchange.plan_document import PlanDocument, PlanNote

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from handrail.domain.exchange.foreign_record import remark_on, several
+from handrail.domain.exchange.foreign_tasks import Names, plain_title, remark_on, several
 from handrail.domain.exchange.markdown_lines import (
     DEEPER,
     MarkdownLine,
@@ -25,7 +25,6 @@ from handrail.domain.exchange.markdown_lines import (
 )
 from handrail.domain.exchange.normalize import DONE, by_its_tasks
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, TaskOrigin
-from handrail.domain.exchange.task_names import Names, plain_title
 from handrail.domain.work.task import FINISHED
 from handrail.kernel.errors import InvalidParams
 

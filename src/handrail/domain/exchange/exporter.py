@@ -22,8 +22,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.plan import entry_fields
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query, where
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork, where
 
 
 def document_of(unit: UnitOfWork, workflow: Workflow) -> PlanDocument:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from handrail.domain.exchange.exporter import with_superseded
-from handrail.domain.exchange.foreign_record import counted, remark_on, several
+from handrail.domain.exchange.foreign_tasks import counted, remark_on, several
 from handrail.domain.exchange.plan_document import (
     PlanDocument,
     PlannedTask,
@@ -23,8 +23,7 @@ from handrail.domain.exchange.plan_document import (
     status_there,
 )
 from handrail.domain.exchange.task_matching import KnownTasks, another_name
-from handrail.domain.exchange.task_order import first_batch
-from handrail.domain.exchange.validate import check_ends, check_references, oddities
+from handrail.domain.exchange.validate import check_ends, check_references, first_batch, oddities
 from handrail.domain.pipeline.ownership import run_under_way
 from handrail.domain.work.apply_plan import lay_checked
 from handrail.domain.work.checkpoint import Checkpoint
@@ -34,8 +33,7 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.transitions import check_open
 from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, Workflow
 from handrail.kernel.errors import InvalidPlan
-from handrail.kernel.query import Query, where
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork, where
 
 Names: TypeAlias = Mapping[str, str]
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from handrail.domain.exchange.foreign_json import ForeignJson, unreadable
-from handrail.domain.exchange.foreign_record import several
+from handrail.domain.exchange.foreign_tasks import several
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask, PlanNote
 from handrail.kernel.limits import MESSAGE_DEPTH
 

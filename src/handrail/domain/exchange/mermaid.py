@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from handrail.domain.exchange.plan_document import PlanDocument, PlannedTask
 from handrail.domain.work.task import FINISHED
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.wording import on_one_line, shortened
 
 MOST_TASKS = 500
 MOST_ARROWS = 500

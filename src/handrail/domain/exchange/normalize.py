@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.exchange.foreign_record import TEXT_MAX, several
+from handrail.domain.exchange.foreign_tasks import NAME_MAX, TEXT_MAX, plain_title, several
 from handrail.domain.exchange.plan_document import (
     PlanDocument,
     PlannedTask,
@@ -22,7 +22,6 @@ from handrail.domain.exchange.plan_document import (
     context_beside,
     origin_in,
 )
-from handrail.domain.exchange.task_names import NAME_MAX, plain_title
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES
 from handrail.domain.work.plan import PlanTask, Strings, Text
 from handrail.domain.work.task import FINISHED, TASK_MACHINE

@@ -10,27 +10,30 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.exchange.drafts import Draft, assemble, draft_task, unpaused
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
-from handrail.domain.exchange.foreign_record import (
+from handrail.domain.exchange.foreign_tasks import (
     CUT_DESCRIPTIONS,
     ENTRIES_MAX,
     ENTRY_MAX,
     UNKNOWN_STATUSES,
+    Draft,
     ForeignRecord,
+    assemble,
     counted,
+    draft_task,
     entries,
     fitted,
     milliseconds,
     note,
+    plain_title,
     reference,
     remark_on,
     several,
+    unpaused,
     with_sections,
 )
 from handrail.domain.exchange.plan_document import PlanDocument, PlanNote
-from handrail.domain.exchange.task_names import plain_title
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 SYSTEM = "task-master"
 USUAL_TAG = "master"

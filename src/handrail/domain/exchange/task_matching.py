@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handrail.domain.exchange.foreign_record import several
+from handrail.domain.exchange.foreign_tasks import NAME_MAX, several
 from handrail.domain.exchange.plan_document import PlannedTask, TaskOrigin, origin_in
-from handrail.domain.exchange.task_names import NAME_MAX
 from handrail.domain.work.task import Task
 
 _ID_SHOWN = 80

@@ -14,15 +14,18 @@ from typing import Any
 import msgspec
 
 from handrail.domain.exchange.foreign_json import ForeignJson, kind_in_words, unreadable
-from handrail.domain.exchange.foreign_record import counted, remark_on, several
-from handrail.domain.exchange.task_names import plain_title
-from handrail.domain.exchange.workrail_rules import condition, criteria, in_words, joined, json_text
-from handrail.domain.exchange.workrail_texts import (
+from handrail.domain.exchange.foreign_tasks import counted, plain_title, remark_on, several
+from handrail.domain.exchange.workrail_steps import (
     assessment,
     calls,
+    condition,
     consequences,
+    criteria,
     fragments,
     functions,
+    in_words,
+    joined,
+    json_text,
     loop_variables,
     notes,
     prompt_of_blocks,
@@ -38,9 +41,9 @@ from handrail.domain.guides.definition import (
     VERSION_MAX,
     VERSION_PATTERN,
     GuideProblem,
+    Matcher,
     parse_guide,
 )
-from handrail.domain.guides.matcher import Matcher
 
 MOST_LOOPS = 8
 """Nesting depth of loops. WorkRail allows none."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from handrail.domain.graphs.graph import Graph
-from handrail.domain.graphs.json_pointer import pointer_to
+from handrail.domain.graphs.json_patch import pointer_to
 from handrail.kernel.json_values import same_json
 
 Operation = dict[str, Any]

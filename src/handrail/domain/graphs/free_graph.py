@@ -17,8 +17,7 @@ from handrail.domain.graphs.graph import Edge, Graph, Node
 from handrail.domain.graphs.history import Past, VersionEvent, made_by
 from handrail.domain.graphs.records import GraphEdge, GraphNode, SharedGraph, graph_stream, member_id
 from handrail.kernel.json_values import same_json
-from handrail.kernel.query import where
-from handrail.kernel.records import Record, UnitOfWork
+from handrail.kernel.records import Record, UnitOfWork, where
 
 CREATED, COMMITTED = "graph.created", "graph.committed"
 _ROWS: dict[str, frozenset[str]] = {

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handrail.domain.graphs.free_graph import made_at, stored, write_change, write_new
-from handrail.domain.graphs.graph import Graph, check_sound
-from handrail.domain.graphs.invariants import broken_rules, check_invariants
+from handrail.domain.graphs.graph import Graph, broken_rules, check_invariants, check_sound
 from handrail.domain.graphs.plan_graph import (
     PlanRows,
     graph_of,
@@ -26,8 +25,7 @@ from handrail.domain.graphs.replan import EditedPlan, PlanChange, lay_graph
 from handrail.domain.work.transitions import check_open
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import ClaimHeld, GraphInvalid, GraphNotFound, Refusal
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 RUN = "wf_"
 """The prefix of workflow ids; no other graph may have such an id."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from handrail.domain.work.lease import Lease, free_lease
+from handrail.domain.work.lease import Lease, acquire, free_lease
 from handrail.kernel.errors import GraphNotFound, LockHeld
-from handrail.kernel.lease import acquire
 from handrail.kernel.records import UnitOfWork
 
 LOCK_MS = 10 * 60 * 1000

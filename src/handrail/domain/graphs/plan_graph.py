@@ -15,12 +15,9 @@ import msgspec
 
 from handrail.domain.graphs.graph import LONGEST_TEXT, PART_OF, Edge, Graph, Node, Scalar, edge_id
 from handrail.domain.graphs.history import Past, history, made_by
-from handrail.domain.work.dependency import Dependency, dependencies_of
-from handrail.domain.work.tally import Tally
-from handrail.domain.work.task import Task, shown_status
-from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query, where
-from handrail.kernel.records import UnitOfWork
+from handrail.domain.work.task import Dependency, Task, dependencies_of, shown_status
+from handrail.domain.work.workflow import Tally, Workflow
+from handrail.kernel.records import Query, UnitOfWork, where
 
 WRITABLE = {
     "description": "description",

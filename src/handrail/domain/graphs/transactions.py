@@ -20,8 +20,7 @@ from handrail.domain.graphs.locks import check_unlocked
 from handrail.domain.graphs.mutations import Applied, Mutation, RenameNode, mutate, mutation_from
 from handrail.domain.graphs.records import TX_MACHINE, Transaction
 from handrail.kernel.errors import GraphInvalid, GraphNotFound, NotAllowed, TxConflict, TxEnded, TxNotFound
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 TX_MS = 60 * 60 * 1000
 """How long a transaction lasts by default."""

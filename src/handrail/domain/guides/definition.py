@@ -2,18 +2,38 @@
 
 Not a file reader (`handrail.outside.guide_files`), and not the published JSON Schema (`schema.py`); a test keeps the
 schema consistent with this module.
+
+The port for what guides need and pure Python cannot do safely: patterns and JSON Schemas written by strangers.
+
+Not an engine. `handrail.outside.linear_matcher` implements it with engines that run in linear time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from handrail.domain.guides.matcher import Matcher
-from handrail.kernel.nearest import did_you_mean, nearest
+from handrail.kernel.wording import did_you_mean, nearest
+
+
+class Matcher(Protocol):
+    """Patterns and schemas, checked before use. No method raises because of what an author or agent wrote."""
+
+    def pattern_problem(self, pattern: str, flags: str) -> str | None:
+        """Why `pattern` cannot be used, and what to do instead; None if it can be used."""
+
+    def matches(self, pattern: str, flags: str, text: str) -> bool:
+        """Whether `pattern`, already checked, occurs anywhere in `text`."""
+
+    def schema_problem(self, schema: Mapping[str, Any]) -> str | None:
+        """Why `schema` is not a usable JSON Schema, and what to do instead; None if it is one."""
+
+    def schema_errors(self, schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
+        """What in `value` violates `schema`, each as "path: reason", at most five; empty if it conforms."""
+
 
 ID_PATTERN = "^[a-z0-9-]+$"
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from handrail.domain.guides.conditions import Incomparable, describe, holds, value_text, variables
 from handrail.domain.guides.definition import Guide, Step
 from handrail.kernel.errors import StepNotFound
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 
 class GuideProgress(Struct, frozen=True):

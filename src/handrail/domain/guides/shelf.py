@@ -9,8 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from handrail.domain.guides.definition import Guide
-from handrail.domain.guides.matcher import Matcher
+from handrail.domain.guides.definition import Guide, Matcher
 
 
 class Position(msgspec.Struct, frozen=True):

@@ -13,8 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.guides.conditions import Incomparable, holds, value_text
-from handrail.domain.guides.definition import Branch, Composition, Rule, Step
-from handrail.domain.guides.matcher import Matcher
+from handrail.domain.guides.definition import Branch, Composition, Matcher, Rule, Step
 
 
 class Verdict(Struct, frozen=True):

@@ -22,9 +22,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Literal
 
-from handrail.domain.journal.globs import WILDCARDS, compile_glob
 from handrail.domain.journal.path_words import PathWords, Spellings
-from handrail.domain.journal.paths import path_bytes
+from handrail.domain.journal.paths import WILDCARDS, compile_glob, path_bytes
 
 Rule = Literal["undeclared", "everything", "path", "directory", "name", "words", "packages", "none"]
 

@@ -14,7 +14,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.wording import on_one_line, shortened
 
 TITLE = 120
 """The most characters of a title; a question may be a page long."""

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.gates.gate import Gate
-from handrail.domain.gates.reviews import ask_for_review
-from handrail.domain.journal.changes import Changes
-from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.gates.gate import Gate, ask_for_review
+from handrail.domain.journal.entry import Changes, JournalEntry
 from handrail.domain.journal.ports import OtherTask, Snapshot, Tracker
 from handrail.domain.journal.scope import overlap, verification
 from handrail.domain.work.apply_plan import lay_plan
@@ -26,8 +24,7 @@ from handrail.domain.work.transitions import MayFinish, blocked, check_open, che
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan
 from handrail.kernel.ledger import HANDRAIL
-from handrail.kernel.query import Query, where
-from handrail.kernel.records import Record, UnitOfWork
+from handrail.kernel.records import Query, Record, UnitOfWork, where
 
 LOOKING = HANDRAIL
 """The actor for looking at the working copy before the real caller writes; it records no event."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from handrail.kernel.shorten import printable_line
+from handrail.kernel.wording import printable_line
 
 _MARKUP = re.compile(
     r"&(?=#?\w+;)"  # an entity

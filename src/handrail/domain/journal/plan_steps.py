@@ -13,8 +13,7 @@ from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.work.plan_edit import tasks_named
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query, chunks
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork, chunks
 
 
 class PlanStep(NamedTuple):

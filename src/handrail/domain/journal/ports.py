@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from handrail.domain.journal.changes import Changes
+from handrail.domain.journal.entry import Changes
 
 SnapshotKind = Literal["git", "checksum"]
 

@@ -14,8 +14,7 @@ from handrail.domain.journal.ports import Snapshot, Tracker
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.clock import DAY_MS
-from handrail.kernel.query import CHUNK, Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import CHUNK, Query, UnitOfWork
 
 
 class Keeping(NamedTuple):

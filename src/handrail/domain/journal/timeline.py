@@ -17,8 +17,7 @@ from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.work.checkpoint import CHECKPOINT_TYPES, Checkpoint
 from handrail.domain.work.task import TASK_MACHINE, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.query import CHUNK, Query
-from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.records import CHUNK, Query, UnitOfWork, found_by
 
 MomentKind = Literal[
     "created", "began", "milestone", "note", "decision", "issue", "ended", "asked", "answered", "closed"

@@ -11,8 +11,7 @@ import msgspec
 from handrail.domain.knowledge.records import Fact
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.late import late_module
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 if TYPE_CHECKING:
     import hashlib

@@ -10,21 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.identity import CrewRules
+from handrail.domain.crew.agent import Agent, CrewRules
 from handrail.domain.crew.message import Message
 from handrail.domain.crew.presence import LOOKED_AT, liveness, presence_of
-from handrail.domain.overview.event_phrases import told
+from handrail.domain.overview.events import told
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.envelopes import AGENT, CATEGORIES
 from handrail.domain.work.blockers import status_or_ready
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.records import Workspace
 from handrail.kernel.ledger import Event, Only
-from handrail.kernel.query import Query, chunks
-from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.records import Query, UnitOfWork, chunks, found_by
 
 SHOWN = 100
 TASKS = 20

@@ -11,7 +11,7 @@ from handrail.domain.board.entry import BoardEntry
 from handrail.domain.board.queries import EntryQuery, search
 from handrail.domain.overview.rows import agent_names
 from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shorten import shortened
+from handrail.kernel.wording import shortened
 
 SHOWN = 500
 VALUE_CHARS = 4000

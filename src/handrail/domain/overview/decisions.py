@@ -16,8 +16,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.ledger import Only
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.records import Query, UnitOfWork, found_by
 
 LOOKED_AT = 2000
 """How many of a workflow's newest decisions are examined."""

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from handrail.domain.claims.offers import left_by, missing, whose
+from handrail.domain.claims.claim import left_by, missing, whose
 from handrail.domain.crew.agent import Agent, agent_name
 from handrail.domain.crew.presence import is_present
 from handrail.domain.gates.gate import Gate
@@ -27,16 +27,14 @@ from handrail.domain.work.blockers import (
     movable,
     status_or_ready,
 )
-from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.lease import Lease, holder_of
 from handrail.domain.work.plan_edit import places_taken, tally_of
-from handrail.domain.work.task import AT_WORK, Task
+from handrail.domain.work.task import AT_WORK, Dependency, Task, dependency
 from handrail.domain.work.transitions import workflow_of
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.query import Query, chunks
-from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.records import Query, UnitOfWork, chunks
+from handrail.kernel.wording import on_one_line, shortened
 
 NAMED_CAUSES = 10
 """Causes listed in an explanation; its sentence names fewer."""

@@ -10,16 +10,14 @@ import msgspec
 
 from handrail.domain.crew.message import Message
 from handrail.domain.crew.outbox import HUMAN, unread
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.gates.gate import GATE_MACHINE, REVIEW, Gate
 from handrail.domain.overview.gates import material_of
 from handrail.domain.overview.messages import people
 from handrail.domain.overview.rows import cut, task_names
 from handrail.domain.pipeline.run_gates import DECISION
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shorten import shortened
+from handrail.kernel.records import Query, UnitOfWork, found_by
+from handrail.kernel.wording import shortened
 
 SHOWN = 100
 """How many of each kind are shown."""

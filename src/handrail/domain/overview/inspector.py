@@ -1,5 +1,11 @@
 """One task with everything that is known of it: why it stands where it stands, what it waits for and what waits for it,
-who tried it, what was found, said and decided about it. Reads only, and every list has an end."""
+who tried it, what was found, said and decided about it. Reads only, and every list has an end.
+
+Who attempted a task, when, and how each attempt ended: folded from the newest events of its workflow. Pure.
+
+An attempt begins when the task's own counter goes up, whichever toolset caused that, and ends when the task leaves the
+states in which somebody works on it. Attempts older than the given events are left out.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,7 @@ import msgspec
 
 from handrail.domain.crew.message import Message
 from handrail.domain.gates.gate import Gate
-from handrail.domain.journal.changes import moves_once, totals
-from handrail.domain.journal.entry import JournalEntry
-from handrail.domain.overview.attempts import Attempt, attempts_in
+from handrail.domain.journal.entry import JournalEntry, moves_once, totals
 from handrail.domain.overview.decisions import DecisionRow, task_decisions
 from handrail.domain.overview.explanations import explain_task
 from handrail.domain.overview.gates import GateRow, gate_rows
@@ -20,15 +24,78 @@ from handrail.domain.overview.messages import MessageRow, message_rows, people
 from handrail.domain.overview.rows import TaskRow, cut, task_rows
 from handrail.domain.work.blockers import status_or_ready
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.lease import Lease
-from handrail.domain.work.task import Task
+from handrail.domain.work.task import RUNNING, Dependency, Task
 from handrail.domain.work.transitions import workflow_of
-from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.records import Workspace
 from handrail.kernel.ledger import Event, Only
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shorten import shortened
+from handrail.kernel.records import Query, UnitOfWork, found_by
+from handrail.kernel.wording import shortened
+
+ERROR = 2000
+"""The most characters of an attempt's error."""
+RELEASED = "released"
+REPLACED = "taken over"
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt. Without an end it is under way."""
+
+    number: int
+    agent: str | None
+    """The agent's id; the page shows its name."""
+    started_at: int
+    ended_at: int | None = None
+    outcome: str | None = None
+    """completed, failed, skipped, released or taken over."""
+    error: str | None = None
+
+
+def attempts_in(task: Task, events: Iterable[Event]) -> list[Attempt]:
+    """The attempts recorded in these events, oldest first; if there are none, the last one as the task itself records
+    it."""
+    found: list[Attempt] = []
+    for event in events:
+        for change in event.changes:
+            if change.table == "task" and change.key == task.id and change.after is not None:
+                _go_on(found, event, change.after)
+    if not found and task.attempts and task.started_at is not None:
+        over = task.is_finished or task.status == "failed"
+        ended = (task.finished_at or task.updated_at) if over else None
+        error = cut(task.error, ERROR)
+        return [
+            Attempt(
+                number=task.attempts,
+                agent=task.assigned_agent_id,
+                started_at=task.started_at,
+                ended_at=ended,
+                outcome=task.status if over else None,
+                error=error,
+            )
+        ]
+    return found
+
+
+def _go_on(found: list[Attempt], event: Event, after: Mapping[str, Any]) -> None:
+    """Folds in one change of the task."""
+    number, status, agent = after.get("attempts"), after.get("status"), after.get("assigned_agent_id")
+    if number:
+        if found and found[-1].ended_at is None:
+            found[-1] = _ended(found[-1], event, REPLACED)
+        found.append(Attempt(number=number, agent=agent or event.actor, started_at=event.at_ms))
+        return
+    if not found or found[-1].ended_at is not None:
+        return
+    if agent is not None:
+        found[-1] = msgspec.structs.replace(found[-1], agent=agent)
+    if status is not None and status not in RUNNING:
+        outcome = RELEASED if status == "pending" else status
+        found[-1] = _ended(found[-1], event, outcome, cut(after.get("error"), ERROR))
+
+
+def _ended(attempt: Attempt, event: Event, outcome: str, error: str | None = None) -> Attempt:
+    return msgspec.structs.replace(attempt, ended_at=event.at_ms, outcome=outcome, error=error)
+
 
 LINKED = 200
 """Tasks of one kind around a task that are named."""

@@ -17,9 +17,8 @@ from handrail.domain.crew.outbox import HUMAN, SYSTEM, unread
 from handrail.domain.overview.rows import agent_names
 from handrail.kernel.errors import MessageNotFound
 from handrail.kernel.ledger import Only
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.records import Query, UnitOfWork, found_by
+from handrail.kernel.wording import on_one_line, shortened
 
 THREADS = 100
 """How many threads a list shows."""

@@ -13,8 +13,7 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork, found_by
+from handrail.kernel.records import Query, UnitOfWork, found_by
 
 SHOWN = 300
 TOLD = ("progress", "complete", "recovery")

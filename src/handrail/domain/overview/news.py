@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from handrail.domain.gates.gate import Gate
-from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.gates.gate import REVIEW, Gate
 from handrail.domain.overview.rows import TaskRow, WorkflowRow, task_rows, workflow_rows
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.registry.envelopes import AGENT, RUN

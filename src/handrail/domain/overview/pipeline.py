@@ -23,8 +23,7 @@ from handrail.domain.pipeline.run_status import RunPosition, said_of, standing, 
 from handrail.domain.pipeline.state import RunState, is_left_out
 from handrail.domain.pipeline.turns import RunRules, limits_of
 from handrail.kernel.ledger import Event, Only
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 TURNS = 2000
 """How many of a run's newest turns are examined for when each phase was at work."""

@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.gates.gate import GATE_MACHINE
-from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.journal.changes import FileTotals, totals
-from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.gates.gate import GATE_MACHINE, REVIEW
+from handrail.domain.journal.entry import FileTotals, JournalEntry, totals
 from handrail.domain.journal.plan_steps import plan_steps
 from handrail.domain.overview.decisions import DecisionRow, decision_rows
 from handrail.domain.overview.gates import GateRow, workflow_gates
@@ -30,9 +28,8 @@ from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork, found_by
-from handrail.kernel.shorten import shortened
+from handrail.kernel.records import Query, UnitOfWork, found_by
+from handrail.kernel.wording import shortened
 
 TASKS = 2000
 """Tasks that a report has: the first, in the plan's order."""

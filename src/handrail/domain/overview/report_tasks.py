@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.journal.changes import totals
-from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.journal.entry import JournalEntry, totals
 from handrail.domain.overview.rows import TaskRow, cut
 from handrail.domain.work.task import Task
-from handrail.kernel.shorten import shortened
+from handrail.kernel.wording import shortened
 
 FILES = 200
 """Files that are listed for one task."""

@@ -12,13 +12,11 @@ import msgspec
 from handrail.domain.graphs.history import version_step
 from handrail.domain.overview.rows import agent_names, task_names
 from handrail.domain.work.plan_edit import PLANNED
-from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
-from handrail.domain.work.workflow import Workflow
+from handrail.domain.work.workflow import Tally, Workflow
 from handrail.kernel.ledger import Event, Only
-from handrail.kernel.query import where
-from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shorten import shortened
+from handrail.kernel.records import UnitOfWork, where
+from handrail.kernel.wording import shortened
 
 EVENTS = 3000
 """How many of a workflow's newest events that can change a plan are examined."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.kernel.errors import InvalidParams, SettingInvalid
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 UNITS = ("tokens", "minutes", "money")
 LIMITS = tuple(f"{kind}_{unit}" for kind in ("soft", "hard") for unit in UNITS)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from handrail.domain.work.plan import find_cycle
 from handrail.kernel.errors import InvalidPlan
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 _LINE_END = re.compile(r"\r\n|\n|\r")  # line breaks as editors count them, not every Unicode separator
 _VERDICT = re.compile(

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from handrail.domain.pipeline.request import SOURCES
 from handrail.kernel.errors import InvalidFlow
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 MOST_PHASES = 60
 REQUEST = "request.md"

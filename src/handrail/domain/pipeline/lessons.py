@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from handrail.kernel.late import late_module
-from handrail.kernel.shorten import on_one_line
+from handrail.kernel.wording import on_one_line
 
 if TYPE_CHECKING:
     from rapidfuzz import process

@@ -17,8 +17,8 @@ import msgspec
 
 from handrail.domain.pipeline.flow import NUMBER
 from handrail.domain.pipeline.state import TaskState
-from handrail.kernel.shorten import on_one_line, shortened
 from handrail.kernel.tokens import estimate_tokens
+from handrail.kernel.wording import on_one_line, shortened
 
 PROMPT_TOKENS = 8000
 """The whole prompt. The files an agent reads are many times larger; what surrounds them should not be."""

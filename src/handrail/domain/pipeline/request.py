@@ -12,8 +12,7 @@ import msgspec
 from handrail.domain.pipeline.budget import LIMITS
 from handrail.domain.work.workflow import SourceType
 from handrail.kernel.errors import InvalidParams
-from handrail.kernel.nearest import did_you_mean
-from handrail.kernel.shorten import on_one_line
+from handrail.kernel.wording import did_you_mean, on_one_line
 
 SPECS = ".specs"
 SHORTEST = 3

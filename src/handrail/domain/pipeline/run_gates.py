@@ -17,8 +17,7 @@ from handrail.domain.pipeline.workspace_texts import UNREAD, fingerprint
 from handrail.kernel.clock import iso_time
 from handrail.kernel.errors import IllegalTransition, NotAllowed
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 DECISION = "decision"
 

@@ -16,8 +16,7 @@ from handrail.domain.work.lease import ended
 from handrail.domain.work.plan import PlanTask
 from handrail.domain.work.plan_edit import PlanEdit
 from handrail.domain.work.task import FINISHED, UNFINISHED, Task
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 PASSED = "It passed its review: "
 UNREVIEWED = "It was done; the flow has no review of it."

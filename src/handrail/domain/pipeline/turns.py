@@ -36,8 +36,7 @@ from handrail.domain.work.plan_edit import PlanEdit
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import ArtefactMissing, IllegalTransition, InvalidPlan, RunNotFound, WorkflowClosed
 from handrail.kernel.ledger import HANDRAIL
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 KEPT_FINDINGS = 200
 KEPT_LOG = 400

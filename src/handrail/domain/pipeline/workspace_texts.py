@@ -1,11 +1,15 @@
 """The documents of a workspace: their texts as people and agents are shown them, and the bytes that stand for them
-wherever two documents are compared. Pure."""
+wherever two documents are compared. Pure.
+
+The port to a run's documents: the Markdown files of one folder below `.specs/`. No I/O here.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 ABSENT = "absent"
 """The fingerprint of a document that does not exist."""
@@ -96,3 +100,27 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+class Specs(Protocol):
+    """The folders of all runs of one repository. Paths are relative to it and stay below `.specs/`."""
+
+    def texts(self, workspace: str) -> WorkspaceTexts:
+        """Every Markdown file of a workspace by name; empty if the folder does not exist."""
+        ...
+
+    def write(self, workspace: str, name: str, text: str | bytes) -> None:
+        """Writes one file, completely or not at all."""
+        ...
+
+    def exists(self, workspace: str) -> bool: ...
+
+    def state(self, workspace: str) -> str | None:
+        """The workspace's `state.json`; None if there is none that can be read."""
+        ...
+
+    def index(self) -> str | None:
+        """`.specs/index.json`; None if there is none that can be read."""
+        ...
+
+    def write_index(self, text: str) -> None: ...

@@ -13,14 +13,11 @@ from handrail.domain.journal.decision_log import replaced_by
 from handrail.domain.journal.plan_steps import PlanStep, steps_left
 from handrail.domain.recovery.options import ALL_CHECKPOINTS, Include
 from handrail.domain.work.checkpoint import Checkpoint
-from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.plan_edit import tally_of
-from handrail.domain.work.tally import Tally
-from handrail.domain.work.task import FINISHED, RUNNING, UNFINISHED, Task, task_name
+from handrail.domain.work.task import FINISHED, RUNNING, UNFINISHED, Dependency, Task, task_name
 from handrail.domain.work.transitions import workflow_of
-from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.domain.work.workflow import Tally, Workflow
+from handrail.kernel.records import Query, UnitOfWork
 
 OWN_CHECKPOINTS = 50
 """How many of the task's newest checkpoints are read, at least, to tell how far it is, even if fewer are shown."""

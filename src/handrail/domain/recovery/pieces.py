@@ -13,12 +13,11 @@ import msgspec
 
 from handrail.domain.journal.decision_log import SUPERSEDES
 from handrail.domain.journal.plan_steps import PlanStep, plan_steps
-from handrail.domain.recovery.gist import gist
 from handrail.domain.recovery.material import SOLVING, OpenIssue, RecoveryMaterial
 from handrail.domain.recovery.options import Include
 from handrail.domain.recovery.packer import BundlePiece, PieceLength, Place, Rank
 from handrail.domain.recovery.position import STEP, Steps, TaskPosition, next_move, steps_of
-from handrail.domain.recovery.truncate import compact, cut, first_of, json_weight, line
+from handrail.domain.recovery.truncate import compact, cut, first_of, gist, json_weight, line
 from handrail.domain.work.checkpoint import Checkpoint
 from handrail.domain.work.task import Task
 

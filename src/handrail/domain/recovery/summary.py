@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.claims.offers import unclaimed_tasks
+from handrail.domain.claims.claim import unclaimed_tasks
 from handrail.domain.journal.plan_steps import steps_left
-from handrail.domain.recovery.gist import gist
 from handrail.domain.recovery.material import (
     RUNNING_SHOWN,
     KnownDecision,
@@ -25,13 +24,13 @@ from handrail.domain.recovery.material import (
 )
 from handrail.domain.recovery.packer import BundlePiece, PieceLength, pack
 from handrail.domain.recovery.pieces import growing, plan_text
-from handrail.domain.recovery.truncate import line
+from handrail.domain.recovery.truncate import gist, line
 from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shorten import on_one_line
 from handrail.kernel.tokens import estimate_tokens
+from handrail.kernel.wording import on_one_line
 
 MOST_TOKENS = 1500
 MOST_BYTES = 8 * 1024

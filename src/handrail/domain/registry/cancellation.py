@@ -3,6 +3,8 @@
 A call under way is a row in a stream of its own. Cancelling it changes the row's status, which the call checks whenever
 it wakes and before it writes: a call cancelled in time has written nothing. Cancelling twice changes nothing. The row
 goes when the call ends; after that, its events say what became of it.
+
+A call that is under way and can be cancelled, from this process or another. The record as it is stored.
 """
 
 from __future__ import annotations
@@ -15,14 +17,38 @@ import msgspec
 from handrail.domain.claims.claim import give_up
 from handrail.domain.crew.outbox import post_released
 from handrail.domain.registry.addresses import parse
-from handrail.domain.registry.operation import RunningCall, call_stream
 from handrail.domain.work.lease import claim_of
 from handrail.domain.work.task import UNFINISHED, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import Cancelled, InvalidParams, ResourceNotFound
 from handrail.kernel.ledger import Only
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
+
+
+class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call that gave an `op_id`. Its row exists while it is under way; the ledger keeps its history."""
+
+    id: str
+    tool: str
+    run_id: str | None
+    task_id: str | None
+    agent: str
+    session: str | None
+    """The connection it came through: once that connection's process has ended, so has the call."""
+    status: str
+    """`running`, or `cancelling` once somebody has cancelled it; for a call that is over, `done` or `cancelled`."""
+    reason: str | None
+    started_at: int
+    ended_at: int | None
+
+    @property
+    def stream(self) -> str:
+        return call_stream(self.id)
+
+
+def call_stream(op_id: str) -> str:
+    return f"op:{op_id}"
+
 
 CANCELLED = "op.cancelled"
 REQUESTED, ALREADY_CANCELLED, ALREADY_DONE = "requested", "already_cancelled", "already_done"

@@ -14,10 +14,10 @@ import msgspec
 
 from handrail.domain.board.board import SAME
 from handrail.domain.graphs.records import STREAM
+from handrail.domain.registry.cancellation import call_stream
 from handrail.domain.registry.event_kinds import EVENT_KINDS, KINDS
-from handrail.domain.registry.operation import call_stream
 from handrail.kernel.ledger import Change, Event
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.wording import on_one_line, shortened
 
 CATEGORIES: dict[str, tuple[str, ...]] = {
     "child": ("agent.", "message."),

@@ -31,11 +31,9 @@ from handrail.domain.registry.addresses import (
     run_events,
     snapshot,
 )
-from handrail.domain.registry.graphs import tx_of_version, version_of_tx
-from handrail.domain.registry.shared_graphs import Owner, tx_metadata, versions_there
+from handrail.domain.registry.graphs import Owner, tx_metadata, tx_of_version, version_of_tx, versions_there
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import LAST, Query, where
-from handrail.kernel.records import RecordT, UnitOfWork
+from handrail.kernel.records import LAST, Query, RecordT, UnitOfWork, where
 
 PAGE = 100
 """How many records are read at once."""

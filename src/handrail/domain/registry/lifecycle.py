@@ -10,14 +10,11 @@ from typing import Any, Literal, NamedTuple
 from handrail.domain.registry.envelopes import line_of
 from handrail.domain.work.blockers import can_move, startable
 from handrail.domain.work.plan_edit import tally_of, tasks_in
-from handrail.domain.work.status_since import reason_of, status_event
-from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import Task
-from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.domain.work.workflow import CLOSED, Tally, Workflow, reason_of, status_event
 from handrail.kernel.ledger import Event
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shorten import shortened
+from handrail.kernel.records import Query, UnitOfWork
+from handrail.kernel.wording import shortened
 
 State = Literal["running", "paused", "done", "failed"]
 STATES: dict[str, State] = {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from handrail.domain.crew.outbox import HUMAN
-from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.gates.gate import REVIEW
 
 KINDS = ("workflow", "task", "decision", "checkpoint", "finding", "gate", "change", "message")
 """The kinds of results, in people's terms: a `finding` is an issue, an error, a review or what a run's reviewer found;

@@ -10,8 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from handrail.domain.search.question import Term
-from handrail.domain.search.words import WordPart, words_in
+from handrail.domain.search.words import Term, WordPart, words_in
 
 CUT = "…"
 LEAD = 4

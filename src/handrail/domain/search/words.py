@@ -1,9 +1,13 @@
 """Texts as words: where each is, and the form in which it is compared. Pure.
 
-Both what is searched and what a person types go through here, so they always agree. A name in code counts by its
-parts (`retry_limit`, `retryLimit` and `src/retry/limit.py` all contain `retry` and `limit`), and one in camelCase also
-as a whole. Scripts without spaces between words count character by character: several in a row are found as a phrase.
-Case and accents make no difference.
+Both what is searched and what a person types go through here, so they always agree. A name in code counts by its parts
+(`retry_limit`, `retryLimit` and `src/retry/limit.py` all contain `retry` and `limit`), and one in camelCase also as a
+whole. Scripts without spaces between words count character by character: several in a row are found as a phrase. Case
+and accents make no difference.
+
+Parses what a person types: words, "phrases", -without, begin*. There are no syntax errors.
+
+All words must occur, unless no text has them all. Which index answers is not known here.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
+
+from handrail.kernel.errors import InvalidParams
 
 LONGEST = 64
 """How many characters of a word count. Anything longer is not a word but a key, a hash, an encoded file."""
@@ -109,3 +115,50 @@ def _any_word() -> re.Pattern[str]:
 def _pieces() -> re.Pattern[str]:
     """Matches one character of a script without spaces, or a run of others."""
     return re.compile(f"[{_SPACELESS}][{_marks()}]*|[^{_SPACELESS}]+")
+
+
+_TYPED = re.compile(r"(?P<without>[-−]?)(?:[\"“”](?P<phrase>[^\"“”]*)(?:[\"“”](?P<begin>\*?)|$)|(?P<word>[^\s\"“”]+))")
+_BEGINS = "*"
+
+
+class Term(NamedTuple):
+    """One thing to search for: word forms in sequence."""
+
+    forms: tuple[str, ...]
+    whole: str = ""
+    """The same as a single form, if a name of several parts was typed."""
+    begins: bool = False
+    """Whether its last form may be just a prefix."""
+
+
+class SearchTerms(NamedTuple):
+    """What to search for, and what must not occur."""
+
+    wanted: tuple[Term, ...]
+    unwanted: tuple[Term, ...] = ()
+
+
+def understood(typed: str) -> SearchTerms:
+    """The query in what was typed. Raises InvalidParams if it has no word to search for."""
+    wanted: dict[Term, None] = {}
+    unwanted: dict[Term, None] = {}
+    for without, term in _terms(typed):
+        (unwanted if without else wanted)[term] = None
+    if not wanted:
+        raise InvalidParams(
+            "there is no word to look for" if not unwanted else "there are only words to leave out",
+            hint='say at least one word, such as: handrail search queue "lost connection" -redis retr*',
+        )
+    return SearchTerms(tuple(wanted), tuple(unwanted))
+
+
+def _terms(typed: str) -> Iterator[tuple[bool, Term]]:
+    for found in _TYPED.finditer(typed):
+        text = found["phrase"] if found["phrase"] is not None else found["word"]
+        words = list(words_in(text))
+        if not words:
+            continue
+        begins = bool(found["begin"]) or (found["word"] or "").endswith(_BEGINS)
+        whole = words[0].whole if len(words) == 1 else None
+        forms = tuple(part.form for word in words for part in word.parts)
+        yield bool(found["without"]), Term(forms, whole.form if whole is not None else "", begins)

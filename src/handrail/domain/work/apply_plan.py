@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.lease import holder_of
 from handrail.domain.work.plan import PlanTask, check_ends, check_plan, entry_fields, inherited_needs
 from handrail.domain.work.plan_edit import PlanEdit, tasks_named
-from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Task
+from handrail.domain.work.task import REPLACEABLE, RUNNING, TASK_MACHINE, Dependency, Task
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, TasksOpen
-from handrail.kernel.query import Query, chunks, where
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork, chunks, where
 
 
 class Replanned(NamedTuple):

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handrail.domain.work.dependency import Dependency
-from handrail.domain.work.task import AT_WORK, FINISHED, TASK_MACHINE, UNFINISHED, Task
+from handrail.domain.work.task import AT_WORK, FINISHED, TASK_MACHINE, UNFINISHED, Dependency, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
-from handrail.kernel.query import Query, chunks
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork, chunks
 
 LOOKED_AT = 2000
 """Tasks and dependencies examined on the way to the causes."""

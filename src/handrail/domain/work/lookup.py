@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import RunNotFound, TaskNotFound
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 ID = 100
 """Characters of an unknown id that a refusal repeats."""

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from handrail.kernel.errors import InvalidPlan
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 
 MOST_TASKS = 10_000
 """Tasks in one call; further ones are added with `workflow_add_tasks`."""

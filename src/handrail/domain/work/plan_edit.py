@@ -11,13 +11,10 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.work.dependency import Dependency, dependency
 from handrail.domain.work.plan import ENTRY_FIELDS
-from handrail.domain.work.tally import Tally, empty_tally
-from handrail.domain.work.task import AT_WORK, Task
-from handrail.domain.work.workflow import Workflow
-from handrail.kernel.query import Query, chunks, where
-from handrail.kernel.records import Record, UnitOfWork
+from handrail.domain.work.task import AT_WORK, Dependency, Task, dependency
+from handrail.domain.work.workflow import Tally, Workflow, empty_tally
+from handrail.kernel.records import Query, Record, UnitOfWork, chunks, where
 
 PLANNED = (*ENTRY_FIELDS, "parent_task_id")
 """The fields of a task that belong to the plan: working on the task does not change them."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handrail.domain.work.dependency import Dependency
 from handrail.domain.work.lease import ended
 from handrail.domain.work.plan_edit import PlanEdit
-from handrail.domain.work.task import AT_WORK, TASK_MACHINE, UNFINISHED, Task
+from handrail.domain.work.task import AT_WORK, TASK_MACHINE, UNFINISHED, Dependency, Task
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import MissingError, MissingOutcome, TaskBlocked, TasksOpen, WorkflowClosed
-from handrail.kernel.query import Query
-from handrail.kernel.records import Record, UnitOfWork
+from handrail.kernel.records import Query, Record, UnitOfWork
 
 SHOWN = 10
 """Tasks named in a refusal."""

@@ -16,11 +16,10 @@ from handrail.domain.journal.entry import JournalEntry
 from handrail.domain.journal.scope import AreaOverlap
 from handrail.domain.work.task import RUNNING, Task
 from handrail.domain.work.workflow import Workflow
-from handrail.domain.workspaces.reservation import Reservation
+from handrail.domain.workspaces.records import Reservation
 from handrail.domain.workspaces.reservations import live
 from handrail.domain.workspaces.scope_overlap import Reach
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 MOST_READY = 20
 MOST_RUNNING = 50

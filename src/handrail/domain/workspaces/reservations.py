@@ -16,11 +16,10 @@ from handrail.domain.crew.agent import Agent, agent_name
 from handrail.domain.crew.outbox import SYSTEM, Letter, post
 from handrail.domain.crew.presence import is_present
 from handrail.domain.journal.areas import are_around, read_areas
-from handrail.domain.workspaces.reservation import Reservation
+from handrail.domain.workspaces.records import Reservation
 from handrail.domain.workspaces.scope_overlap import Reach
 from handrail.kernel.errors import InvalidParams
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 
 MOST_PATHS = 100
 """The most paths in one reservation."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from handrail.domain.journal.areas import Area
-from handrail.domain.journal.globs import WILDCARDS
+from handrail.domain.journal.paths import WILDCARDS
 from handrail.domain.journal.scope import AreaOverlap, overlap
 
 Kind = Literal["path", "glob", "name", "loose", "back"]

@@ -4,17 +4,21 @@ For every path that differs there is a *basis*: what it would be if only merges,
 happened. The task's own part lies between the basis and the end, the external part between the beginning and the basis;
 a path may have both. The basis of all paths together is a tree, and the patch of a task is the difference from that
 tree.
+
+Earlier edits that a pull or switch carried over: merged into what it brought, as git does with `--autostash` and
+`checkout --merge`. The merged content is the basis for whatever the task changed on top.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
-from handrail.domain.journal.changes import Cause, Origin
+from handrail.domain.journal.entry import Cause, Origin
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.outside.tracking import difference
-from handrail.outside.tracking.autostash import Carrying
 from handrail.outside.tracking.conversion import conversions, differing_by_git_alone
 from handrail.outside.tracking.difference import (
     EMPTY_TREE,
@@ -34,6 +38,40 @@ from handrail.outside.tracking.out_of_sight import told_hidden
 from handrail.outside.tracking.own_files import is_ours
 from handrail.outside.tracking.private_index import ARGUMENTS, PrivateIndex
 from handrail.outside.tracking.state import Notes
+
+FILES = 50
+"""How many files are merged for one comparison; beyond that, a carried-over edit counts as the task's."""
+
+
+class Carrying:
+    """Merges earlier edits into what came in."""
+
+    def __init__(self, private: PrivateIndex) -> None:
+        self._private = private
+        self._left = FILES
+
+    def merged(self, edited: TreeEntry | None, base: TreeEntry | None, arrived: TreeEntry | None) -> TreeEntry | None:
+        """The edited file with the arrived change merged in; None if the two conflict."""
+        if self._left <= 0 or edited is None or base is None or arrived is None:
+            return None
+        if not all(entry.is_stored and entry.mode.startswith("100") for entry in (edited, base, arrived)):
+            return None
+        self._left -= 1
+        try:
+            with tempfile.TemporaryDirectory(prefix="merge-", dir=self._private.state.folder) as folder:
+                files = []
+                for name, entry in (("edited", edited), ("base", base), ("arrived", arrived)):
+                    file = Path(folder, name)
+                    file.write_bytes(self._private.git("cat-file", "blob", entry.oid or ""))
+                    files.append(str(file))
+                content = self._private.git("merge-file", "-p", "-q", *files)
+            oid = self._private.git("hash-object", "-w", "--stdin", given=content).decode().strip()
+        except GitTimedOut:
+            raise
+        except GitFailed:
+            return None
+        return TreeEntry(arrived.mode if edited.mode == base.mode else edited.mode, oid)
+
 
 REVEAL_MARGIN_NS = 10_000_000
 

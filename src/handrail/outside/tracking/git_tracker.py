@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handrail.domain.journal.changes import Changes, ExternalChange, FileChange, Overlap, Rename
+from handrail.domain.journal.entry import Changes, ExternalChange, FileChange, Overlap, Rename
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.domain.journal.ports import OtherTask, Snapshot
 from handrail.kernel.clock import Clock

@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from handrail.domain.journal.changes import Cause
+from handrail.domain.journal.entry import Cause
 from handrail.kernel.limits import RECORD_FILE_BYTES
 from handrail.outside.tracking.arrivals import arrivals
 from handrail.outside.tracking.difference import PLAIN, TREES, Entries, TreeEntry, differing, parse_facts

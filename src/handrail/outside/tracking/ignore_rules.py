@@ -2,7 +2,7 @@
 folders that hold nobody's work. The semantics are git's, and tests compare them with `git check-ignore`; two things
 differ: `?` and brackets match a character, where git matches a byte, and a bracket with a slash in it matches nothing.
 
-What a pattern means is defined in `domain/journal/globs.py`; this module decides which line counts. A .gitignore
+What a pattern means is defined in `domain/journal/paths.py`; this module decides which line counts. A .gitignore
 overrides the list (`!build/` brings build back), but nothing brings back git's own folders or Handrail's state.
 """
 
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from handrail.domain.journal.globs import WILDCARDS, compile_glob
+from handrail.domain.journal.paths import WILDCARDS, compile_glob
 from handrail.outside.tracking.own_files import is_overlooked, is_own_text
 
 IGNORE_FILE = ".gitignore"

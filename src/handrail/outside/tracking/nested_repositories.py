@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 
 import msgspec
 
-from handrail.domain.journal.changes import Changes, FileChange
+from handrail.domain.journal.entry import Changes, FileChange
 from handrail.domain.journal.paths import path_bytes, path_text
 from handrail.domain.journal.ports import Snapshot
 from handrail.known_types import make_known

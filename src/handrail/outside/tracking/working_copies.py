@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from handrail.domain.journal.changes import Changes
+from handrail.domain.journal.entry import Changes
 from handrail.domain.journal.ports import OtherTask, Snapshot, Tracker
 from handrail.kernel.clock import Clock
 from handrail.kernel.ids import Ids

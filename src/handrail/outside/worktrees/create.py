@@ -19,8 +19,15 @@ from handrail.outside.tracking.git_process import GitFailed, GitTimedOut
 from handrail.outside.tracking.private_index import names
 from handrail.outside.worktrees.git import Git
 from handrail.outside.worktrees.inspect import worktree_at
-from handrail.outside.worktrees.names import OTHER_NAME, OTHER_PATH, check_branch, check_free, check_path
-from handrail.outside.worktrees.place import BranchOrigin, WorktreeFolder
+from handrail.outside.worktrees.place import (
+    OTHER_NAME,
+    OTHER_PATH,
+    BranchOrigin,
+    WorktreeFolder,
+    check_branch,
+    check_free,
+    check_path,
+)
 from handrail.outside.worktrees.uncommitted import keep_staged, ref_of, uncommitted
 from handrail.outside.worktrees.worktree_list import (
     BEING_REMOVED,

@@ -1,8 +1,13 @@
 """What git says about a worktree now: branch, uncommitted files, distance to its base, disk space. Only reads; one
-broken worktree never hides the others."""
+broken worktree never hides the others.
+
+Walks through a worktree's folder: how much disk space it takes, and which repositories are inside it. Bounded: an
+unfinished walk says so.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,10 +18,48 @@ from handrail.domain.journal.paths import path_text
 from handrail.domain.workspaces.worktrees import WorktreeState
 from handrail.outside.tracking.discovery import GitRepository, discover
 from handrail.outside.tracking.git_process import Deadline, GitFailed
-from handrail.outside.worktrees.disk_usage import measure
 from handrail.outside.worktrees.git import Git
-from handrail.outside.worktrees.names import real_path
+from handrail.outside.worktrees.place import real_path
 from handrail.outside.worktrees.worktree_list import INITIALIZING, WorktreeRecord, entry_at
+
+ENTRIES = 2_000_000
+
+
+class Measured(NamedTuple):
+    """What a walk found."""
+
+    bytes_used: int
+    nested: list[str]
+    """Folders with a `.git` of their own."""
+    is_whole: bool
+
+
+def measure(folder: str, deadline: Deadline, *, entries: int = ENTRIES) -> Measured:
+    """Measures a folder. Links are not followed; a file with two names counts once."""
+    total, left = 0, entries
+    nested: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    pending = [folder]
+    while pending:
+        if left < 0 or deadline.left() <= 0:
+            return Measured(total, nested, is_whole=False)
+        current = pending.pop()
+        with contextlib.suppress(OSError), os.scandir(current) as found:
+            for entry in found:
+                left -= 1
+                if entry.name == ".git" and current != folder:
+                    nested.append(current)
+                with contextlib.suppress(OSError):
+                    facts = entry.stat(follow_symlinks=False)
+                    if facts.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
+                        if (facts.st_dev, facts.st_ino) in seen:
+                            continue
+                        seen.add((facts.st_dev, facts.st_ino))
+                    total += facts.st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return Measured(total, nested, is_whole=True)
+
 
 SHOWN = 10
 DISK_ENTRIES = 300_000

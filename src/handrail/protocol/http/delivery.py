@@ -16,9 +16,8 @@ from typing import TypeVar
 from handrail.protocol.client_requests import MISSING_CAPABILITY
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.http.headers import HEADER_MISMATCH
-from handrail.protocol.http.reply import Reply
+from handrail.protocol.http.reply import Reply, Stream, event_of, priming_event
 from handrail.protocol.http.sessions import STANDING, HttpSession
-from handrail.protocol.http.streams import Stream, event_of, priming_event
 from handrail.protocol.replies import answer, cancelled
 from handrail.protocol.revisions import NEWEST_HANDSHAKE, UNSUPPORTED_VERSION
 from handrail.protocol.server import Server

@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.protocol.exchange import Connection, Exchange
-from handrail.protocol.http.admission import Admission, Found
 from handrail.protocol.http.connections import welcome
 from handrail.protocol.http.delivery import Delivery, StreamReader, stateless_status
-from handrail.protocol.http.guard import Guard, Principal, Rejection
+from handrail.protocol.http.guard import Admission, Found, Guard, Principal, Rejection
 from handrail.protocol.http.headers import check_headers, headers_of
-from handrail.protocol.http.reply import TOO_LARGE, Reply
+from handrail.protocol.http.reply import TOO_LARGE, Reply, Stream, position_of
 from handrail.protocol.http.sessions import HttpSession, Sessions
-from handrail.protocol.http.streams import Stream, position_of
 from handrail.protocol.replies import answer
 from handrail.protocol.revisions import (
     BATCH_REVISION,

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from handrail.protocol.exchange import Connection, Exchange
-from handrail.protocol.http.streams import Stream
+from handrail.protocol.http.reply import Stream
 from handrail.protocol.server import Server
 from handrail.protocol.wire import RequestId
 

@@ -17,9 +17,8 @@ from handrail.domain.work.task import Task
 from handrail.domain.work.transitions import workflow_of
 from handrail.domain.work.workflow import CLOSED, Workflow
 from handrail.kernel.errors import InvalidParams, NotFound, NothingOpen, RunNotFound, SeveralOpen
-from handrail.kernel.nearest import did_you_mean
-from handrail.kernel.query import LAST, Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import LAST, Query, UnitOfWork
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call, ResultT
 from handrail.surfaces.cli.columns import as_words, fit, one_line
 from handrail.surfaces.cli.options import person, place_of, settings_of, typed_text

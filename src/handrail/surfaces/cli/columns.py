@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.shorten import printable_line
-from handrail.surfaces.cli.colour import styled
+from handrail.kernel.wording import printable_line
+from handrail.surfaces.cli.terminal import styled
 
 MOST_COLUMNS = 120
 """Longer lines are hard to read, however wide the terminal is."""

@@ -12,8 +12,8 @@ import click
 
 from handrail import __version__
 from handrail.kernel.late import late_module
-from handrail.kernel.nearest import did_you_mean
-from handrail.surfaces.cli.colour import colour_wanted
+from handrail.kernel.wording import did_you_mean
+from handrail.surfaces.cli.terminal import colour_wanted
 
 if TYPE_CHECKING:
     from click import shell_completion

@@ -15,12 +15,12 @@ from handrail.catalog import ENABLE_FLAGS, PROFILES
 from handrail.kernel.errors import InvalidParams, PlaceUnusable, Refusal, SettingInvalid, ToolsetUnknown
 from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.outside.project import find_project
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.surfaces.cli import completions
-from handrail.surfaces.cli.colour import styled
+from handrail.surfaces.cli.terminal import styled
 from handrail.surfaces.refusals import EXIT_REFUSED, EXIT_USAGE, error_object
 from handrail.wiring import WorkPlace, settings_at
 

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 
 import click
 
-from handrail.surfaces.cli.colour import colour_wanted
 from handrail.surfaces.cli.columns import bar, columns, fit
-from handrail.surfaces.cli.terminal import steer
+from handrail.surfaces.cli.terminal import colour_wanted, steer
 
 CLEAR = "\r\x1b[K"
 """Goes to the beginning of the line and empties it."""

@@ -1,4 +1,7 @@
-"""How the command line prints: columns for people, JSON for programs. Colour only on terminals (click sees to it)."""
+"""How the command line prints: columns for people, JSON for programs. Colour only on terminals (click sees to it).
+
+The question a command asks before it does something: one way to ask, so that JSON never meets a prompt.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 import click
 import msgspec
 
+from handrail.kernel.errors import InvalidParams
 from handrail.protocol.wire import encode
 from handrail.surfaces.cli.columns import columns, one_line, table_lines, wrapped
 
@@ -41,3 +45,12 @@ def echo_wrapped(text: str, indent: str = "") -> None:
 def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table that fits the terminal. Otherwise every row is one line, for programs that search for it."""
     echo_lines(table_lines(header, rows, columns() if is_terminal() else None))
+
+
+def confirm(question: str, *, as_json: bool, look: str = "") -> None:
+    """Returns only after a yes. Under --json it refuses instead: a program cannot answer, and its output must be JSON.
+    `look` names a way to see what would be done."""
+    if as_json:
+        first = f", or {look} to look first" if look else ""
+        raise InvalidParams("--json asks nothing", hint=f"add --yes to do it{first}")
+    click.confirm(question, abort=True)

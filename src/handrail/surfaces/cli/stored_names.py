@@ -17,8 +17,8 @@ from handrail.domain.pipeline.controls import name_in
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.blockers import status_or_ready
 from handrail.domain.work.task import FINISHED, Task
-from handrail.domain.workspaces.workspace import Workspace
-from handrail.kernel.query import LAST, Query
+from handrail.domain.workspaces.records import Workspace
+from handrail.kernel.records import LAST, Query
 from handrail.operation import Call
 from handrail.surfaces.cli.completions import MOST, Offer, is_safe
 from handrail.toolsets.here import open_workflows

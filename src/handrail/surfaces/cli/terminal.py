@@ -1,15 +1,21 @@
 """Standard output and error where they are a terminal: whatever is written there passes through here, and only text and
 our own colours get to the terminal. Everything else is shown as JSON would write it: no text can move the cursor, hide
 or reverse a line, and JSON stays the same JSON. What goes to a file or a pipe is not touched.
+
+Whether colour is wanted, and text in colour. Click finds out, when printing, whether there is a terminal to show it.
 """
 
 from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
 import sys
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
 
 from handrail.kernel.late import late_module
 
@@ -96,3 +102,16 @@ def steer(stream: TextIO, codes: str) -> None:
         stream.steer(codes)
     else:
         stream.write(codes)
+
+
+def colour_wanted(environ: Mapping[str, str]) -> bool | None:
+    """True or False if somebody said so; None for colour on terminals only. NO_COLOR wins."""
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    forced = any(environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+    return True if forced else None
+
+
+def styled(text: str, **looks: Any) -> str:
+    """A text in a click style, unless colour is unwanted."""
+    return text if colour_wanted(os.environ) is False else click.style(text, **looks)

@@ -19,8 +19,7 @@ from handrail.domain.registry.index import newest_ids
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import Refusal
-from handrail.kernel.query import LAST, Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import LAST, Query, UnitOfWork
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import COMPLETIONS_SHOWN

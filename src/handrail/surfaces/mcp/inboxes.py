@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.crew.identity import Writer
+from handrail.domain.crew.agent import Writer
 from handrail.domain.crew.message import inbox_stream
 from handrail.domain.crew.outbox import HUMAN
 from handrail.domain.crew.presence import find_agent
@@ -22,7 +22,7 @@ from handrail.operation import Call, ResultT
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import resource_not_found
 from handrail.protocol.wire import encode
-from handrail.surfaces.common_arguments import has_toolset
+from handrail.surfaces.arguments import has_toolset
 from handrail.surfaces.mcp.tools import actor_of, client_of, rpc_error_for
 from handrail.toolsets.plan.message import message_list
 from handrail.toolsets.plan.message_shapes import ListMessages, MessagePage

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from handrail.domain.crew.presence import find_agent
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.gates.gate import GATE_MACHINE, REVIEW, Gate
 from handrail.domain.prompts.text import inert, quoted
 from handrail.domain.recovery.options import LEAST_TOKENS
 from handrail.domain.recovery.truncate import cut, line
@@ -24,8 +23,7 @@ from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, Refusal, SeveralOpen
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from handrail.operation import Call, ResultT
 from handrail.protocol.exchange import Exchange
 from handrail.surfaces.invocation import invoke

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.catalog import whole_catalog
 from handrail.kernel.errors import InvalidParams, Refusal
 from handrail.kernel.late import late_module
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.wire import INVALID_PARAMS, RpcError

@@ -20,7 +20,7 @@ from handrail.operation import Call, ResultT
 from handrail.protocol.exchange import Exchange
 from handrail.protocol.features import resource_not_found
 from handrail.protocol.wire import encode
-from handrail.surfaces.common_arguments import has_toolset
+from handrail.surfaces.arguments import has_toolset
 from handrail.surfaces.mcp.tools import actor_of, rpc_error_for
 from handrail.surfaces.refusals import bare_error
 

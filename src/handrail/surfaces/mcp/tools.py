@@ -17,7 +17,7 @@ from handrail.catalog import operation_named
 from handrail.kernel.errors import Cancelled, Refusal, StoreTooNew, StoreUnusable
 from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Actor
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call, Effect, Operation, PublishedOperation
 from handrail.protocol.client_requests import RequestCancelled as GivenUp
 from handrail.protocol.exchange import Exchange
@@ -25,7 +25,7 @@ from handrail.protocol.offer import TaskUse
 from handrail.protocol.revisions import META_CLIENT
 from handrail.protocol.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, encode
 from handrail.selection import how_to_enable
-from handrail.surfaces.common_arguments import published_common
+from handrail.surfaces.arguments import published_common
 from handrail.surfaces.elicitation import Meanwhile, OpenQuestions, Patience
 from handrail.surfaces.mcp.client_person import STATELESS_PUTS, PersonAtClient, may_be_asked
 from handrail.surfaces.mcp.off_tools import complete_hint

@@ -10,7 +10,7 @@ from handrail.domain.overview.graph import GraphView, PlanBox, PlanLine
 from handrail.domain.overview.report_tasks import ReportTask
 from handrail.domain.overview.timeline import Bar, WorkflowTimeline
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.wording import on_one_line, shortened
 from handrail.surfaces.report.markup import Html, readable, tag
 from handrail.surfaces.report.words import MARKS, word
 

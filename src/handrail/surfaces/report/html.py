@@ -14,8 +14,7 @@ from handrail.domain.overview.report import Report
 from handrail.domain.overview.report_tasks import ReportTask
 from handrail.kernel.clock import spoken_time
 from handrail.surfaces.report import drawings
-from handrail.surfaces.report.markup import Html, Part, joined, tag
-from handrail.surfaces.report.style import SHEET
+from handrail.surfaces.report.markup import SHEET, Html, Part, joined, tag
 from handrail.surfaces.report.words import changed, claims, findings, lines_of, path_names, state, total_rows
 
 BOXES = 1500

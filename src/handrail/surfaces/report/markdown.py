@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.gates.gate import REVIEW
 from handrail.domain.journal.markdown import cell, code, inline, minute, quoted
 from handrail.domain.journal.scope import areas_warned_of
 from handrail.domain.overview.gates import GateRow

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from handrail.domain.journal.changes import FileTotals, lines_in_words, totals_in_words
+from handrail.domain.journal.entry import FileTotals, lines_in_words, totals_in_words
 from handrail.domain.journal.scope import areas_warned_of
 from handrail.domain.overview.report import Report, Totals
 from handrail.domain.overview.report_tasks import ReportedChange, ReportTask
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.shorten import on_one_line, shortened
+from handrail.kernel.wording import on_one_line, shortened
 
 MARKS = {
     "completed": "✓",

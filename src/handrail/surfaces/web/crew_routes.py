@@ -18,10 +18,10 @@ from handrail.domain.overview.agents import Agents, agents
 from handrail.domain.overview.boards import Boards, boards
 from handrail.domain.overview.decisions import Decisions, decisions
 from handrail.domain.overview.events import MOST, SHOWN, EventQuery, Events, events, kinds_meant
+from handrail.domain.overview.gates import Reviews, reviews
 from handrail.domain.overview.messages import MessageRow, ThreadPage, Threads, message_rows, thread_page, threads
 from handrail.domain.overview.milestones import Milestones, milestones
 from handrail.domain.overview.pipeline import PipelineView, pipeline_view
-from handrail.domain.overview.reviews import Reviews, reviews
 from handrail.domain.overview.timeline import WorkflowTimeline, timeline
 from handrail.domain.overview.versions import Versions, versions
 from handrail.domain.pipeline.controls import Going, pause_run
@@ -29,14 +29,12 @@ from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.lease import claim_of
 from handrail.kernel.errors import ClaimHeld, IllegalTransition, InvalidParams, NotAllowed, RunNotFound
 from handrail.kernel.ledger import Only
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from handrail.known_types import make_known
 from handrail.operation import Call
 from handrail.surfaces.gate_answers import documents_of
 from handrail.surfaces.invocation import invoke
-from handrail.surfaces.run_controls import resumed
-from handrail.surfaces.run_types import know_runs
+from handrail.surfaces.runs import know_runs, resumed
 from handrail.surfaces.web.documents import DocumentText, document_text, listed
 from handrail.surfaces.web.route import PageRequest, PageRoute, read, task_asked, workflow_asked, write
 from handrail.toolsets.pipeline.turns import rules_of

@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from handrail.domain.journal.areas import read_areas
-from handrail.domain.journal.changes import moves_once, totals
-from handrail.domain.journal.entry import JournalEntry
+from handrail.domain.journal.entry import JournalEntry, moves_once, totals
 from handrail.domain.journal.paths import path_bytes
 from handrail.domain.journal.ports import Snapshot
 from handrail.domain.journal.scope import judge

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from handrail.domain.work.workflow import Workflow
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call
 from handrail.surfaces.report.build import report_html, report_markdown
 from handrail.surfaces.web.crew_routes import CREW_ROUTES

@@ -14,11 +14,10 @@ import msgspec
 from handrail.domain.gates.gate import GATE_MACHINE, Gate
 from handrail.domain.overview.gates import Gates, GateView, asked_at, find_gate, gate_view, is_shown, workflow_gates
 from handrail.domain.overview.graph import GraphView, Layouts
-from handrail.domain.overview.home import Home, home
 from handrail.domain.overview.inbox_items import Needs, needs
 from handrail.domain.overview.inspector import TaskDocument, task_document
 from handrail.domain.overview.pipeline import pipeline_view
-from handrail.domain.overview.workflow import WorkflowDocument, workflow_document
+from handrail.domain.overview.workflows import Home, WorkflowDocument, home, workflow_document
 from handrail.domain.pipeline.answers import ABANDON, REJECT
 from handrail.domain.pipeline.engine import QUESTIONS, Action
 from handrail.domain.pipeline.run import PipelineRun
@@ -37,7 +36,7 @@ from handrail.surfaces.gate_answers import (
     closed_review,
     documents_of,
 )
-from handrail.surfaces.run_types import know_runs
+from handrail.surfaces.runs import know_runs
 from handrail.surfaces.web.diffs import TaskDiff, task_diff
 from handrail.surfaces.web.route import PageRequest as Request
 from handrail.surfaces.web.route import PageRoute, read, task_asked, workflow_asked, write

@@ -16,7 +16,7 @@ from handrail.domain.guides.schema import guide_json_schema
 from handrail.domain.guides.shelf import BrokenGuide
 from handrail.domain.guides.validation import check_output
 from handrail.kernel.errors import InvalidWorkflow, StepNotFound, WorkflowNotFound
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.vocabulary import GUIDE
 

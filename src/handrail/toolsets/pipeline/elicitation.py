@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.domain.pipeline.engine import QUESTIONS
 from handrail.operation import Field, Question
-from handrail.toolsets.pipeline.shapes import NextAction
+from handrail.toolsets.pipeline.tools import NextAction
 
 SHOWN = 4_000
 """How many characters of the subject are shown. A form is no place to read long texts: the whole text is among the

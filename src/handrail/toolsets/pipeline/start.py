@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail.domain.pipeline.budget import Budget, check_budget, check_limits, estimate
-from handrail.domain.pipeline.effort import detect
 from handrail.domain.pipeline.flow import Flow, weakens
 from handrail.domain.pipeline.lessons import Lessons
 from handrail.domain.pipeline.past_index import index_read, lessons_in
@@ -32,6 +31,7 @@ from handrail.domain.pipeline.start import (
     begin,
     check_until,
     costs_of,
+    detect,
     finished_runs,
     lessons_from,
     own_limits,
@@ -41,7 +41,7 @@ from handrail.domain.pipeline.state import Facts, RunState
 from handrail.domain.pipeline.turns import run_at
 from handrail.kernel.errors import InvalidParams, NotAllowed
 from handrail.operation import Call
-from handrail.toolsets.pipeline.shapes import Confirmation, Init, InitWithContext
+from handrail.toolsets.pipeline.tools import Confirmation, Init, InitWithContext
 
 TEMPLATES = {"S": "light", "M": "standard", "L": "full"}
 QUESTIONS = (

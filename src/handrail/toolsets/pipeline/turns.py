@@ -13,7 +13,9 @@ from handrail.domain.pipeline.answers import meanings
 from handrail.domain.pipeline.budget import check_budget, spent
 from handrail.domain.pipeline.controls import with_until
 from handrail.domain.pipeline.documents import ReviewFinding
-from handrail.domain.pipeline.driver_lock import (
+from handrail.domain.pipeline.engine import Action
+from handrail.domain.pipeline.lessons import Lessons, lines_for
+from handrail.domain.pipeline.ownership import (
     RunDriver,
     held_by_another,
     holder_of,
@@ -22,8 +24,6 @@ from handrail.domain.pipeline.driver_lock import (
     shown_holder,
     still_holding,
 )
-from handrail.domain.pipeline.engine import Action
-from handrail.domain.pipeline.lessons import Lessons, lines_for
 from handrail.domain.pipeline.past_index import RUNS, IndexedRun, improvement_text, index_text, indexed
 from handrail.domain.pipeline.placeholders import filled
 from handrail.domain.pipeline.prompt import Parts, assemble
@@ -50,8 +50,8 @@ from handrail.kernel.errors import NotAllowed
 from handrail.kernel.ledger import HANDRAIL
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import Call
-from handrail.toolsets.pipeline.shapes import InitWithContext, NextAction, ReportResult, ResumeInfo
 from handrail.toolsets.pipeline.start import request_md, wrote_request
+from handrail.toolsets.pipeline.tools import InitWithContext, NextAction, ReportResult, ResumeInfo
 
 STATE_FILE = "state.json"
 NOTES = "improvement.md"

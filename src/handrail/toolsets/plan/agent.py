@@ -25,13 +25,12 @@ from handrail.domain.crew.presence import (
     present,
     status_of,
 )
-from handrail.domain.crew.verifiers import about_agent, secret_hash, vouched
+from handrail.domain.crew.token import about_agent, secret_hash, vouched
 from handrail.domain.work.lease import Lease
 from handrail.domain.work.lookup import find_task
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, TaskNotFound
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.plan.workflow import PLANNED, Done
 from handrail.toolsets.vocabulary import AGENT

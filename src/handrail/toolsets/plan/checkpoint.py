@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from handrail.domain.work.checkpoint import Checkpoint, CheckpointType, next_checkpoint
 from handrail.domain.work.lookup import find_task
 from handrail.kernel.errors import ClaimHeld, TaskNotFound
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import task_to_write
 from handrail.toolsets.plan.workflow import HELD, PLANNED

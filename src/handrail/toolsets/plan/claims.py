@@ -9,21 +9,18 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.claims.claim import check_writer, claim, give_up
-from handrail.domain.claims.offers import Offered, missing, offers, without_expired_claim
-from handrail.domain.crew.agent import Agent
-from handrail.domain.crew.identity import Writer
+from handrail.domain.claims.claim import Offered, check_writer, claim, give_up, missing, offers, without_expired_claim
+from handrail.domain.crew.agent import Agent, Writer
 from handrail.domain.crew.outbox import post_released
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.journal.journal import LOOKING
 from handrail.domain.work.lease import claim_of
 from handrail.domain.work.lookup import find_task, find_workflow
-from handrail.domain.work.status_since import pause_details
 from handrail.domain.work.task import Task
 from handrail.domain.work.transitions import workflow_of
-from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.domain.work.workflow import CLOSED, Workflow, pause_details
 from handrail.domain.workspaces.lifecycle import BRANCHES, FOLDER, name_for, record_workspace
-from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.records import Workspace
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import (
     AgentNotFound,

@@ -25,8 +25,7 @@ from handrail.domain.crew.inbox import (
     unread_by_priority,
 )
 from handrail.domain.crew.message import NEVER, PRIORITIES, Message
-from handrail.domain.crew.outbox import Letter, post, unread_count
-from handrail.domain.crew.recipients import Audience, audience, recipient
+from handrail.domain.crew.outbox import Audience, Letter, audience, post, recipient, unread_count
 from handrail.domain.reply_size import within
 from handrail.domain.work.lookup import find_task, find_workflow
 from handrail.kernel.errors import (

@@ -11,21 +11,18 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from handrail.domain.claims.offers import deserted_tasks, in_order, ready_tasks
-from handrail.domain.gates.reviews import open_reviews
+from handrail.domain.claims.claim import deserted_tasks, in_order, ready_tasks
+from handrail.domain.gates.gate import open_reviews
 from handrail.domain.journal.plan_steps import steps_left
 from handrail.domain.reply_size import within
 from handrail.domain.work.plan_edit import places_taken, tally_of, tasks_in
-from handrail.domain.work.status_since import pause_details
-from handrail.domain.work.tally import Tally
 from handrail.domain.work.task import AT_WORK, FINISHED, RUNNING, SHOWN_STATES, UNFINISHED, Task
 from handrail.domain.work.transitions import needed_tasks
-from handrail.domain.work.workflow import CLOSED, Workflow
+from handrail.domain.work.workflow import CLOSED, Tally, Workflow, pause_details
 from handrail.domain.workspaces.forecast import MOST_RUNNING, Forecast, TaskConflict, forecast
 from handrail.kernel.errors import NothingOpen, RunNotFound, SeveralOpen, TaskNotFound
-from handrail.kernel.query import Query, where
-from handrail.kernel.records import UnitOfWork
-from handrail.kernel.shorten import shortened
+from handrail.kernel.records import Query, UnitOfWork, where
+from handrail.kernel.wording import shortened
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import task_here, tools_on, what_comes_next, workflow_here
 from handrail.toolsets.plan.orchestration_shapes import (

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.work.repository import Repository
 from handrail.kernel.errors import InvalidParams
-from handrail.kernel.query import Query, where
+from handrail.kernel.records import Query, where
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.vocabulary import REPOSITORY
 

@@ -12,7 +12,7 @@ from handrail.domain.crew.agent import agent_name
 from handrail.domain.crew.presence import find_agent
 from handrail.domain.work.lookup import find_task
 from handrail.domain.work.transitions import workflow_of
-from handrail.domain.workspaces.reservation import Reservation
+from handrail.domain.workspaces.records import Reservation
 from handrail.domain.workspaces.reservations import (
     MOST_PATHS,
     MOST_TTL_MS,
@@ -26,7 +26,7 @@ from handrail.domain.workspaces.reservations import (
     tidy_paths,
 )
 from handrail.kernel.errors import AgentNotFound, PathsReserved, TaskNotFound
-from handrail.kernel.shorten import shortened
+from handrail.kernel.wording import shortened
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.plan.agent import ANNA, BEN
 from handrail.toolsets.plan.workflow import PLANNED

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from handrail.domain.claims.offers import without_expired_claim
+from handrail.domain.claims.claim import without_expired_claim
 from handrail.domain.work.checkpoint import Checkpoint, next_checkpoint
 from handrail.domain.work.lease import ended
 from handrail.domain.work.lookup import find_task
@@ -29,7 +29,7 @@ from handrail.kernel.errors import (
     TasksOpen,
     WorkflowClosed,
 )
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import may_finish, task_to_write
 from handrail.toolsets.plan.workflow import ABANDONED, HELD, PLANNED, STARTED, Done

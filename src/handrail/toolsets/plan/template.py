@@ -16,22 +16,23 @@ from handrail.domain.reply_size import within
 from handrail.domain.work.apply_plan import lay_plan
 from handrail.domain.work.lookup import find_workflow
 from handrail.domain.work.plan import MOST_TASKS, Name, PlanTask, Text
-from handrail.domain.work.plan_copy import plan_again
 from handrail.domain.work.plan_edit import PlanEdit
-from handrail.domain.work.render_template import (
+from handrail.domain.work.task import Task
+from handrail.domain.work.template import Template
+from handrail.domain.work.templates import (
     MOST_VARIABLES,
     Blueprint,
+    BrokenTemplate,
+    FileTemplate,
     Variable,
     blueprint_of,
     fill,
+    plan_again,
     read_blueprint,
     task_entry,
     templated,
     unused_variables,
 )
-from handrail.domain.work.task import Task
-from handrail.domain.work.template import Template
-from handrail.domain.work.template_shelf import BrokenTemplate, FileTemplate
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import (
     DuplicateTemplate,
@@ -42,9 +43,8 @@ from handrail.kernel.errors import (
     RunNotFound,
     TemplateNotFound,
 )
-from handrail.kernel.nearest import did_you_mean
-from handrail.kernel.query import Query, where
-from handrail.kernel.shorten import shortened
+from handrail.kernel.records import Query, where
+from handrail.kernel.wording import did_you_mean, shortened
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.plan.repository import repository_at
 from handrail.toolsets.shown import cut

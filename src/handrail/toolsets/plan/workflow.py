@@ -20,8 +20,7 @@ from handrail.domain.work.transitions import check_open
 from handrail.domain.work.workflow import OPEN, WORKFLOW_MACHINE, SourceType, Workflow
 from handrail.kernel.errors import IllegalTransition, InvalidPlan, LockHeld, RunNotFound, TasksOpen, WorkflowClosed
 from handrail.kernel.late import late_module
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.here import SHOWN, plan_to_change
 from handrail.toolsets.plan.repository import repository_at

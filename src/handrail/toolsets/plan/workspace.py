@@ -26,13 +26,15 @@ from handrail.domain.workspaces.lifecycle import (
     check_same_workflow,
     end_workspace,
     find_workspace,
+    in_order,
     name_for,
     put_into,
     record_workspace,
+    tasks_of,
+    waits_for,
     workspaces_in,
 )
-from handrail.domain.workspaces.merge_order import in_order, tasks_of, waits_for
-from handrail.domain.workspaces.workspace import WORKSPACE_MACHINE, Workspace
+from handrail.domain.workspaces.records import WORKSPACE_MACHINE, Workspace
 from handrail.domain.workspaces.worktrees import Clash, MadeWorktree, MergeDone, Removal, Worktrees, WorktreeState
 from handrail.kernel.errors import (
     ClaimHeld,

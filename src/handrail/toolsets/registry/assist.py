@@ -12,19 +12,18 @@ from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.knowledge.facts import THOUSAND, FactPattern, Inserted, StatedFact, find, insert
 from handrail.domain.knowledge.records import Fact
-from handrail.domain.reply_size import within
+from handrail.domain.reply_size import bounds, within
 from handrail.kernel.errors import ResourceNotFound
 from handrail.kernel.late import late_module
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.paging import bounds
 from handrail.toolsets.plan.workflow import PLANNED
 from handrail.toolsets.vocabulary import ASSIST
 
 if TYPE_CHECKING:
-    from handrail.toolsets.registry import assist_causes, assist_plans
+    from handrail.toolsets.registry import assist_answers
 else:
-    assist_causes = late_module("handrail.toolsets.registry.assist_causes")
-    assist_plans = late_module("handrail.toolsets.registry.assist_plans")
+    assist_answers = late_module("handrail.toolsets.registry.assist_answers")
+    assist_answers = late_module("handrail.toolsets.registry.assist_answers")
 
 FACTS = 50
 DEPTH = 8
@@ -152,7 +151,7 @@ def kg_query(call: Call, request: QueryFacts) -> FactPage:
 
 def kg_suggest_plan(call: Call, request: SuggestPlan) -> SuggestedPlan:
     context = request.context
-    found = assist_plans.suggest(
+    found = assist_answers.suggest(
         call.work,
         call.here.only,
         request.goal,
@@ -164,7 +163,7 @@ def kg_suggest_plan(call: Call, request: SuggestPlan) -> SuggestedPlan:
 
 
 def causal_explain(call: Call, request: ExplainOutcome) -> ExplainedOutcome:
-    return ExplainedOutcome(**assist_causes.explain(call.work, request.outcome_id, request.max_depth))
+    return ExplainedOutcome(**assist_answers.explain(call.work, request.outcome_id, request.max_depth))
 
 
 def _shown(fact: Fact) -> dict[str, Any]:

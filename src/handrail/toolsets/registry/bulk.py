@@ -29,7 +29,7 @@ from handrail.kernel.errors import (
 )
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.plan.workflow import ABANDONED, PLANNED
-from handrail.toolsets.registry.blackboard_shapes import SetEntry
+from handrail.toolsets.registry.blackboard import SetEntry
 from handrail.toolsets.registry.graph_shapes import (
     AnyGraphId,
     Changed,

@@ -1,6 +1,6 @@
 """Toolset `cancellation`: registry.md's `op_cancel` and `plan_cancel`, the same for everything that is under way.
 
-While it is on, every operation that uses the store takes an `op_id` (`surfaces/common_arguments.py`) by which it can be
+While it is on, every operation that uses the store takes an `op_id` (`surfaces/arguments.py`) by which it can be
 cancelled from any process. For a call that runs as a task of the MCP tasks extension that task's id is one, and for a
 workflow its own id.
 """

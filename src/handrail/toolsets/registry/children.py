@@ -14,11 +14,10 @@ from msgspec import UNSET, Meta, UnsetType
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.presence import change_agent, find_agent
 from handrail.domain.registry.children import last_event, limits_of, with_limits
-from handrail.domain.reply_size import within
+from handrail.domain.reply_size import bounds, within
 from handrail.kernel.errors import AgentNotFound
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.paging import bounds
 from handrail.toolsets.plan.agent import (
     ANNA,
     BEN,

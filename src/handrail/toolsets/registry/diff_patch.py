@@ -17,7 +17,7 @@ from handrail.domain.graphs.graph_access import Author, GraphInUnit, commit, fin
 from handrail.domain.graphs.json_patch import MOST_OPERATIONS, merged, patched
 from handrail.domain.graphs.locks import check_unlocked
 from handrail.domain.graphs.transactions import check_named, check_version, find_tx, read_transaction, shown_state
-from handrail.domain.reply_size import within
+from handrail.domain.reply_size import LONG_REPLY, within
 from handrail.kernel.errors import (
     ClaimHeld,
     GraphInvalid,
@@ -32,7 +32,6 @@ from handrail.kernel.errors import (
     WorkflowClosed,
 )
 from handrail.operation import Call, Effect, Example, Operation
-from handrail.toolsets.paging import LONG_REPLY
 from handrail.toolsets.plan.workflow import ABANDONED, HELD, PLANNED, STARTED
 from handrail.toolsets.registry.graph_shapes import (
     AnyGraphId,

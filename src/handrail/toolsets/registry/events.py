@@ -25,12 +25,12 @@ from handrail.domain.registry.tail import (
     newest_page,
     page_after,
 )
+from handrail.domain.reply_size import bounds
 from handrail.domain.work.lookup import find_workflow
 from handrail.kernel.errors import AgentNotFound, InvalidParams, RunNotFound
 from handrail.kernel.ledger import Event
 from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Call, Effect, Example, Operation, Wait
-from handrail.toolsets.paging import bounds
 from handrail.toolsets.plan.agent import ANNA
 from handrail.toolsets.plan.workflow import PLANNED
 from handrail.toolsets.vocabulary import EVENTS

@@ -30,7 +30,7 @@ from handrail.kernel.errors import (
 )
 from handrail.kernel.late import late_module
 from handrail.kernel.ledger import Event
-from handrail.kernel.shorten import shortened
+from handrail.kernel.wording import shortened
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.plan.workflow import ABANDONED, PLANNED, STARTED, AtOnce, move_workflow
 from handrail.toolsets.vocabulary import PLAN_LIFECYCLE

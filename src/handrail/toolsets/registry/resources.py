@@ -15,11 +15,10 @@ from handrail.domain.registry.addresses import LONGEST, Kind, parse
 from handrail.domain.registry.index import ListingQuery, listed
 from handrail.domain.registry.reader import Most, read, watch
 from handrail.domain.registry.tail import Cursor, TailPage
-from handrail.domain.reply_size import within
+from handrail.domain.reply_size import bounds, within
 from handrail.kernel.errors import InvalidParams, ResourceNotFound
 from handrail.kernel.limits import WAIT_MS
 from handrail.operation import Call, Effect, Example, Operation, Wait
-from handrail.toolsets.paging import bounds
 from handrail.toolsets.plan.agent import ANNA
 from handrail.toolsets.plan.workflow import PLANNED, STARTED
 from handrail.toolsets.vocabulary import RESOURCES

@@ -1,5 +1,5 @@
 """Toolset `values`: what a team stands for, and whether a plan violates it. The arithmetic is in
-`domain/values/scores.py`.
+`domain/values/value_sets.py`.
 
 A task says what it does to values in its context: `task_set_plan` with
 `context: {"values": [{"value": "privacy", "effect": "risks", "severity": 0.6, "why": "logs addresses"}]}`.
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from handrail.domain.reply_size import within
-from handrail.domain.values.scores import (
+from handrail.domain.values.value_sets import (
     Account,
     Contribution,
     Impact,
@@ -23,13 +23,16 @@ from handrail.domain.values.scores import (
     Share,
     Value,
     Values,
+    ValueSetVersion,
+    declared_by,
+    keep_values,
     score,
+    values_at,
 )
-from handrail.domain.values.value_sets import ValueSetVersion, declared_by, keep_values, values_at
 from handrail.domain.work.lookup import find_workflow
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams, RunNotFound
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call, Effect, Example, Operation
 from handrail.toolsets.vocabulary import VALUES
 

@@ -11,7 +11,7 @@ from handrail.domain.work.task import Task
 from handrail.kernel.clock import FixedClock
 from handrail.kernel.ids import id_text
 from handrail.kernel.ledger import Actor
-from handrail.kernel.query import where
+from handrail.kernel.records import where
 from handrail.store.memory import MemoryEngine
 from handrail.store.store import Store
 from handrail.surfaces.invocation import invoke

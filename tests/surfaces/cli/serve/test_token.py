@@ -11,7 +11,7 @@ import pytest
 
 from handrail.domain.setup.clients import CLIENTS
 from handrail.domain.setup.http_entries import PLACES
-from handrail.outside.revocations import REVOCATIONS, revocation_mark
+from handrail.outside.token_files import REVOCATIONS, revocation_mark
 from handrail.settings import Settings
 from handrail.surfaces.cli.main import cli
 from handrail.surfaces.cli.serve.up import client_url, team_line, welcome

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from handrail.domain.setup.file_plan import FileEdit
-from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import bold
+from handrail.surfaces.cli.terminal import styled
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 

@@ -15,9 +15,8 @@ from handrail.kernel.errors import InvalidParams
 from handrail.outside.client_files import ClientFiles, this_machine
 from handrail.surfaces.cli.begin.change_lines import action, change_lines, short
 from handrail.surfaces.cli.columns import columns, wrapped
-from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.options import common_options, place_of
-from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.cli.render import confirm, echo_json, echo_lines
 from handrail.wiring import WorkPlace
 
 PROGRAM, VARIABLE = "handrail", "_HANDRAIL_COMPLETE"

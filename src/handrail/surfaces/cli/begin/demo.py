@@ -17,13 +17,13 @@ from handrail.domain.pipeline.answers import REJECT
 from handrail.domain.pipeline.turns import answer_gate
 from handrail.kernel.ledger import Actor
 from handrail.operation import Call
-from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import bold, columns, fit, pad, wrapped
-from handrail.surfaces.cli.decide.gate_view import OpenGate, asked_about, asked_lines
+from handrail.surfaces.cli.decide.approve import OpenGate, asked_about, asked_lines
+from handrail.surfaces.cli.terminal import styled
 from handrail.surfaces.refusals import EXIT_REFUSED
 
 if TYPE_CHECKING:
-    from handrail.demo.ground import Ground
+    from handrail.demo.stage import Ground
 
 BEAT_S = 0.9
 """The pause after each line at speed 1."""
@@ -35,7 +35,7 @@ APPROVE = "approve"
 
 
 class Terminal:
-    """The stage on a terminal. Implements `handrail.demo.play.Stage`."""
+    """The stage on a terminal. Implements `handrail.demo.stage.Stage`."""
 
     def __init__(self, *, speed: float, headless: bool) -> None:
         self._pause_s = 0.0 if headless or not speed else BEAT_S / speed
@@ -108,7 +108,7 @@ def demo(speed: float, headless: bool, keep: bool) -> None:
     this folder are not touched; --keep makes ~/.handrail/machine-key if there is none, so that you can open the store.
     """
     from handrail.demo.acts import perform  # noqa: PLC0415 - not to show help
-    from handrail.demo.ground import has_git, prepared  # noqa: PLC0415 - as above
+    from handrail.demo.stage import has_git, prepared  # noqa: PLC0415 - as above
 
     if not has_git():
         click.echo("The demo needs git, and there is none on the PATH.", err=True)
@@ -147,7 +147,7 @@ def _hand_over(ground: Ground) -> None:
 
 def _leave(ground: Ground, *, keep: bool) -> None:
     """Cleans up, whatever keys are pressed meanwhile, and says where the folder is or was."""
-    from handrail.demo.ground import clear  # noqa: PLC0415 - as above
+    from handrail.demo.stage import clear  # noqa: PLC0415 - as above
 
     if keep:
         click.echo(f"The folder is kept: {ground.folder}")

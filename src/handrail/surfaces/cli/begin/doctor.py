@@ -11,10 +11,10 @@ import click
 
 from handrail.kernel.errors import InvalidParams
 from handrail.kernel.late import late_module
-from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import columns, wrapped
 from handrail.surfaces.cli.options import common_options, place_of
 from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.cli.terminal import styled
 from handrail.surfaces.refusals import EXIT_REFUSED
 from handrail.wiring import WorkPlace
 

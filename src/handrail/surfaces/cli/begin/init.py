@@ -14,7 +14,7 @@ from handrail.domain.setup.file_plan import SetupManifest, SetupPlan, plan, remo
 from handrail.domain.setup.hook_files import hook_notes
 from handrail.domain.setup.steps import CONFIG, IGNORE, InitOptions, steps_for
 from handrail.kernel.errors import InvalidParams, PlaceUnusable
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.outside.client_files import ClientFiles, this_machine
 from handrail.outside.installation import launch
 from handrail.outside.trusted_settings import agreed_for, forget
@@ -22,10 +22,9 @@ from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.begin.approvals import approvals_wanted, keep_word, said_approvals, write_changes
 from handrail.surfaces.cli.begin.change_lines import action, change_lines, short
 from handrail.surfaces.cli.begin.untrusted import waiting_line, waiting_names
-from handrail.surfaces.cli.colour import styled
-from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.options import common_options, place_of
-from handrail.surfaces.cli.render import echo_json, echo_lines, echo_wrapped
+from handrail.surfaces.cli.render import confirm, echo_json, echo_lines, echo_wrapped
+from handrail.surfaces.cli.terminal import styled
 from handrail.wiring import WorkPlace
 
 NAMES = {client.name: client for client in CLIENTS}

@@ -19,9 +19,8 @@ from handrail.settings import CONFIG_FILE, FileLayer, said_by_project
 from handrail.settings_in_force import file_at
 from handrail.strictness import CAUTIONS, Obeyed, Waiting, ascii_json
 from handrail.surfaces.cli.columns import one_line
-from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.options import common_options, place_of, sits_at_terminal
-from handrail.surfaces.cli.render import echo_json, echo_table, echo_wrapped
+from handrail.surfaces.cli.render import confirm, echo_json, echo_table, echo_wrapped
 from handrail.wiring import WorkPlace
 
 EFFECTS = {

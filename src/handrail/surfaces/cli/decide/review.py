@@ -12,14 +12,13 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.gates.gate import GATE_MACHINE, REVIEW, Gate
 from handrail.domain.journal.journal import resolutions
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import InvalidParams, NotFound, SeveralOpen
-from handrail.kernel.query import LAST, Query
+from handrail.kernel.records import LAST, Query
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import in_one_look

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail import __version__
-from handrail.domain.crew.credentials_trust import strangers
+from handrail.domain.crew.tokens import strangers
 from handrail.kernel.errors import InvalidParams, StoreUnusable
 from handrail.kernel.late import late_module
 from handrail.store_wiring import check_trusted, key_for
 from handrail.surfaces.cli.columns import counted, spoken_bytes
-from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.keep.db_store import (
     address_of,
     check_there,
@@ -29,7 +28,7 @@ from handrail.surfaces.cli.keep.db_store import (
 )
 from handrail.surfaces.cli.keep.db_trust import told_of_strangers
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
-from handrail.surfaces.cli.render import echo_json, echo_wrapped
+from handrail.surfaces.cli.render import confirm, echo_json, echo_wrapped
 
 if TYPE_CHECKING:
     from handrail.store import backups, open_engine, places, postgres

@@ -16,19 +16,18 @@ from handrail.kernel.errors import InvalidParams, PlaceUnusable, StoreUnusable
 from handrail.kernel.late import late_module
 from handrail.settings import CONFIG_FILE, Settings, said_by_project
 from handrail.surfaces.cli.columns import counted, one_line
-from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.keep.db_store import engine_of, store_of, telling, told_to_git, trusted_address
 from handrail.surfaces.cli.keep.db_trust import own_file, told_of_strangers
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of
-from handrail.surfaces.cli.render import echo_json, echo_wrapped
+from handrail.surfaces.cli.render import confirm, echo_json, echo_wrapped
 from handrail.wiring import WorkPlace, has_store, ledger_at
 
 if TYPE_CHECKING:
-    from handrail.domain.crew import credentials_trust
+    from handrail.domain.crew import tokens
     from handrail.outside import config_file, trusted_stores
     from handrail.store import marks, open_engine, store_move
 else:
-    credentials_trust = late_module("handrail.domain.crew.credentials_trust")
+    tokens = late_module("handrail.domain.crew.tokens")
     config_file = late_module("handrail.outside.config_file")
     trusted_stores = late_module("handrail.outside.trusted_stores")
     marks = late_module("handrail.store.marks")
@@ -99,10 +98,10 @@ def move(target: str, keep: bool, yes: bool, root: Path | None, as_json: bool, *
         echo_wrapped(said)
 
 
-def _strangers_at(place: WorkPlace, address: str) -> credentials_trust.Strangers:
+def _strangers_at(place: WorkPlace, address: str) -> tokens.Strangers:
     """The tokens and agents' secrets in a file that let nobody in here: on a server they may have."""
     chosen = WorkPlace(project=place.project, home=place.home, environ={**place.environ, "HANDRAIL_DB": address})
-    return ledger_at(chosen, Settings(db=address)).run(person(), credentials_trust.strangers)
+    return ledger_at(chosen, Settings(db=address)).run(person(), tokens.strangers)
 
 
 @click.command()

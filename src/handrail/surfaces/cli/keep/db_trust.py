@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from handrail.domain.crew.credentials_trust import Strangers, let_in, strangers
+from handrail.domain.crew.tokens import Strangers, let_in, strangers
 from handrail.kernel.errors import InvalidParams, NotAllowed, StoreNotTrusted
 from handrail.kernel.late import late_module
 from handrail.settings import CONFIG_FILE, Settings, said_by_project
 from handrail.surfaces.cli.columns import counted, one_line
-from handrail.surfaces.cli.confirm import confirm
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, sits_at_terminal
-from handrail.surfaces.cli.render import echo_json, echo_wrapped
+from handrail.surfaces.cli.render import confirm, echo_json, echo_wrapped
 from handrail.wiring import WorkPlace, has_store, key_for, ledger_at, store_address
 
 if TYPE_CHECKING:

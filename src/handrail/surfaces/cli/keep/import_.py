@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import msgspec
 
-from handrail.domain.exchange.foreign_record import several
+from handrail.domain.exchange.foreign_tasks import plain_title, several
 from handrail.domain.exchange.formats import GUIDE, NAMES, PLANS, format_of, read_plan
 from handrail.domain.exchange.importer import (
     ImportedPlan,
@@ -33,8 +33,7 @@ from handrail.domain.exchange.importer import (
 )
 from handrail.domain.exchange.normalize import fitted
 from handrail.domain.exchange.plan_document import HELD_THERE, PlanDocument, PlannedTask
-from handrail.domain.exchange.task_names import plain_title
-from handrail.domain.exchange.task_order import in_order as one_after_the_other
+from handrail.domain.exchange.validate import in_order as one_after_the_other
 from handrail.domain.exchange.validate import oddities
 from handrail.domain.work.task import TASK_MACHINE
 from handrail.domain.work.transitions import check_open

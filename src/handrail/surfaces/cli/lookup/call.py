@@ -13,14 +13,14 @@ import msgspec
 from handrail.catalog import operation_named
 from handrail.kernel.errors import InvalidParams, NotFound
 from handrail.kernel.ledger import Actor
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Operation
 from handrail.protocol.wire import encode
+from handrail.surfaces.arguments import IN_WORDS, accepted_common
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.columns import columns, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options, person, place_of, settings_of, toolset_options
 from handrail.surfaces.cli.render import echo_json, echo_lines
-from handrail.surfaces.common_arguments import IN_WORDS, accepted_common
 from handrail.surfaces.invocation import invoke
 from handrail.surfaces.mcp.tools import why_not_here
 from handrail.surfaces.schemas import kind_of, request_schema

@@ -27,9 +27,9 @@ from handrail.surfaces.refusals import EXIT_REFUSED
 if TYPE_CHECKING:
     import yaml
 
-    from handrail.outside import flow_mistakes
+    from handrail.outside import flow_files
 else:
-    flow_mistakes = late_module("handrail.outside.flow_mistakes")
+    flow_files = late_module("handrail.outside.flow_files")
     yaml = late_module("yaml")
 
 _HEAD = """\
@@ -110,7 +110,7 @@ def validate(targets: tuple[str, ...], root: Path | None, as_json: bool, **_: An
     checked = [_check_target(flows, target) for target in targets] if targets else list(flows.entries())
     broken = [item for item in checked if isinstance(item, BrokenFlow)]
     weaker = _weaker(flows, [item for item in checked if isinstance(item, LoadedFlow)])
-    told = [mistake for item in broken for mistake in flow_mistakes.mistakes_in(item, flows)]
+    told = [mistake for item in broken for mistake in flow_files.mistakes_in(item, flows)]
     if as_json:
         problems = [_problem(item) for item in told]
         echo_json({"checked": len(checked), "problems": problems, "weaker": list(weaker.values())})

@@ -16,15 +16,15 @@ from handrail.domain.guides.definition import Guide, guide_to_wire, valid_id
 from handrail.domain.guides.schema import guide_json_schema
 from handrail.domain.guides.shelf import BrokenGuide, LoadedGuide
 from handrail.kernel.errors import InvalidParams, InvalidWorkflow, NotFound, PlaceUnusable, WorkflowNotFound
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.outside.guide_files import GuideFiles
 from handrail.outside.linear_matcher import LinearMatcher
 from handrail.outside.user_files import UserFolder, foreign_tree, make_folder, tree_around
 from handrail.surfaces.cli import completions
-from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import bold, columns, counted, hanging, kept_in_shape, wrapped
 from handrail.surfaces.cli.options import ListFirst, common_options, place_of, settings_of
 from handrail.surfaces.cli.render import echo_json, echo_lines, echo_table, echo_wrapped
+from handrail.surfaces.cli.terminal import styled
 from handrail.surfaces.refusals import EXIT_REFUSED
 from handrail.wiring import assemble
 

@@ -13,11 +13,11 @@ from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.pipeline.run_status import RunPosition, run_sentence, spoken, standing
 from handrail.domain.pipeline.turns import find_run, run_at
 from handrail.kernel.errors import InvalidParams, RunNotFound, SeveralOpen
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.operation import Call
 from handrail.surfaces.cli.columns import one_line
 from handrail.surfaces.cli.options import typed_text
-from handrail.surfaces.run_types import know_runs
+from handrail.surfaces.runs import know_runs
 
 __all__ = ["RunPosition", "fits_run", "run_meant", "run_sentence", "spoken", "standing", "workspace_of"]
 

@@ -13,7 +13,7 @@ from handrail.domain.journal.markdown import day
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import iso_time
 from handrail.kernel.late import late_module
-from handrail.kernel.query import CHUNK, Query
+from handrail.kernel.records import CHUNK, Query
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import in_one_look, workflow_meant

@@ -14,16 +14,16 @@ from typing import Any
 
 import click
 
-from handrail.domain.journal.changes import LETTERS, lines_in_words, totals, totals_in_words
+from handrail.domain.journal.entry import LETTERS, lines_in_words, totals, totals_in_words
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.errors import InvalidParams
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import in_one_look, thing_meant
-from handrail.surfaces.cli.colour import styled
 from handrail.surfaces.cli.columns import columns, dim, one_line, pad, widest, wrapped
 from handrail.surfaces.cli.options import common_options
 from handrail.surfaces.cli.render import echo_json, echo_lines
+from handrail.surfaces.cli.terminal import styled
 from handrail.surfaces.task_changes import (
     Difference,
     Journalled,

@@ -9,15 +9,13 @@ from typing import Any
 import click
 
 from handrail.domain.crew.agent import Agent
-from handrail.domain.overview.event_phrases import told
-from handrail.domain.overview.events import events_about
+from handrail.domain.overview.events import events_about, told
 from handrail.domain.overview.rows import agent_names
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, NothingToUndo
 from handrail.kernel.ledger import Event, Only
-from handrail.kernel.nearest import did_you_mean
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call
 from handrail.store.store import Store
 from handrail.surfaces.cli import completions

@@ -20,8 +20,8 @@ import msgspec
 
 from handrail.domain.journal.decision_log import superseded_in
 from handrail.domain.search.documents import KINDS
-from handrail.domain.search.question import SearchTerms, understood
 from handrail.domain.search.snippets import found_in, snippet
+from handrail.domain.search.words import SearchTerms, understood
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import iso_time

@@ -10,10 +10,9 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.domain.claims.offers import deserted_tasks, is_left, whose
+from handrail.domain.claims.claim import deserted_tasks, is_left, whose
 from handrail.domain.crew.outbox import HUMAN, unread_count
-from handrail.domain.gates.gate import GATE_MACHINE, Gate
-from handrail.domain.gates.reviews import REVIEW
+from handrail.domain.gates.gate import GATE_MACHINE, REVIEW, Gate
 from handrail.domain.overview.explanations import OPEN_QUESTIONS
 from handrail.domain.pipeline.run import PipelineRun
 from handrail.domain.work.blockers import startable
@@ -22,8 +21,7 @@ from handrail.domain.work.plan_edit import tally_of
 from handrail.domain.work.task import AT_WORK, RUNNING, SHOWN_STATES, Task
 from handrail.domain.work.workflow import OPEN, Workflow
 from handrail.kernel.clock import spoken_time
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import how_it_stands, in_one_look, workflow_meant

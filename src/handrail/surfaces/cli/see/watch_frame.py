@@ -14,8 +14,8 @@ import msgspec
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.presence import claims_of
-from handrail.domain.gates.reviews import REVIEW
-from handrail.domain.overview.event_phrases import told
+from handrail.domain.gates.gate import REVIEW
+from handrail.domain.overview.events import told
 from handrail.domain.work.task import Task
 from handrail.domain.work.workflow import Workflow
 from handrail.kernel.clock import spoken_time

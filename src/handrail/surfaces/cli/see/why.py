@@ -15,7 +15,7 @@ from handrail.domain.work.task import AT_WORK, Task
 from handrail.domain.work.transitions import workflow_of
 from handrail.domain.workspaces.forecast import MOST_RUNNING, forecast
 from handrail.domain.workspaces.lifecycle import workspaces_in
-from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.records import Workspace
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import done_by, in_one_look, looking_call, thing_meant

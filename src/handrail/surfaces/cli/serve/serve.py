@@ -14,11 +14,11 @@ from handrail.surfaces.cli.options import common_options, place_of, settings_of,
 from handrail.wiring import assemble, build_server, stdio_limits
 
 if TYPE_CHECKING:
-    from handrail.outside import agent_token
+    from handrail.outside import token_files
     from handrail.surfaces.cli.begin import untrusted
     from handrail.surfaces.cli.serve import http
 else:
-    agent_token = late_module("handrail.outside.agent_token")
+    token_files = late_module("handrail.outside.token_files")
     untrusted = late_module("handrail.surfaces.cli.begin.untrusted")
     http = late_module("handrail.surfaces.cli.serve.http")
 
@@ -44,7 +44,7 @@ def serve(address: str | None, token: str | None, root: Path | None, as_json: bo
             place,
             settings,
             address=address,
-            token=token or agent_token.agent_token(place.home),
+            token=token or token_files.agent_token(place.home),
             when_ready=lambda url: click.echo(f"handrail: serving {url}", err=True),
         )
     sys.exit(serve_stdio(build_server(handrail), stdio_limits(settings)))

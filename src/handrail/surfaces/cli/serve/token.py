@@ -18,7 +18,7 @@ from handrail.domain.crew.tokens import revoke as take_back
 from handrail.kernel.errors import AgentNotFound, NotAllowed, NotFound
 from handrail.kernel.records import UnitOfWork
 from handrail.operation import ResultT
-from handrail.outside.revocations import note_revocation
+from handrail.outside.token_files import note_revocation
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.columns import columns, moment, one_line, wrapped
 from handrail.surfaces.cli.options import (

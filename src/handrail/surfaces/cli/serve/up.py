@@ -32,13 +32,13 @@ from handrail.wiring import Handrail, assemble
 if TYPE_CHECKING:
     import webbrowser
 
-    from handrail.outside import agent_token
+    from handrail.outside import token_files
     from handrail.surfaces.cli.begin import approvals
     from handrail.surfaces.cli.serve import http
     from handrail.surfaces.web import sign_in
 else:  # only to serve, not to show help
     webbrowser = late_module("webbrowser")
-    agent_token = late_module("handrail.outside.agent_token")
+    token_files = late_module("handrail.outside.token_files")
     approvals = late_module("handrail.surfaces.cli.begin.approvals")
     http = late_module("handrail.surfaces.cli.serve.http")
     sign_in = late_module("handrail.surfaces.web.sign_in")
@@ -83,7 +83,7 @@ def up(address: str | None, token: str | None, opens: bool, root: Path | None, a
     settings = settings_of(place, options)
     handrail = assemble(place, settings)  # refuses a wrong selection before the port is taken
     check_address_trusted(handrail.live.waiting(), address, options, place.environ)
-    secret = token or agent_token.agent_token(place.home)
+    secret = token or token_files.agent_token(place.home)
 
     def tell(bound: str, new_code: http.NewCode) -> None:
         url = client_url(bound, settings)

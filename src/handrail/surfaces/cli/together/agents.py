@@ -11,13 +11,12 @@ import click
 from handrail.domain.claims.claim import give_up
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.outbox import HUMAN, post_released
-from handrail.domain.overview.event_phrases import told
+from handrail.domain.overview.events import told
 from handrail.domain.work.lease import claim_of
 from handrail.domain.work.task import Task
 from handrail.kernel.errors import AgentNotFound, NotFound
-from handrail.kernel.nearest import did_you_mean
-from handrail.kernel.query import Query
-from handrail.kernel.records import UnitOfWork
+from handrail.kernel.records import Query, UnitOfWork
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import in_one_look, thing_meant

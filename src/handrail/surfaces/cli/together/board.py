@@ -10,13 +10,12 @@ import click
 import msgspec
 
 from handrail.domain.board.board import standing
-from handrail.domain.board.entry import BoardEntry, snapshot
-from handrail.domain.board.keys import check_board, key_of
+from handrail.domain.board.entry import BoardEntry, check_board, key_of, snapshot
 from handrail.domain.board.queries import BoardSize, EntryQuery, FoundEntries, boards, search
 from handrail.domain.crew.agent import Agent
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import NotFound
-from handrail.kernel.nearest import did_you_mean
+from handrail.kernel.wording import did_you_mean
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import in_one_look

@@ -11,12 +11,11 @@ import msgspec
 
 from handrail.domain.crew.agent import Agent
 from handrail.domain.crew.message import PRIORITIES, Message
-from handrail.domain.crew.outbox import HUMAN, SYSTEM
-from handrail.domain.crew.recipients import recipient
+from handrail.domain.crew.outbox import HUMAN, SYSTEM, recipient
 from handrail.kernel.clock import spoken_time
 from handrail.kernel.errors import AgentNotFound, InvalidParams, MessageNotFound, SeveralOpen
 from handrail.kernel.limits import WAIT_MS
-from handrail.kernel.query import LAST, Query
+from handrail.kernel.records import LAST, Query
 from handrail.operation import Call, Operation
 from handrail.surfaces.arguments import parse_arguments
 from handrail.surfaces.cli import completions

@@ -13,12 +13,11 @@ import msgspec
 from handrail.catalog import operation_named
 from handrail.domain.journal.journal import LOOKING
 from handrail.domain.work.workflow import Workflow
-from handrail.domain.workspaces.lifecycle import end_workspace, find_workspace
-from handrail.domain.workspaces.merge_order import in_order, tasks_of, waits_for
-from handrail.domain.workspaces.workspace import Workspace
+from handrail.domain.workspaces.lifecycle import end_workspace, find_workspace, in_order, tasks_of, waits_for
+from handrail.domain.workspaces.records import Workspace
 from handrail.domain.workspaces.worktrees import Removal, WorktreeState
 from handrail.kernel.errors import ClaimHeld, WorkspaceNotFound, WorktreeRefused
-from handrail.kernel.query import Query
+from handrail.kernel.records import Query
 from handrail.operation import Call
 from handrail.surfaces.cli import completions
 from handrail.surfaces.cli.chosen import looking_call

@@ -1,0 +1,1 @@
+"""Tests of handrail.surfaces.cli.see."""
