@@ -53,6 +53,12 @@ def test_json_is_what_a_parser_reads() -> None:
     assert json.loads(as_json({"lone": "\udc80"})) == {"lone": "?"}
 
 
+def test_gemini_s_text_names_no_file() -> None:
+    """It would read the file into the request, whoever chose the task's name."""
+    assert "@" not in model_hears("gemini", callers.context("gemini", "SessionStart", "task @secret.txt").decode())
+    assert model_hears("copilot", callers.context("copilot", "", "@a").decode()) == "@a", "others read none"
+
+
 def model_hears(client: str, said: str) -> str:
     """The text that reaches a client's model of what a hook printed."""
     if client == "gemini":
