@@ -41,7 +41,7 @@ def why(path: Path, **how: Any) -> str:
         read_regular(path, MOST, **how)
     assert refused.value.filename == str(path)
     assert refused.value.hint in reason_of(refused.value)
-    assert _open_files() == before
+    assert _open_files() <= before  # one that an earlier test left may be closed meanwhile
     return refused.value.why
 
 

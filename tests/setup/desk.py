@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click.testing
 
+from handrail.outside.machine_key import machine_key
 from handrail.surfaces.cli.main import cli
 
 
@@ -17,6 +18,7 @@ class Desk:
         self.home = (folder / "home").resolve()
         for made in (self.project / ".git", self.home):
             made.mkdir(parents=True)
+        machine_key(self.home)  # made once by whatever comes first, and never taken back
 
     def init(self, *options: str, answer: str | None = None) -> click.testing.Result:
         runner = click.testing.CliRunner(env={"HOME": str(self.home), "PATH": ""})

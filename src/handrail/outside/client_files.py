@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,12 +20,23 @@ from handrail.domain.setup.blocks import state_of
 from handrail.domain.setup.clients import AGENTS, CLIENTS, Client, ClientMachine, context_names, located
 from handrail.domain.setup.edits import NotUnderstood
 from handrail.domain.setup.file_plan import FileEdit, SetupManifest, as_text
-from handrail.domain.setup.steps import MANIFEST, SYSTEM_PROMPT
+from handrail.domain.setup.hook_files import HOOK_FILES
+from handrail.domain.setup.steps import CONFIG, IGNORE, MANIFEST, SYSTEM_PROMPT
 from handrail.kernel.errors import PlaceUnusable
 from handrail.kernel.limits import CLIENT_FILE_BYTES, PROJECT_FILE_BYTES
 from handrail.outside.atomic_files import write_whole
+from handrail.outside.machine_key import known_key, machine_key
 from handrail.outside.record_files import record_in
 from handrail.regular_files import FileRefused, read_regular, reason_of
+
+_EVERYWHERE = {
+    *(AGENTS, SYSTEM_PROMPT, CONFIG, IGNORE),
+    *(hooks.file for hooks in HOOK_FILES),
+    *(name for client in CLIENTS for name in client.instructions),
+    *(client.allowance.file for client in CLIENTS if client.allowance),
+}
+"""The files in a project that init writes whatever is said there."""
+_COMMAND = re.compile(r"\.claude/commands/handrail-[a-z-]+\.md", re.ASCII)
 
 
 def this_machine(home: Path, environ: Mapping[str, str]) -> ClientMachine:
@@ -126,16 +138,22 @@ class ClientFiles:
                     return self.project / name
         return path
 
-    def may_be_ours(self, file: str) -> bool:
-        """Whether init writes such a file: one in the project, or one in which a client keeps its servers."""
+    def may_be_ours(self, file: str, *, is_sealed: bool) -> bool:
+        """Whether init writes such a file. What a manifest says that this machine has not sealed may have come with the
+        repository: it counts for files that init writes in every project, and for no file elsewhere."""
         clients = {located(name, str(self.project), self.machine) for client in CLIENTS for name in client.files}
-        return Path(file).is_relative_to(self.project) or file in clients
+        if not Path(file).is_relative_to(self.project):
+            return is_sealed and file in clients
+        name = self._short(file)
+        return name in _EVERYWHERE or file in clients or _COMMAND.fullmatch(name) is not None or is_sealed
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def read(self, file: str) -> str | None:
         """A file's text with its line ends unchanged; None if there is no file. Raises NotUnderstood."""
         is_theirs = Path(file).is_relative_to(self.project)
+        if is_theirs and self._is_gits(file):
+            raise NotUnderstood("it is git's own")
         most = PROJECT_FILE_BYTES if is_theirs else CLIENT_FILE_BYTES
         try:
             return read_regular(file, most, within=self.project if is_theirs else None).decode()
@@ -147,6 +165,21 @@ class ClientFiles:
             raise NotUnderstood(reason_of(problem)) from None
         except OSError as problem:
             raise NotUnderstood(f"it cannot be read: {problem.strerror}") from None
+
+    def _is_gits(self, file: str) -> bool:
+        """Whether a file of the project is, or leads, below a folder of git's."""
+        real, top = Path(os.path.realpath(file)), Path(os.path.realpath(self.project))
+        return real.is_relative_to(top) and ".git" in (part.lower() for part in real.relative_to(top).parts)
+
+    def is_sealed(self, manifest: SetupManifest) -> bool:
+        """Whether this machine wrote a manifest, all of it."""
+        key = known_key(Path(self.machine.home)) if manifest.seal else None
+        return key is not None and manifest.seal == key.seal(self._shortened(manifest).sealed_text())
+
+    def own_part(self, manifest: SetupManifest) -> SetupManifest:
+        """What of a manifest can be init's own."""
+        sealed = self.is_sealed(manifest)
+        return SetupManifest(tuple(one for one in manifest.files if self.may_be_ours(one.file, is_sealed=sealed)))
 
     def manifest(self) -> SetupManifest:
         """What init has written here before. Raises PlaceUnusable if that cannot be determined."""
@@ -162,7 +195,8 @@ class ClientFiles:
             raise PlaceUnusable(
                 f"{file} cannot be read: {problem}", hint="it says what init wrote; fix it, or move it away"
             ) from None
-        return SetupManifest(tuple(msgspec.structs.replace(one, file=self._full(one.file)) for one in kept.files))
+        files = tuple(msgspec.structs.replace(one, file=self._full(one.file)) for one in kept.files)
+        return msgspec.structs.replace(kept, files=files)
 
     def _full(self, file: str) -> str:
         return file if Path(file).is_absolute() else f"{self.project}/{file}"
@@ -182,10 +216,16 @@ class ClientFiles:
         return missing
 
     def keep(self, manifest: SetupManifest) -> None:
-        """Writes the manifest, or deletes it if it names nothing any more."""
-        file = str(self.project / MANIFEST)
-        short = tuple(msgspec.structs.replace(one, file=self._short(one.file)) for one in manifest.files)
-        self.write(file, as_text(SetupManifest(short)) if short else None)
+        """Seals and writes the manifest, or deletes it if it names nothing any more."""
+        short = self._shortened(manifest)
+        if short.files:
+            short = msgspec.structs.replace(short, seal=machine_key(Path(self.machine.home)).seal(short.sealed_text()))
+        self.write(str(self.project / MANIFEST), as_text(short) if short.files else None)
+
+    def _shortened(self, manifest: SetupManifest) -> SetupManifest:
+        """The manifest as it is kept: the project's files by their names in it."""
+        short = (msgspec.structs.replace(one, file=self._short(one.file)) for one in manifest.files)
+        return msgspec.structs.replace(manifest, files=tuple(short))
 
     def apply(self, change: FileEdit) -> None:
         """Writes or deletes one file, if it still is what the change was made for."""

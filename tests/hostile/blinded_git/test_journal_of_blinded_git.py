@@ -286,6 +286,7 @@ def test_rules_that_begin_to_hide_hide_nothing(
 
 def test_a_file_among_handrail_s_own_is_told(attacked: Attacked) -> None:
     names = {".handrail/snapshots/evil.py", ".handrail/snapshots/git-x/index", ".handrail/worktrees/evil.py"}
+    names |= {".handrail/handrail.db.part-7/evil.py", ".handrail/handrail.db.schema-1/x/evil.py"}  # a file's name
 
     def work(repo: Playground) -> None:
         for name in names:

@@ -70,6 +70,12 @@ class SetupManifest(msgspec.Struct, frozen=True):
 
     files: tuple[WrittenFile, ...] = ()
     version: int = 1
+    seal: str = ""
+    """By which this machine knows that it wrote all of it; empty in what older versions wrote."""
+
+    def sealed_text(self) -> str:
+        """What the seal is made of."""
+        return msgspec.json.encode(msgspec.structs.replace(self, seal="")).decode()
 
     def of(self, file: str) -> WrittenFile | None:
         return next((written for written in self.files if written.file == file), None)

@@ -56,8 +56,13 @@ def is_overlooked(path: str) -> bool:
 
 def overlooked(top: bytes) -> list[bytes]:
     """The files for which that is so. `top` ends in a slash."""
-    found = [path for path, is_folder in _entries(top, _FOLDER) if not is_folder and is_overlooked(os.fsdecode(path))]
+    found: list[bytes] = []
     pending = list(_KEPT)
+    for path, is_folder in _entries(top, _FOLDER):
+        if is_folder:  # a rule for a file covers a folder of that name, and what is in it
+            pending += [path] if _ONCE_IGNORED.fullmatch(os.fsdecode(path).rpartition("/")[2]) else []
+        elif is_overlooked(os.fsdecode(path)):
+            found.append(path)
     while pending:
         folder = pending.pop()
         for path, is_folder in _entries(top, folder):

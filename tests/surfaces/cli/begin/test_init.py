@@ -257,10 +257,36 @@ def test_a_manifest_from_a_repository_reaches_no_file_that_init_never_writes(des
     target.write_bytes((desk.project / ".mcp.json").read_bytes())
     known["files"].append({**entry, "file": str(target), "folders": [str(target.parent)]})
     manifest.write_text(json.dumps(known), encoding="utf-8")
-    assert "init writes no such file" in desk.well("--remove", "--yes")
+    assert "not known on this machine" in " ".join(desk.well("--remove", "--yes").split())
     assert target.exists()
     assert not (desk.project / ".mcp.json").exists()
     assert not manifest.exists()
+
+
+def shipped(desk: Desk, file: Path) -> None:
+    """A manifest of the repository's that calls all of a file init's work, to be taken back."""
+    entry = {"kind": "line", "value": file.read_text(encoding="utf-8").strip()}
+    known = {"file": str(file), "made": True, "before": "", "after": "", "edits": [], "entries": [entry]}
+    desk.write(".handrail/init.json", json.dumps({"files": [known]}))
+
+
+@pytest.mark.parametrize("name", [".git/config", "src/main.py", "~/.codeium/windsurf/mcp_config.json"])
+@pytest.mark.parametrize("first", [(), ("--client", "cursor", "--yes")], ids=["at once", "after init"])
+def test_a_manifest_that_came_along_is_not_believed(desk: Desk, name: str, first: tuple[str, ...]) -> None:
+    """Not even after init has added to it: what it said before is not sealed along with it."""
+    file = desk.write(name, "{}\n")
+    shipped(desk, file)
+    if first:
+        desk.well(*first)
+    desk.well("--remove", "--yes")
+    assert file.read_text(encoding="utf-8") == "{}\n"
+
+
+def test_instructions_that_lead_into_git_s_folder_are_left_alone(desk: Desk) -> None:
+    config = desk.write(".git/config", "[core]\n")
+    (desk.project / "CLAUDE.md").symlink_to(config)
+    assert "it is git's own" in desk.well("--client", "claude-code", "--yes")
+    assert config.read_text(encoding="utf-8") == "[core]\n"
 
 
 def test_the_database_stays_out_of_commits_after_a_removal(desk: Desk) -> None:

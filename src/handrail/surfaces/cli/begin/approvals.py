@@ -86,7 +86,9 @@ def settle_approvals(place: WorkPlace, options: dict[str, Any]) -> None:
 
 
 def write_changes(files: ClientFiles, known: SetupManifest, todo: SetupPlan) -> None:
-    """Writes the manifest first, so that whatever happens next can be taken back."""
+    """Writes the manifest first, so that whatever happens next can be taken back. What a repository's own says is not
+    sealed along with it."""
+    known = files.own_part(known)
     for change in todo.changes:
         known = recorded(known, change, files.missing_folders(change.file))
     files.keep(known)

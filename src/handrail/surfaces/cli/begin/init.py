@@ -172,8 +172,9 @@ def _allows(files: ClientFiles, clients: Sequence[Client], told: bool | None, *,
 def _files_to_keep(files: ClientFiles, known: SetupManifest) -> dict[str, str]:
     """What --remove does not touch, and why: the database must stay out of everybody's commits while it is there, and a
     manifest that came with a repository must not reach files that init never writes."""
-    strange = [written.file for written in known.files if not files.may_be_ours(written.file)]
-    kept = dict.fromkeys(strange, "init writes no such file")
+    ours = {written.file for written in files.own_part(known).files}
+    strange = [written.file for written in known.files if written.file not in ours]
+    kept = dict.fromkeys(strange, "it is not known on this machine that init wrote it")
     if (files.project / ".handrail" / "handrail.db").exists():
         kept[f"{files.project}/{IGNORE}"] = "the database beside it is still there"
     return kept
