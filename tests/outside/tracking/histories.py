@@ -197,7 +197,9 @@ class History:
                 yield "told, but its bytes are the same"
             return
         if not self.must_be_told(path, before, after):
-            if tags == {"sparse"} and path in own and path not in self.edited:
+            # Under the same patterns a file left out looks like one that was deleted and hidden: that is told.
+            is_new = self.work.sparse_patterns() != self.work.patterns
+            if tags == {"sparse"} and path in own and path not in self.edited and is_new:
                 yield "only left out of the tree, or back in it"
             return
         change = "added" if old is None else "deleted" if new is None else "modified"
@@ -212,7 +214,8 @@ class History:
         is_explained = path not in external or self.work.moved_head_only
         if tags == {"own"} and not is_explained and not self.may_have_come_in(path, new):
             yield "the task's own, but told as external"
-        if tags == {"foreign"} and path in own and not self.work.moved_head_only:
+        is_proven = not (self.work.moved_head_only or self.work.are_logs_gone)  # without logs nothing says what came in
+        if tags == {"foreign"} and path in own and is_proven:
             yield "came in from elsewhere, but told as the task's own"
 
 

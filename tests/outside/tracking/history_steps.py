@@ -359,6 +359,7 @@ def configure(work: Work) -> Tags:
 
 def forget_logs(work: Work) -> Tags:
     shutil.rmtree(work.top / ".git" / "logs", ignore_errors=True)
+    work.are_logs_gone = True
     return Tags("logs removed")
 
 

@@ -39,7 +39,8 @@ class Work:
         self.template = template
         self.line_ends = self.filter = self.ident = self.was_sparse = self.plain_links = False
         self.hidden_then: set[bytes] = set()
-        self.are_rules_new = False
+        self.are_rules_new = self.are_logs_gone = False
+        self.patterns = b""
         self.may_be_partial = self.moved_head_only = False
         self.number = 0
 
@@ -50,6 +51,11 @@ class Work:
 
     def begin_task(self) -> None:
         self.may_be_partial = False
+        self.patterns = self.sparse_patterns()
+
+    def sparse_patterns(self) -> bytes:
+        patterns = self.top / ".git" / "info" / "sparse-checkout"
+        return patterns.read_bytes() if patterns.is_file() else b""
 
     def attributes(self, lines: list[str]) -> None:
         self.ident |= any("ident" in line for line in lines)
