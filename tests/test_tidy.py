@@ -76,11 +76,11 @@ IMPORTS_IN_FUNCTIONS = {
 }
 """What is imported inside a function: the protocol knows no Handrail word, `kernel/late.py` included."""
 WAITING = (
-    "hooks/",
-    "setup/",
-    "surfaces/cli/begin/",
-    "surfaces/cli/together/hook.py",
-    "surfaces/mcp/prompts.py",
+    "setup/store_checks.py",
+    "surfaces/cli/begin/change_lines.py",
+    "surfaces/cli/begin/completion.py",
+    "surfaces/cli/begin/demo.py",
+    "surfaces/cli/begin/trust.py",
 )
 """Where imports inside functions have not been replaced yet."""
 

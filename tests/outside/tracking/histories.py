@@ -197,8 +197,9 @@ class History:
                 yield "told, but its bytes are the same"
             return
         if not self.must_be_told(path, before, after):
-            # Under the same patterns a file left out looks like one that was deleted and hidden: that is told.
-            is_new = self.work.sparse_patterns() != self.work.patterns
+            # Under the same patterns a file left out looks like one that was deleted and hidden: that is told. One that
+            # is told as modified was, by a merge in the index.
+            is_new = self.work.sparse_patterns() != self.work.patterns and own.get(path) != "modified"
             if tags == {"sparse"} and path in own and path not in self.edited and is_new:
                 yield "only left out of the tree, or back in it"
             return
