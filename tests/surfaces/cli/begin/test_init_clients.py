@@ -267,3 +267,11 @@ def test_three_clients_of_one_file_share_one_server(desk: Desk) -> None:
     assert list(whole["mcpServers"]) == [SERVER]
     desk.well("--remove", "--yes")
     assert not (desk.project / ".mcp.json").exists()
+
+
+def test_a_permission_that_is_there_is_not_passed_over(desk: Desk) -> None:
+    desk.well("--client", "claude-code", "--yes", "--allow-tools")
+    said = desk.init("--client", "claude-code", "--yes", "--no-allow-tools").output
+    assert "permissions.allow" in said
+    assert "--remove" in said
+    assert "mcp__handrail" in desk.text(".claude/settings.json")

@@ -160,6 +160,10 @@ def _asking(files: ClientFiles, clients: Sequence[Client]) -> list[Client]:
 def _allows(files: ClientFiles, clients: Sequence[Client], told: bool | None, *, asks: bool) -> bool:
     """Whether to write the permissions: asked at most once, for all clients together, and never assumed."""
     asking = _asking(files, clients)
+    for client in clients if told is False else ():
+        if client.allowance is not None and client not in asking:
+            stays = f"{client.title}: its file says already how it asks ({client.allowance.says}), and that stays"
+            click.echo(f"{stays}: take it out there, or everything with --remove", err=True)
     if told is not None or not asks or not asking:
         return bool(told)
     click.echo("These ask before each call of a Handrail tool, unless a setting says otherwise:")
