@@ -3,12 +3,14 @@ the domain's."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
 import pytest
 
@@ -58,6 +60,17 @@ def answer(given: bytes, *options: str, client: str = "claude-code") -> dict[str
 def test_what_nobody_keeps_is_edited_without_a_word(shop: Shop, file: str) -> None:
     shop.keeps("src/app.py", "src/lib.py")
     assert answer(edit(file, shop.repo.top)) is None
+
+
+@pytest.mark.parametrize("ended", ["released_at = 1", "expires_at = 1", "repository = '/elsewhere'"])
+def test_what_is_kept_no_longer_or_elsewhere_is_edited_without_a_word(shop: Shop, ended: str) -> None:
+    shop.keeps("src/")
+    given = edit("src/app.py", shop.repo.top)
+    assert answer(given) is not None
+    with contextlib.closing(apsw.Connection(str(shop.repo.path(".handrail/handrail.db")))) as store:
+        store.execute(f"UPDATE reservation SET {ended}")
+    assert answer(given) is None
+    assert shop.kept_from(["src/app.py"]) == []
 
 
 def test_a_file_that_is_not_there_yet_may_be_kept_too(shop: Shop) -> None:
